@@ -11,6 +11,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,14 +21,21 @@ from numba import carray, njit
 
 import rtmms
 from rtmms.addresses import ARGUMENTS, call, numbers_at
-from rtmms.analysis.abilities import Structured
 from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
+from rtmms.analysis.structures import structure_of
+from rtmms.mechanism.actuators import JointTorque
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.elements import Strip
+from rtmms.model.random_tree import random_state
 
+from .dynamics import chain, peer_of
 from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
 ROBOTS = ("manta", "quadrotor", "eel", "moth")
 STEPS = 2000
+TREE, TREE_CALLS = 36, 300
+"""Joints of the tree that is held against Pinocchio, and calls of which the shortest counts."""
 WAY_S = 0.7
 """How long each robot moves before."""
 
@@ -78,12 +87,12 @@ def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
         "two": lambda: rtmms.linearise(plant, command, threads=2, method="differences"),
     }  # fmt: skip
     by = STEP * np.concatenate([plant.chart().size, reach_of(plant.actuators)])
-    structure = plant.structure(by) if isinstance(plant, Structured) else None
+    structure = structure_of(plant, by)
     if structure is not None:
         pose = plant.coordinates().pose
         reference = origin[pose : pose + 7].copy()
-        structure.take(origin, command, reference)
-        works["structure"] = lambda: structure.take(origin, command, reference)
+        structure.take(origin, command, reference, first * plant.dt)
+        works["structure"] = lambda: structure.take(origin, command, reference, first * plant.dt)
     times: dict[str, list[float]] = {name: [] for name in works}
     for _ in range(blocks):
         began = time.perf_counter_ns()
@@ -120,12 +129,44 @@ def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
     return out
 
 
+def tree() -> dict[str, float]:
+    """us of the slopes of a free chain's accelerations by everything, without water and in it, and of A and B of a step
+    of it; and of Pinocchio's ABA derivatives of the same chain without water, where it is installed."""
+    out: dict[str, float] = {"joints": TREE}
+    for name, strip in (("dry", ()), ("wet", (Strip(0.2, (0.1, 5.0, 5.0)),))):
+        mechanism = chain(TREE)
+        bodies = [replace(body, elements=strip) for body in mechanism.bodies]
+        torques = [JointTorque(joint.name) for joint in mechanism.joints]
+        plant: Any = TreePlant(replace(mechanism, bodies=bodies), 1e-4, actuators=torques)
+        state = random_state(plant.model, TREE, 0.3)
+        plant.place(state)
+        structure: Any = structure_of(plant, 1e-6 * np.ones(len(plant.coordinates().names) + TREE))
+        origin, _ = plant.present()
+        pose = plant.coordinates().pose
+        reference, command = origin[pose : pose + 7].copy(), np.zeros(TREE)
+        works = {
+            "slopes": partial(structure.accelerations, origin, command, 0.0),
+            "step": partial(structure.take, origin, command, reference, 0.0),
+        }  # fmt: skip
+        peer = peer_of(plant.model, state) if name == "dry" else None
+        if peer is not None:
+            pin, model, data, q, v = peer
+            works["pinocchio"] = partial(pin.computeABADerivatives, model, data, q, v, np.zeros(len(v)))
+        for _ in range(TREE_CALLS):
+            for word, work in works.items():
+                began = time.perf_counter_ns()
+                work()
+                took = (time.perf_counter_ns() - began) / 1e3
+                out[f"{name}_{word}_us"] = min(took, out.get(f"{name}_{word}_us", took))
+    return out
+
+
 def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool = True) -> int:
     """Measure and print; 0. robot: one of them, '' for all. period: the map of a period too, some seconds."""
     refuse_less("derivatives: --blocks", blocks, 1)
     found = [measure(name, blocks, period) for name in ([robot] if robot else ROBOTS)]
     if as_json:
-        print(json.dumps({"machine": machine(), "robots": found}))
+        print(json.dumps({"machine": machine(), "robots": found, "tree": {} if robot else tree()}))
         return 0
     print("A and B of a step, in steps; two: differences with two threads")
     print(
@@ -143,4 +184,11 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     for one in found:
         if "period_s" in one:
             print(f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s")
+    if not robot:
+        one = tree()
+        print(f"a free chain of {TREE} joints, us: slopes of its accelerations, and A and B of a step of rk4")
+        for name in ("dry", "wet"):
+            print(f"{name:12}{one[f'{name}_slopes_us']:10.1f}{one[f'{name}_step_us']:10.1f}")
+        if "dry_pinocchio_us" in one:
+            print(f"{'Pinocchio':12}{one['dry_pinocchio_us']:10.1f}   (its ABA derivatives, without water)")
     return 0

@@ -76,8 +76,8 @@ def ours(model: Model, state: State) -> float:
     return best(lambda times: _direct(times, *arguments), max(1, 20000 // n))
 
 
-def pinocchio(ours: Model, state: State) -> dict[str, float] | None:
-    """us of Pinocchio's aba, rnea and crba on a chain, the call's own time taken off; None where it is not installed.
+def peer_of(ours: Model, state: State) -> tuple[Any, Any, Any, Any, Any] | None:
+    """Pinocchio, its model of a chain, its data, q and v; None where it is not installed.
 
     Its fastest joint, RZ, in the same frames as ours; the rigid part of the inertias.
     """
@@ -94,10 +94,19 @@ def pinocchio(ours: Model, state: State) -> dict[str, float] | None:
         centre = c[C_MOMENT : C_MOMENT + 3] / c[C_MASS]
         central = rigid[3:, 3:] - c[C_MASS] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
         model.appendBodyToJoint(last, pin.Inertia(c[C_MASS], centre, central), pin.SE3.Identity())
-    data = model.createData()
     w, x, y, z = state.orientation
     q = np.array([*state.position, x, y, z, w, *state.q])
-    v, a = np.array([*state.twist, *state.qd]), np.ones(model.nv)
+    return pin, model, model.createData(), q, np.array([*state.twist, *state.qd])
+
+
+def pinocchio(ours: Model, state: State) -> dict[str, float] | None:
+    """us of Pinocchio's aba, rnea and crba on a chain, the call's own time taken off; None where it is not installed:
+    see `peer_of`."""
+    peer = peer_of(ours, state)
+    if peer is None:
+        return None
+    pin, model, data, q, v = peer
+    a = np.ones(model.nv)
 
     def call(function: Callable[..., Any], *arguments: Any) -> Callable[[int], None]:
         def run(times: int) -> None:

@@ -102,9 +102,9 @@ class Structure(Protocol):
     @property
     def b(self) -> Array: ...
 
-    def take(self, state: Array, command: Array, reference: Array) -> bool:
-        """The step from a state, as a Fork has it, under a command (n,); the pose after is told in the chart around
-        `reference` (7,). False where the step fails."""
+    def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
+        """The step at a time (s) from a state, as a Fork has it, under a command (n,); the pose after is told in the
+        chart around `reference` (7,), where the state has one. False where the step fails."""
 
 
 @runtime_checkable

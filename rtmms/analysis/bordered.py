@@ -56,7 +56,7 @@ class Bordered(NamedTuple):
 
 
 @kernel
-def _sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) -> None:
+def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) -> None:
     """Rows `to` of out (., c) as shares (count, ROWS) of rows of the panel (., c); c in whole tiles."""
     a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
     c = panel.shape[1]
@@ -98,7 +98,7 @@ def push(
                         shares[count, i] = right[s, r + i, k] if r + i < t else 0.0
                     rows[count] = h + k
                     count += 1
-            _sum_rows(count, shares, rows, to, source, target)
+            sum_rows(count, shares, rows, to, source, target)
         for g in range(own.shape[3]):
             for e in range(0, w, ROWS):
                 for i in range(ROWS):
@@ -116,7 +116,7 @@ def push(
                         shares[count, i] = own[s, e + i, j, g] if e + i < w else 0.0
                     rows[count] = h + members[j, g]
                     count += 1
-                _sum_rows(count, shares, rows, to, source, target)
+                sum_rows(count, shares, rows, to, source, target)
         for u in range(by_inputs.shape[2]):
             column = first + u
             if 0 <= column < panel.shape[1]:

@@ -21,13 +21,14 @@ PANEL = 32
 
 def chained(
     structures: Sequence[Structure], pool: ThreadPoolExecutor | None, states: Callable[[int, int], Array],
-    commands: Array, pose: int, show: Callable[[float], None],
+    commands: Array, pose: int, first: int, dt: float, show: Callable[[float], None],
 ) -> tuple[Array, Array] | None:  # fmt: skip
     """(k, k) and (k, n) of all steps; None where one of them fails.
 
     structures  one a thread;  pool  with as many, None for one
     states      of the steps from a to b, (b - a + 1, w): before each, and after the last
     commands    (steps, n);  pose  where it stands in a state
+    first       steps before;  dt  s
     """
     one = structures[0]
     k, n, steps = one.a.size, commands.shape[1], len(commands)
@@ -47,7 +48,8 @@ def chained(
 
     def take(structure: Structure, way: Array, begin: int, which: range) -> bool:
         for s in which:
-            if not structure.take(way[s], commands[begin + s], way[s + 1, pose : pose + 7]):
+            time = (first + begin + s) * dt
+            if not structure.take(way[s], commands[begin + s], way[s + 1, pose : pose + 7], time):
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
             parts[3][s], by_inputs[s] = structure.a.own, structure.b

@@ -4,7 +4,7 @@
     x = linear.deviation(plant)             # later: how far from there, (k,)
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
 
-A plant that knows the structure of its equations (`rtmms.analysis.abilities.Structured`) tells A and B of a step by it.
+A plant whose equations have a structure that is known (`rtmms.analysis.structures`) has A and B of a step by it.
 One that forks and tells the coordinates of its state (`rtmms.plant.Coordinated`) is stepped on its forks; any other
 plant with a chart through snapshot, restore and step (`linearise_step`).
 """
@@ -25,13 +25,14 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
-from rtmms.analysis.abilities import Gaited, Structure, Structured
+from rtmms.analysis.abilities import Gaited, Structure
 from rtmms.analysis.bordered import Bordered
 from rtmms.analysis.chained import TOGETHER, chained
 from rtmms.analysis.chart import chart_of
 from rtmms.analysis.derivative_kernel import ends, run, slopes, trace
 from rtmms.analysis.linear import Around, Linear
 from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
+from rtmms.analysis.structures import structure_of
 from rtmms.arguments import read_command
 from rtmms.coordinates import displacement
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
@@ -180,12 +181,11 @@ class _Room:
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
         """So many of what tells A and B by the plant's structure; none where it has none."""
-        if isinstance(plant, Structured):
-            while len(self.structures) < count:
-                one = plant.structure(self.by)
-                if one is None:
-                    break
-                self.structures.append(one)
+        while len(self.structures) < count:
+            one = structure_of(plant, self.by)
+            if one is None:
+                break
+            self.structures.append(one)
         return self.structures[:count]
 
     def add(self, plant: Coordinated, fork: Fork | None = None) -> None:
@@ -302,7 +302,8 @@ class _Differences:
         steps, pose = len(self.commands), self.told.pose
         if not self.period:
             known = self.room.structure(self.plant, 1)
-            if not known or not known[0].take(self.origin, self.commands[0], self.reference):
+            start = self.first * self.dt
+            if not known or not known[0].take(self.origin, self.commands[0], self.reference, start):
                 return None
             return known[0].a.copy(), known[0].b
         known = self.room.structure(self.plant, min(_cores() if threads is None else threads, steps))
@@ -319,7 +320,7 @@ class _Differences:
 
         pool = self.room.threads(len(known)) if len(known) > 1 else None
         with _progress(steps * STRUCTURED_STEPS) as show:
-            return chained(known, pool, states, self.commands, pose, show)
+            return chained(known, pool, states, self.commands, pose, self.first, self.dt, show)
 
     def slope(self, threads: int | None) -> tuple[Array, Array]:
         """A and B by differences."""

@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
-from rtmms.analysis.abilities import Structure, Structured
+from rtmms.analysis.abilities import Structure
 from rtmms.analysis.derivatives import entered
 from rtmms.analysis.linearise_step import STEP, reach_of
 from rtmms.analysis.stage_kernel import guided, multiply, stage_slopes, stage_trace, told_slopes
+from rtmms.analysis.structures import structure_of
 from rtmms.errors import ModelError
 from rtmms.plant import Coordinated, Fork
 from rtmms.spatial import Array
@@ -196,7 +197,7 @@ class Stages:
     def slopes(self, motion: Motion, going: Callable[[], bool] = lambda: True) -> Slopes | None:
         """Of every stage; None where a step fails, or `going` says no in between.
 
-        By the plant's structure where it has one (rtmms.analysis.abilities.Structured), else by central differences."""
+        By the plant's structure where it has one (rtmms.analysis.structures), else by central differences."""
         told = self.coordinates
         count, n, k = len(motion.knots) - 1, motion.knots.shape[1], len(told.names)
         out = np.zeros((count, k + 2 * n, k))
@@ -205,8 +206,8 @@ class Stages:
         _, first = self.plant.present()
 
         def work(worker: _Worker, i: int) -> bool:
-            if worker.structure is None and isinstance(self.plant, Structured):
-                worker.structure = self.plant.structure(self.by)
+            if worker.structure is None:
+                worker.structure = structure_of(self.plant, self.by)
             for t in range(i, count, workers):
                 if not going() or not self._slope(worker, motion, t, first + t * self.steps, out[t], more[t]):
                     worker.fork.clear()
@@ -267,7 +268,7 @@ class Stages:
         found, last = np.zeros((k, k + 2 * n)), np.zeros((k, k + 2 * n))
         for j in range(steps):
             reference = states[j + 1, told.pose : told.pose + 7].copy()
-            if not structure.take(states[j], commands[j], reference):
+            if not structure.take(states[j], commands[j], reference, (first + j) * float(self.plant.dt)):
                 return None
             if j:
                 found, last = last, found

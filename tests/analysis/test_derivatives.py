@@ -148,7 +148,8 @@ def test_a_multistep_method_starts_anew():
         plants[1].step(plants[1].neutral)
     plants[0].put(plants[1].present()[0], plants[1].present()[1])
     blob = plants[1].snapshot()
-    one, other = (rtmms.linearise(plant, plant.neutral) for plant in plants)
+    one, other = (rtmms.linearise(plant, plant.neutral, method="differences") for plant in plants)
+    assert rtmms.linearise(plants[1]).method == "differences"
     assert plants[1].snapshot() == blob
     np.testing.assert_array_equal(one.a, other.a)
 

@@ -7,6 +7,9 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.analysis.structures import structure_of
+from rtmms.mechanism.actuators import JointTorque
+from rtmms.mechanism.plant import TreePlant
 from rtmms.model.random_tree import random_state, random_tree
 
 pytestmark = pytest.mark.peer
@@ -102,6 +105,35 @@ def test_pinocchio(joints, seed, base):
         close(accelerations[k], data.a[number].vector)
         jac = np.reshape(pin.getJointJacobian(peer, data, number, pin.ReferenceFrame.LOCAL), (6, peer.nv))
         close(dynamics.jacobian(model, state, joint.child), jac[:, pick])
+
+
+@pytest.mark.parametrize(("joints", "seed"), [(5, 32), (36, 34)])
+@pytest.mark.parametrize("base", ["free", "fixed"])
+def test_pinocchios_slopes(joints, seed, base):
+    """Slopes of accelerations by pose, q, twist, qd and torque, of a tree without a fluid."""
+    mechanism = random_tree(joints, seed, base=base, added=False)
+    plant = TreePlant(mechanism, 1e-3, actuators=[JointTorque(joint.name) for joint in mechanism.joints])
+    pin, peer, data, order = pinocchio_of(mechanism)
+    state, torque = random_state(plant.model, seed), np.random.default_rng(seed).normal(size=joints)
+    if base == "fixed":
+        state.position, state.orientation, state.twist = np.zeros(3), np.array([1.0, 0, 0, 0]), np.zeros(6)
+    plant.place(state)
+    structure = structure_of(plant, np.full(len(plant.coordinates().names) + joints, 1e-6))
+    found = structure.accelerations(plant.present()[0], torque, 0.0)
+    free = 6 if base == "free" else 0
+    w, x, y, z = state.orientation
+    q, v, tau = np.zeros(peer.nq), np.zeros(peer.nv), np.zeros(peer.nv)
+    if free:
+        q[:7], v[:6] = [*state.position, x, y, z, w], state.twist
+    q[order + (1 if free else 0)], v[order], tau[order] = state.q, state.qd, torque
+    pin.computeABADerivatives(peer, data, q, v, tau)
+    pick = np.concatenate([np.arange(free), order])
+    inverse = np.triu(data.Minv) + np.triu(data.Minv, 1).T
+    joint = 12 + np.arange(joints)
+    base_pose, base_twist = np.arange(free), 6 + np.arange(free)
+    close(found[:, np.concatenate([base_pose, joint])], data.ddq_dq[np.ix_(pick, pick)], 1e-9)
+    close(found[:, np.concatenate([base_twist, joint + joints])], data.ddq_dv[np.ix_(pick, pick)], 1e-9)
+    close(found[:, joint + 2 * joints], inverse[np.ix_(pick, order)], 1e-9)
 
 
 def mujoco_of(mechanism):

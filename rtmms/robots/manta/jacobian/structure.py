@@ -54,8 +54,9 @@ class MantaJacobian:
         self.a = Bordered(room.head[:HEAD].T, room.right, room.below[:HEAD].T, room.own, members.copy())
         self.b_head, self.b_below = room.head[HEAD:].T, room.below[HEAD:].T
 
-    def take(self, state: Array, command: Array, reference: Array) -> bool:
-        """`a` and `b` of the step from there, with the pose after told from `reference` (7,); False where it fails."""
+    def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
+        """`a` and `b` of the step from there, with the pose after told from `reference` (7,); False where it fails.
+        time: of no matter to it."""
         room = self._room
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference
         if jacobian(self._memory, self._memory.many, self._links, room) == lay.OK:
