@@ -30,8 +30,6 @@ TALKERS = {
 RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
 """At most: no more than the instrument has readings."""
 _WATER_C = 15.0
-_LINES = 16
-"""Sentences taken of one message, the newest: a state that comes meanwhile waits for no more than that."""
 
 
 @dataclass(kw_only=True)
@@ -271,11 +269,11 @@ class Nmea(Worded):
         """The newest of each set-point counts."""
         values: dict[str, float] = {}
         lines = self._lines.feed(data, whole)
-        for line in lines[-_LINES:]:
+        for line in lines[-of.NEWEST:]:
             with self.counts.message():
                 values |= self._points.parse(line)
-        if len(lines) > _LINES:
-            self.counts.add("passed_over", len(lines) - _LINES)
+        if len(lines) > of.NEWEST:
+            self.counts.add("passed_over", len(lines) - of.NEWEST)
         if not values:
             return
         self.peer_watch.fed()

@@ -26,10 +26,14 @@ _FOOT, _FATHOM, _NAUTICAL_MILE = 0.3048, 1.8288, 1852.0
 _LONGEST = 82
 """Characters that a sentence may have by the standard, with its end. More are taken, up to LONGEST."""
 LONGEST = 256
+NEWEST = 16
+"""Sentences taken of one message: a state that comes meanwhile waits for no more than that."""
 _NUMBER = re.compile(r"[+-]?\d{0,12}(?:\.\d{0,12})?")
 _WORD = re.compile(r"([A-Z]{2})?([A-Z]{3})(?::(\d+(?:\.\d*)?))?")
 _STEERS = re.compile("[A-OQ-Z][A-Z](APB|RMB)")
 """A talker that begins with P would be a manufacturer."""
+_LEAST_FIELDS = {"APB": 14, "RMB": 13}
+"""Since NMEA 2.3 a mode may follow."""
 _NAME = re.compile(r"P[A-Z0-9]{3,8}|[A-Z]{2}[A-Z]{3}")
 Unit = Literal["", "compass", "knots"]
 Checksums = Literal["required", "optional"]
@@ -248,25 +252,25 @@ class SetPoints:
         head = text[1:].partition("*")[0].partition(",")[0]
         if head not in self._own and not _STEERS.fullmatch(head):
             raise Refusal("unknown", f"a sentence {head[:10]!r}")
-        if head in self._own:
-            return self._read_own(head, text)
-        try:
-            found: Any = self._of.parse(text, check=self._strict)
-        except self._of.ChecksumError as fault:
-            raise Refusal("checksum", str(fault)[:80]) from None
-        except (ValueError, LookupError, TypeError, AttributeError):
-            raise Refusal("garbled", "no sentence") from None
-        return self._apb(found) if head[2:] == "APB" else self._rmb(found)
-
-    def _read_own(self, head: str, text: str) -> dict[str, float]:
-        """Not by pynmea2, which has classes of its own for some manufacturers' names."""
         body, star, end = text.partition("*")
         right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
         if (star or self._strict) and not right:
             raise Refusal("checksum", "the checksum does not fit")
-        told, fields = body.split(",")[1:], self._own[head]
-        if len(told) < len(fields):
-            raise Refusal("wrong_length", f"expected {len(fields)} fields, got {len(told)}")
+        told = body.split(",")[1:]
+        least = len(self._own[head]) if head in self._own else _LEAST_FIELDS[head[2:]]
+        if len(told) < least:
+            raise Refusal("wrong_length", f"expected {least} fields, got {len(told)}")
+        if head in self._own:
+            return self._read_own(head, told)
+        try:
+            found: Any = self._of.parse(body)
+        except (ValueError, LookupError, TypeError, AttributeError):
+            raise Refusal("garbled", "no sentence") from None
+        return self._apb(found) if head[2:] == "APB" else self._rmb(found)
+
+    def _read_own(self, head: str, told: list[str]) -> dict[str, float]:
+        """Not by pynmea2, which has classes of its own for some manufacturers' names."""
+        fields = self._own[head]
         values = {}
         for (name, unit), word in zip(fields, told, strict=False):
             if name and word:
@@ -362,7 +366,7 @@ def fuzzed() -> Fuzzed:
 
     def read(data: bytes) -> str:
         reasons.clear()
-        for line in lines.feed(data, True):
+        for line in lines.feed(data, True)[-NEWEST:]:
             for taking, told in ((points, line), (lenient, line.partition(b"*")[0])):
                 try:
                     values = taking.parse(told)

@@ -62,7 +62,7 @@ def scenario(robots: dict[str, Any], until: int, resolution: float, drives: tupl
     HEARD.clear()
     simulators: dict[str, Any] = {"Pilot": {"python": "tests.bridges.mosaik_peers:Pilot"}, "Robots": robots}
     with contextlib.redirect_stdout(io.StringIO()):
-        world = mosaik.World(simulators, time_resolution=resolution)  # type: ignore[arg-type]
+        world = mosaik.World(simulators, {"start_timeout": 60}, time_resolution=resolution)  # type: ignore[arg-type]
     try:
         made = world.start("Pilot", **pilot).Pilot.create(pilots)
         robot = world.start("Robots", **(words or {})).Robot()

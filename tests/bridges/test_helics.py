@@ -127,7 +127,7 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
                 wait(lambda: run.command == (0.0, 0.0))  # neutral
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
-                wait(lambda: run.bridged.counts["stalls"] == 1)
+                wait(lambda: run.bridged.counts["stalls"] >= 1)
                 assert any("late with the grant of t = " in line for line in run.bridged.said)
                 if how == signal.SIGSTOP:
                     wind.send_signal(signal.SIGCONT)
@@ -144,7 +144,7 @@ def test_a_late_federation_costs_frames_not_steps() -> None:
         pilot = Pilot(broker, 0.01, 100_000, {"pilot/one": ("one/thrust", "m/s")}, {}, lambda k: 1.0)
         wait(lambda: run.drove(1.0))
         pilot.hold.clear()
-        wait(lambda: run.bridged.counts["stalls"] == 1)
+        wait(lambda: run.bridged.counts["stalls"] >= 1)
         assert any("'pilot' is at t = " in line for line in run.bridged.said)
         steps = len(run.plant.commands)
         wait(lambda: len(run.plant.commands) > steps + 500)
