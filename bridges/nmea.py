@@ -269,7 +269,7 @@ class Nmea(Worded):
         """The newest of each set-point counts."""
         values: dict[str, float] = {}
         lines = self._lines.feed(data, whole)
-        for line in lines[-of.NEWEST:]:
+        for line in lines[-of.NEWEST :]:
             with self.counts.message():
                 values |= self._points.parse(line)
         if len(lines) > of.NEWEST:
