@@ -354,7 +354,7 @@ ENVIRONMENT: dict[str, tuple[str, ...]] = {
                      "MPLCONFIGDIR"), PLACES),
     "COLUMNS": ("0", "-1", "x", "99999999999999999999"), "LINES": ("0", "x"), "TERM": ("", "dumb", ESCAPE, "x" * 5000),
     "RTMMS_PARENT": ("", "x", "-1", "0", "1", "99999999999999999999"), "RTMMS_CHILD": ("1", "x"), "LANG": ("C", "x"),
-    "PYTHONIOENCODING": ("ascii", "utf-16", "x"), "PYTHONUTF8": ("0", "x"), "LC_ALL": ("C", "POSIX", "x"),
+    "PYTHONIOENCODING": ("ascii", "x"), "PYTHONUTF8": ("0", "x"), "LC_ALL": ("C", "POSIX", "x"),
     "NUMBA_DISABLE_JIT": ("x", "-1"), "NUMBA_NUM_THREADS": ("0", "-1", "x", "99999"), "NUMBA_CPU_NAME": ("x",),
     "NUMBA_OPT": ("x", "9"), "OMP_NUM_THREADS": ("x", "-1"), "NO_COLOR": ("1",),
     "MPLBACKEND": ("x", "TkAgg"), "TZ": ("x", ":/etc/passwd"), "SOURCE_DATE_EPOCH": ("x",), "PYTHONHASHSEED": ("0",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from importlib import import_module
 
 import click
@@ -112,17 +113,36 @@ def rtmms() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Entry point. Always ends by SystemExit."""
     _open_descriptors()
-    if "RTMMS_PARENT" in os.environ:
-        from rtmms.cli.running.children import settle
+    try:
+        if "RTMMS_PARENT" in os.environ:
+            from rtmms.cli.running.children import settle
 
-        try:
             settle()
-        except ModelError as fault:
-            print_text(f"rtmms: {fault}", err=True)
-            sys.exit(2)
+        _refuse_environment()
+    except ModelError as fault:
+        print_text(f"rtmms: {fault}", err=True)
+        sys.exit(2)
     status = _status(arguments)
     gc.freeze()  # there is nothing left to collect for: the interpreter's last collection would take 0.2 s after numba
     sys.exit(status)
+
+
+def _refuse_environment() -> None:
+    """ModelError for variables that numba or matplotlib cannot read: both look when they are imported, wherever that
+    is, and one prints a traceback, the other raises."""
+    numbas = [name for name in os.environ if name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR"]
+    for library, names in (("numba", numbas), ("matplotlib", [name for name in ("MPLBACKEND",) if name in os.environ])):
+        if not names:
+            continue
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            try:
+                import_module(library)
+            except ValueError as fault:
+                raise ModelError(f"{', '.join(names)}: {library} does not take it: {str(fault):.80}") from None
+        for one in said:
+            if str(one.message).startswith("Environment variable"):
+                raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")
 
 
 def _open_descriptors() -> None:
