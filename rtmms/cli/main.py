@@ -139,7 +139,7 @@ def _refuse_environment() -> None:
             try:
                 import_module(library)
             except ValueError as fault:
-                raise ModelError(f"{', '.join(names)}: {library} does not take it: {str(fault):.80}") from None
+                raise ModelError(f"{', '.join(names)}: {library} does not take it: {fault!s:.80}") from None
         for one in said:
             if str(one.message).startswith("Environment variable"):
                 raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")
