@@ -26,10 +26,10 @@ from rtmms.jit import kernel
 from rtmms.plant import Channel, Plant
 from rtmms.sensing import read_profile
 from rtmms.sensing.consistency import compared
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.estimator import SETTLES_S
 from rtmms.sensing.layout import M_BEFORE, M_TIME
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.timing import look
 from rtmms.spatial import quaternion_matrix
 from rtmms.terminal import print_json, print_text

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from rtmms.errors import RtmmsError
 from rtmms.loop.machine.cores import allowed
-from rtmms.loop.machine.realtime import Readiness, may_raise, prepare, raised
+from rtmms.loop.machine.scheduling import Readiness, may_raise, prepare, raised
 from rtmms.wire.endpoints.keys import make_keys, read_server
 from rtmms.wire.plant.server import Server
 from rtmms.wire.plant.sockets import Sockets, Threads

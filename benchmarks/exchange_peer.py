@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic_ns
 
 from rtmms.loop.machine.cores import pin
-from rtmms.loop.machine.realtime import raise_child
+from rtmms.loop.machine.scheduling import raise_child
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.joining import Terms

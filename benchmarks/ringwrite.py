@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 
 from rtmms.loop.kernels.row import push_row
+from rtmms.loop.log_row import Head
 from rtmms.loop.machine.cores import allowed, pin
-from rtmms.loop.machine.realtime import raised
-from rtmms.loop.row import Head
+from rtmms.loop.machine.scheduling import raised
 from rtmms.plant import Account
 from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import Ring

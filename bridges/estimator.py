@@ -17,8 +17,8 @@ from rtmms.toml_file import read_toml
 from .lines.addresses import host_port, resolved
 
 if TYPE_CHECKING:
+    from rtmms.sensing.data_sheets import Sensor
     from rtmms.sensing.estimator import Estimate
-    from rtmms.sensing.parts import Sensor
 
 _PORT = 9910
 _ANEW_S = 3.0

@@ -49,7 +49,7 @@ def doctor(as_json: bool) -> int:
 
 def _software() -> list[Finding]:
     import rtmms
-    from rtmms.wire.libzmq.curve import described
+    from rtmms.wire.libzmq.key_pairs import described
 
     system = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
     found = [Finding("rtmms", "good", f"{rtmms.__version__} in {Path(rtmms.__file__).parent}"),
@@ -137,7 +137,7 @@ def _machine() -> list[Finding]:
 def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
     from rtmms.loop.machine.costs import costs
-    from rtmms.loop.machine.realtime import AUTO_PRIORITY, finish, may_raise, prepare
+    from rtmms.loop.machine.scheduling import AUTO_PRIORITY, finish, may_raise, prepare
     from rtmms.loop.machine.stall_detector import PRIORITY
 
     plain = costs()  # as a controller runs that nobody raised

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
 from rtmms.plant import Plant
-from rtmms.record.layout import Signal
+from rtmms.record.log_messages import Signal
 from rtmms.record.needs import refuse_without_pyarrow
 from rtmms.sensing.profile import read_profile
 from rtmms.sensing.readings import Instrument, instruments

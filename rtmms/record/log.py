@@ -15,8 +15,8 @@ import numpy as np
 
 from rtmms.contract import LAST_STEP, OUTCOME_WORDS, PARTS, UNDEFINED
 from rtmms.errors import ModelError, RtmmsError
-from rtmms.loop.row import OUTCOME_COLUMNS
-from rtmms.record.layout import FORMAT, Signal, Values, decode, signals
+from rtmms.loop.log_row import OUTCOME_COLUMNS
+from rtmms.record.log_messages import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
 from rtmms.record.origin import refuse_channels, refuse_origin, refuse_report
 from rtmms.record.place import part_of
@@ -111,7 +111,7 @@ class Step:
         return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
 
     def said(self, name: str) -> Any:
-        """A column of rtmms.loop.row.OUTCOME_COLUMNS; None where the log has none."""
+        """A column of rtmms.loop.log_row.OUTCOME_COLUMNS; None where the log has none."""
         return self.more.get(name) if name in self.more else getattr(self, name, None)
 
 

@@ -17,7 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.levels.levels import Levels, levels_of
 from rtmms.plant import WORLD, Composed, Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
 from rtmms.record.branch import refuse_branch
-from rtmms.record.layout import FORMAT
+from rtmms.record.log_messages import FORMAT
 from rtmms.trust import refuse_foreign_code
 from rtmms.user_file import is_file, path_of
 from rtmms.version import VERSION

@@ -24,8 +24,8 @@ from rtmms.contract import MISS_WORDS, PARTS, UNDEFINED
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.kernels.memory import address, view
 from rtmms.loop.kernels.row import ROW_MEMORY
-from rtmms.loop.row import START, STEP, Head
-from rtmms.record.layout import NO_SEED, encode, signals, width
+from rtmms.loop.log_row import START, STEP, Head
+from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring

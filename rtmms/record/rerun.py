@@ -12,8 +12,8 @@ import numpy as np
 from rtmms.errors import DivergedError, ModelError
 from rtmms.record.branch import branch_of
 from rtmms.record.commands import Difference
-from rtmms.record.layout import NO_SEED
 from rtmms.record.log import Log, Start
+from rtmms.record.log_messages import NO_SEED
 from rtmms.record.origin import channels, rebuilt
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import IO, Any
 
 from rtmms.contract import PARTS, UNDEFINED
 from rtmms.errors import shown
-from rtmms.loop.row import OUTCOME_COLUMNS
+from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.needs import refuse_without_pyarrow
 from rtmms.record.records import records

@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rtmms.loop.row import START, Head
-from rtmms.record.layout import FORMAT, Encoder, encode, schemas, signals
+from rtmms.loop.log_row import START, Head
+from rtmms.record.log_messages import FORMAT, Encoder, encode, schemas, signals
 from rtmms.record.place import Place
 from rtmms.record.ring import Ring
 from rtmms.terminal import print_text

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from rtmms.contract import Applied
+from rtmms.sensing.data_sheets import Imu
+from rtmms.sensing.error_state_filter import E_P, E_Q, E_V
 from rtmms.sensing.estimated import Estimated, truth_of
-from rtmms.sensing.estimation import E_P, E_Q, E_V
 from rtmms.sensing.estimator import SETTLES_S, Estimate
-from rtmms.sensing.parts import Imu
 from rtmms.spatial import Array, quaternion_matrix
 
 _PARTS = (("position_m", E_P), ("velocity_m_s", E_V), ("attitude_deg", E_Q))

@@ -9,8 +9,8 @@ import numpy as np
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
 from rtmms.plant import Account, Channel, Plant, surroundings_of
+from rtmms.sensing.data_sheets import Imu, Sensor
 from rtmms.sensing.estimator import Estimator
-from rtmms.sensing.parts import Imu, Sensor
 from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import seal_parts, unseal_parts
 from rtmms.spatial import Array, quaternion_matrix

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError
-from rtmms.sensing.errors import drift_of
-from rtmms.sensing.estimation import (
+from rtmms.sensing.data_sheets import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.error_state_filter import (
     E_P,
     E_Q,
     E_SIZE,
@@ -44,8 +44,8 @@ from rtmms.sensing.estimation import (
     propagate,
     rotation_of,
 )
+from rtmms.sensing.errors import drift_of
 from rtmms.sensing.lasting import lasting_errors
-from rtmms.sensing.parts import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.suite import built, earth_field, rotation
 from rtmms.spatial import Array
 

@@ -13,15 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtmms.sensing.estimation import E_Q, E_SIZE, E_V, OFFSET, SCALE, SKEW, Lasting
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor, Vector
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor, Vector
+from rtmms.sensing.error_state_filter import E_Q, E_SIZE, E_V, OFFSET, SCALE, SKEW, Lasting
 from rtmms.spatial import Array
 
 _MEASURES = -1
 
 
 class _One(NamedTuple):
-    """kind, axis: see rtmms.sensing.estimation;  deviation of it;  fades 1/s;  target: where it enters the motion."""
+    """kind, axis: see rtmms.sensing.error_state_filter;  deviation of it;  fades 1/s;  target: where it enters."""
 
     kind: int
     axis: int

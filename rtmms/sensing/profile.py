@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Plant, surroundings_of
-from rtmms.sensing.parts import KINDS, TYPICAL, Sensor
+from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor
 from rtmms.sensing.suite import built, senseless
 from rtmms.toml_file import read_toml
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from rtmms.jit import Array, kernel
 from rtmms.plant import Plant, surroundings_of
+from rtmms.sensing.data_sheets import Sensor
 from rtmms.sensing.instruments import perfect
 from rtmms.sensing.layout import (
     B_DRIFT,
@@ -30,7 +31,6 @@ from rtmms.sensing.layout import (
     T_BLOCK,
     VECTOR,
 )
-from rtmms.sensing.parts import Sensor
 from rtmms.sensing.suite import assemble
 
 MOVING = ("position", "quaternion", "velocity", "angular_velocity")

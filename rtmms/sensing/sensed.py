@@ -29,6 +29,7 @@ from rtmms.plant import (
     Twinned,
     surroundings_of,
 )
+from rtmms.sensing.data_sheets import Sensor
 from rtmms.sensing.entry import (
     FRESH,
     ROW,
@@ -52,7 +53,6 @@ from rtmms.sensing.layout import (
     M_VELOCITY,
     T_FAULT,
 )
-from rtmms.sensing.parts import Sensor
 from rtmms.sensing.suite import assemble
 from rtmms.sensing.timing import look, start
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
@@ -71,7 +71,7 @@ class Sensed:
     """A plant around a plant: its actuators, and as outputs what the sensors tell, by 'SENSOR.quantity', with the truth
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
-    sensors   by name, see rtmms.sensing.parts
+    sensors   by name, see rtmms.sensing.data_sheets
     Raises ModelError where a sensor cannot be on this plant.
     """
 

@@ -11,6 +11,18 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Channel, Plant, Surroundings, surroundings_of
+from rtmms.sensing.data_sheets import (
+    KINDS,
+    Currents,
+    Depth,
+    Dvl,
+    Encoders,
+    Gps,
+    Imu,
+    Magnetometer,
+    Sensor,
+    Sight,
+)
 from rtmms.sensing.errors import drift_of
 from rtmms.sensing.layout import (
     ACCELEROMETER,
@@ -56,18 +68,6 @@ from rtmms.sensing.layout import (
     TOLD_VALID,
     TOLD_VALUES,
     VECTOR,
-)
-from rtmms.sensing.parts import (
-    KINDS,
-    Currents,
-    Depth,
-    Dvl,
-    Encoders,
-    Gps,
-    Imu,
-    Magnetometer,
-    Sensor,
-    Sight,
 )
 from rtmms.spatial import Array, rotation_x, rotation_z
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Channel, Plant, bare
-from rtmms.sensing.parts import TYPICAL, Sight
+from rtmms.sensing.data_sheets import TYPICAL, Sight
 from rtmms.sensing.sensed import Sensed
 from rtmms.sensing.suite import of_kind
 from rtmms.sensing.timing import ROUNDING
@@ -26,7 +26,7 @@ class Sights:
     range       m, between the origins;  bearing (2,) rad: azimuth about z, to the left, and elevation, in body axes
     position    (3,) m, body axes: of the other, by range and bearing as they are told
     valid, time 1 where the last sample was one (0: out of range), and s, when it was sampled (-1: none yet)
-    Each has the timing, the errors, and the chance of a sensor of its own (rtmms.sensing.parts.Sight).
+    Each has the timing, the errors, and the chance of a sensor of its own (rtmms.sensing.data_sheets.Sight).
     """
 
     def __init__(self, wanted: Mapping[str, Mapping[str, Sight]], robots: Mapping[str, Plant], dt: float) -> None:
@@ -132,7 +132,7 @@ def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
 
 
 def read(seer: str, said: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
-    """What a person says: names of others, or a table of them with keys of rtmms.sensing.parts.Sight. ModelError."""
+    """What a person says: names of others, or a table of them with keys of data_sheets.Sight. ModelError."""
     place = f"robot '{seer}': sees"
     tables = (
         said if isinstance(said, Mapping) else {one: {} for one in said} if isinstance(said, list | tuple) else None

@@ -13,7 +13,7 @@ import pytest
 
 import rtmms
 from rtmms.sensing import Sensed
-from rtmms.sensing.parts import Imu
+from rtmms.sensing.data_sheets import Imu
 from rtmms_bridges.estimator import Estimator
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import plant_info, state

@@ -30,7 +30,7 @@ from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms.sensing import Sensed
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.nmea import Nmea
 from rtmms_bridges.sea.sentences import KNOT, Lines, SetPoints, sentence

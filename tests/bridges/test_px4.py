@@ -17,7 +17,7 @@ import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.plugins import build_bridge
 from rtmms.sensing import Sensed
-from rtmms.sensing.parts import Depth, Imu, Magnetometer, Sensor
+from rtmms.sensing.data_sheets import Depth, Imu, Magnetometer, Sensor
 from rtmms_bridges.autopilot.hil import Sensors, earth_field, pressure_hpa
 from rtmms_bridges.autopilot.mavframes import Reader, Writer
 from rtmms_bridges.motion.frames import Home

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rtmms.loop.machine.realtime import CHILD_NICE, favour_child, scheduling
+from rtmms.loop.machine.scheduling import CHILD_NICE, favour_child, scheduling
 
 
 @pytest.mark.skipif(not hasattr(os, "setpriority"), reason="no nice here")

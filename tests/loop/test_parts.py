@@ -22,7 +22,7 @@ from rtmms.loop.fallback import FallbackMemory
 from rtmms.loop.kernels.fallback import extrapolate, move_home, take_complete
 from rtmms.loop.kernels.tally import BINS, LONGEST_NS, place, values_of
 from rtmms.loop.loop import Beside, Loop
-from rtmms.loop.machine import realtime
+from rtmms.loop.machine import scheduling
 from rtmms.loop.machine.costs import shortest_wait_s
 from rtmms.loop.pace import Pace
 from rtmms.loop.paces.external import External
@@ -220,13 +220,13 @@ def test_a_command_trace_that_does_not_fit_is_refused_with_what_would() -> None:
     ("text", "expected"), [("auto", (80, False)), ("off", (None, False)), ("1", (1, True)), ("99", (99, True))]
 )
 def test_priority_words(text: str, expected: tuple[int | None, bool]) -> None:
-    assert realtime.parse_priority(text) == expected
+    assert scheduling.parse_priority(text) == expected
 
 
 @pytest.mark.parametrize("text", ["0", "100", "-1", "high", "", "1.5"])
 def test_other_priority_words_are_refused(text: str) -> None:
     with pytest.raises(ModelError, match="expected auto, off or a whole number from 1 to 99"):
-        realtime.parse_priority(text)
+        scheduling.parse_priority(text)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the set-up is Linux's")
@@ -243,9 +243,9 @@ def test_what_is_not_permitted_is_reported_with_what_to_do_and_is_not_fatal(monk
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(realtime.ctypes, "CDLL", lambda *_, **__: Libc())
-    ready = realtime.prepare(80)
-    realtime.finish(ready)
+    monkeypatch.setattr(scheduling.ctypes, "CDLL", lambda *_, **__: Libc())
+    ready = scheduling.prepare(80)
+    scheduling.finish(ready)
     ready.close()
     assert [text.partition(":")[0] for text in ready.failed] == [
         "timer slack", "power states", "memory lock", "SCHED_FIFO 80",
@@ -256,9 +256,9 @@ def test_what_is_not_permitted_is_reported_with_what_to_do_and_is_not_fatal(monk
 
 
 def test_priority_off_touches_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(realtime.ctypes, "CDLL", lambda *_, **__: pytest.fail("touched"))
-    ready = realtime.prepare(None)
-    realtime.finish(ready)
+    monkeypatch.setattr(scheduling.ctypes, "CDLL", lambda *_, **__: pytest.fail("touched"))
+    ready = scheduling.prepare(None)
+    scheduling.finish(ready)
     assert ready.failed == []
 
 

@@ -17,7 +17,7 @@ import pytest
 from rtmms.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
 from rtmms.jit import COMPILED
 from rtmms.loop.kernels.row import ROW_HEAD
-from rtmms.loop.row import Head
+from rtmms.loop.log_row import Head
 from rtmms.loop.statistics import Statistics
 from rtmms.plant import Account
 from rtmms.record.log import Step, open_log

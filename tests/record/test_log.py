@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmms.errors import ModelError
-from rtmms.record.layout import Signal, Values, decode, encode
 from rtmms.record.log import Start, Step, open_log
+from rtmms.record.log_messages import Signal, Values, decode, encode
 from rtmms.record.rerun import rerun
 from rtmms.record.tables import columns, write_csv, write_parquet
 from tests.growth import growth

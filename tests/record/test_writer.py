@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmms.loop.row import START, STEP, Head
+from rtmms.loop.log_row import START, STEP, Head
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
 from rtmms.record.writer import Ear, Log, WholeWrites

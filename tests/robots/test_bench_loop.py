@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from rtmms.errors import ModelError
-from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.scheduling import may_raise
 from rtmms_benchmarks import exchange, loop, pingpong, ringwrite, yardsticks
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="real time is set up on Linux only")

@@ -9,7 +9,7 @@ import pytest
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.sensing import Sensed
-from rtmms.sensing.parts import Depth, Imu
+from rtmms.sensing.data_sheets import Depth, Imu
 from rtmms_benchmarks import estimate
 from tests.sensing.mover import Mover
 from tests.sensing.test_estimator import swim

@@ -9,8 +9,8 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.sensing.consistency import Consistency
+from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.estimated import Estimated
-from rtmms.sensing.parts import Depth
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.sensing.mover import Mover

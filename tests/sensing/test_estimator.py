@@ -14,7 +14,8 @@ from scipy.spatial.transform import Rotation
 
 from rtmms.errors import ModelError
 from rtmms.sensing import Sensed
-from rtmms.sensing.estimation import (
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.error_state_filter import (
     E_SIZE,
     N_ACCEL,
     N_BA,
@@ -35,7 +36,6 @@ from rtmms.sensing.estimation import (
 )
 from rtmms.sensing.estimator import Estimator, sensors_of
 from rtmms.sensing.lasting import lasting_errors
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from tests.sensing.mover import Mover
 
 DEGREE = np.pi / 180.0

@@ -10,8 +10,8 @@ import pytest
 import rtmms
 from rtmms.errors import ModelError
 from rtmms.sensing import Sensed
+from rtmms.sensing.data_sheets import Depth, Encoders
 from rtmms.sensing.faults import Faulty
-from rtmms.sensing.parts import Depth, Encoders
 from tests.sensing.mover import Mover
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rtmms.sensing.estimation import (
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.error_state_filter import (
     E_Q,
     E_SIZE,
     E_V,
@@ -23,7 +24,6 @@ from rtmms.sensing.estimation import (
 )
 from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.lasting import lasting_errors
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.suite import rotation
 from tests.sensing.test_estimator import GYRO, ROOM, SENSORS, begun, error, noise_of, random_state, run
 

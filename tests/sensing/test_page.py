@@ -7,7 +7,7 @@ from dataclasses import fields
 
 import pytest
 
-from rtmms.sensing.parts import KINDS, TYPICAL, Sensor
+from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor
 from tests.cli.shell import ROOT
 
 PAGE = (ROOT / "docs" / "sensors.md").read_text(encoding="utf-8")

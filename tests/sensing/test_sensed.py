@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import rtmms
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.sensing import Sensed, read_profile
-from rtmms.sensing.parts import Currents, Depth, Dvl, Encoders, Gps, Imu, Magnetometer, Sensor
+from rtmms.sensing.data_sheets import Currents, Depth, Dvl, Encoders, Gps, Imu, Magnetometer, Sensor
 from tests.sensing.mover import Mover
 
 G = 9.80665

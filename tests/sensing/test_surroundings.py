@@ -14,9 +14,9 @@ from rtmms.model.description import Body, Mechanism
 from rtmms.model.solids import Box
 from rtmms.plant import Surroundings, surroundings_of
 from rtmms.sensing import Sensed, read_profile
+from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Sensor
 from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
-from rtmms.sensing.parts import Depth, Dvl, Gps, Imu, Sensor
 from tests.pendulum import Pendulum
 from tests.sensing.mover import Mover
 from tests.sensing.test_sensed import screw

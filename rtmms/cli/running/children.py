@@ -23,7 +23,7 @@ from rtmms.wire.peer.placing import MAY_MOVE
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from rtmms.loop.machine.realtime import Readiness
+    from rtmms.loop.machine.scheduling import Readiness
     from rtmms.wire.plant.server import Server
 
 
@@ -351,7 +351,7 @@ def place_controllers(children: Iterable[Child], ready: Readiness, priority: str
     """Controllers that are loaded and warm onto their core; raised only where a number was asked for, favoured where
     the loop is."""
     from rtmms.loop.machine.cores import pin
-    from rtmms.loop.machine.realtime import CHILD_BELOW, favour_child, parse_priority, raise_child, scheduling
+    from rtmms.loop.machine.scheduling import CHILD_BELOW, favour_child, parse_priority, raise_child, scheduling
 
     number, explicit = parse_priority(priority)
     for child in children:

@@ -142,7 +142,7 @@ def plan(
     elif words.get("sensors", "ideal") not in PROFILES:
         raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
     if words.get("priority") is not None:
-        from rtmms.loop.machine.realtime import parse_priority
+        from rtmms.loop.machine.scheduling import parse_priority
 
         parse_priority(words["priority"])
     if words.get("affinity") is not None:

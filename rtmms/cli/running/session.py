@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from rtmms.loop.agenda import Agenda
     from rtmms.loop.giving_way import Governor
     from rtmms.loop.loop import Loop, Outcome
-    from rtmms.loop.machine.realtime import Readiness
+    from rtmms.loop.machine.scheduling import Readiness
     from rtmms.loop.tracking import Tracking
     from rtmms.plant import Array, Plant
     from rtmms.record.branch import Branch
@@ -253,7 +253,7 @@ class Session:
         from rtmms.loop.impairment import impaired_links
         from rtmms.loop.loop import Beside, Loop
         from rtmms.loop.machine.costs import shortest_wait_s
-        from rtmms.loop.machine.realtime import raised
+        from rtmms.loop.machine.scheduling import raised
         from rtmms.loop.tracking import Tracking
         from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
@@ -389,7 +389,7 @@ class Session:
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""
-        from rtmms.loop.machine.realtime import finish
+        from rtmms.loop.machine.scheduling import finish
 
         holds = self.holders()
         holding = [child for child in self.children.all if child.peer in holds]

@@ -11,15 +11,15 @@ from rtmms.errors import RtmmsError
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.machine.realtime import Readiness
+    from rtmms.loop.machine.scheduling import Readiness
     from rtmms.loop.statistics import Statistics
     from rtmms.wire.plant.sockets import Sockets
 
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
     """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
-    from rtmms.loop.machine.realtime import may_raise, parse_priority, prepare
     from rtmms.loop.machine.resources import raise_limit
+    from rtmms.loop.machine.scheduling import may_raise, parse_priority, prepare
     from rtmms.wire.endpoints.addresses import DEFAULTS
     from rtmms.wire.endpoints.keys import read_client, read_server
     from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token

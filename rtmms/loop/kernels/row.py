@@ -9,7 +9,7 @@ from rtmms.addresses import integers_at
 from rtmms.jit import kernel
 from rtmms.loop.kernels.memory import record_at, words
 from rtmms.loop.kernels.ordered import load_acquire, store_release
-from rtmms.loop.row import Head
+from rtmms.loop.log_row import Head
 
 ROW_MEMORY = words(
     "made_at",  # of the count of rows that were made

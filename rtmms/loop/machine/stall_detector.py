@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 
 from rtmms.errors import RtmmsError
-from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.scheduling import may_raise
 
 LEAST_NS = 60_000
 """Lateness below this is the ordinary cost of waking."""

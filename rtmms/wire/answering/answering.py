@@ -26,7 +26,7 @@ from rtmms.wire.peer.controller import Bound, memory_of
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
 from rtmms.wire.stream.dealer import Dealer
-from rtmms.wire.stream.waiting import Alarm
+from rtmms.wire.stream.timerfd import Alarm
 
 
 class Signals:

@@ -18,8 +18,8 @@ from pathlib import Path
 from time import monotonic_ns
 
 from rtmms.errors import ModelError
-from rtmms.wire.libzmq import curve
-from rtmms.wire.libzmq.curve import ClientKeys
+from rtmms.wire.libzmq import key_pairs
+from rtmms.wire.libzmq.key_pairs import ClientKeys
 
 SERVER, CLIENT, ALLOWED = "server", "client", "clients"
 _PUBLIC, _SECRET = ".key", ".key_secret"
@@ -78,7 +78,7 @@ def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
 
 
 def _pair(directory: Path, name: str, whose: str) -> dict[Path, str]:
-    public, secret = (key.decode() for key in curve.new_pair())
+    public, secret = (key.decode() for key in key_pairs.new_pair())
     open_text = _TEXT.format(what=f"public key of {whose}: may be shown to everyone", public=public)
     kept_text = _TEXT.format(what=f"SECRET key of {whose}: keep it to yourself", public=public)
     return {
@@ -127,7 +127,7 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
     for path in paths:
         try:
             _check_unwritable(path, 0o600)
-            allowed[curve.plain(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
+            allowed[key_pairs.plain(_read(path)[0])] = path.name.removesuffix(_PUBLIC)
         except (ModelError, OSError):
             continue
     return allowed
@@ -185,7 +185,7 @@ def _needed(directory: Path, name: str) -> Path:
 def _read_secret(path: Path) -> tuple[bytes, bytes]:
     _check_private(path, 0o600)
     public, secret = _read(path)
-    if secret is None or curve.public_of(secret) != public:
+    if secret is None or key_pairs.public_of(secret) != public:
         raise ModelError(f"keys: '{path}' does not hold a pair of keys; make one with: rtmms keys DIR")
     return public, secret
 
@@ -195,8 +195,8 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
     try:
         if path.stat().st_size > 1 << 16:
             raise ValueError("too long")
-        public, secret = curve.certificate(path)
-        if any(len(key) != 40 or len(curve.plain(key)) != 32 for key in (public, secret) if key is not None):
+        public, secret = key_pairs.certificate(path)
+        if any(len(key) != 40 or len(key_pairs.plain(key)) != 32 for key in (public, secret) if key is not None):
             raise ValueError("not a key")
     except OSError as fault:
         raise ModelError(f"keys: cannot read '{path}': {fault.strerror or fault}") from None

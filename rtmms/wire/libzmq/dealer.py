@@ -13,7 +13,7 @@ from typing import Any
 
 import zmq
 
-from rtmms.wire.libzmq.curve import ClientKeys
+from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.server_sockets import set_family
 from rtmms.wire.protocol.errors import NotConnectedError
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Heard

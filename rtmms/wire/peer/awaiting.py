@@ -8,7 +8,7 @@ from contextlib import suppress
 from math import ceil
 from time import monotonic_ns
 
-from rtmms.wire.stream.waiting import Alarm
+from rtmms.wire.stream.timerfd import Alarm
 
 
 class Awaiting:

@@ -12,8 +12,8 @@ from typing import Any
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.endpoints.session_files import read_token
-from rtmms.wire.libzmq.curve import ClientKeys
 from rtmms.wire.libzmq.dealer import MUTE, Dealers, Handshake
+from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.codec import decode_from_plant, packer
 from rtmms.wire.protocol.errors import NotConnectedError

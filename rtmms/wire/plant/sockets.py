@@ -7,7 +7,7 @@ import os
 import socket as plain
 from typing import TypeVar
 
-from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.scheduling import may_raise
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near, private_files
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.libzmq.threads import Threads

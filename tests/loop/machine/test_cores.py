@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from rtmms.errors import ModelError
-from rtmms.loop.machine import realtime
 from rtmms.loop.machine import resources as memory
+from rtmms.loop.machine import scheduling
 from rtmms.loop.machine.cores import CoreClaim, Cores, allowed, choose, parse_affinity, pin, threads
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
@@ -52,9 +52,9 @@ def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
     other, before = CoreClaim(), allowed()
     assert other.take(before[-1])
-    ready = realtime.Readiness(asked=None, affinity=before, allowed=before)
+    ready = scheduling.Readiness(asked=None, affinity=before, allowed=before)
     try:
-        realtime._affinity(ready, Cores(before[-1], (before[-1],), before[-1:]))
+        scheduling._affinity(ready, Cores(before[-1], (before[-1],), before[-1:]))
         assert [text.partition(":")[0] for text in ready.failed] == [
             f"core {before[-1]} is shared with another plant that keeps time"
         ]
@@ -69,16 +69,16 @@ def test_a_plant_that_has_one_core_alone_tells_that_it_is_another_plants(monkeyp
     monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
     other, core = CoreClaim(), allowed()[-1]
     assert other.take(core)
-    ready = realtime.Readiness(asked=80, affinity=[core], allowed=[core])
-    realtime._affinity(ready, Cores(), timed=False)  # an ordinary process takes no core from another
+    ready = scheduling.Readiness(asked=80, affinity=[core], allowed=[core])
+    scheduling._affinity(ready, Cores(), timed=False)  # an ordinary process takes no core from another
     assert ready.failed == []
-    realtime._affinity(ready, Cores(), timed=True)
+    scheduling._affinity(ready, Cores(), timed=True)
     assert [text.partition(":")[0] for text in ready.failed] == [
         f"core {core} is shared with another plant that keeps time"
     ]
     other.close()
     ready.failed.clear()
-    realtime._affinity(ready, Cores(), timed=True)
+    scheduling._affinity(ready, Cores(), timed=True)
     assert ready.failed == []
     assert not other.take(core)  # it is ours now
     ready.claim.close()
@@ -111,20 +111,20 @@ def test_all_threads_of_a_process_are_pinned_and_one_that_has_ended_is_passed_ov
 def test_the_parts_come_in_their_order_and_are_taken_back(monkeypatch) -> None:
     """All of it granted, none of it done: what is asked of the system, in which order."""
     asked: list[str] = []
-    monkeypatch.setattr(realtime, "may_raise", lambda priority: True)
-    monkeypatch.setattr(realtime, "allowed", lambda: [0, 1])
+    monkeypatch.setattr(scheduling, "may_raise", lambda priority: True)
+    monkeypatch.setattr(scheduling, "allowed", lambda: [0, 1])
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cores: asked.append(f"cores {sorted(cores)}"))
-    monkeypatch.setattr(realtime, "lock", lambda early: (asked.append("lock"), (True, ""))[1])
-    monkeypatch.setattr(realtime, "unlock", lambda: asked.append("unlock"))
-    monkeypatch.setattr(realtime, "_timer_slack", lambda ready, libc: asked.append("slack"))
-    monkeypatch.setattr(realtime, "_dma_latency", lambda ready: asked.append("power"))
-    monkeypatch.setattr(realtime, "prefault", lambda: asked.append("prefault") or [])
-    monkeypatch.setattr(realtime.gc, "collect", lambda: asked.append("collect"))
-    monkeypatch.setattr(realtime.gc, "freeze", lambda: asked.append("freeze"))
+    monkeypatch.setattr(scheduling, "lock", lambda early: (asked.append("lock"), (True, ""))[1])
+    monkeypatch.setattr(scheduling, "unlock", lambda: asked.append("unlock"))
+    monkeypatch.setattr(scheduling, "_timer_slack", lambda ready, libc: asked.append("slack"))
+    monkeypatch.setattr(scheduling, "_dma_latency", lambda ready: asked.append("power"))
+    monkeypatch.setattr(scheduling, "prefault", lambda: asked.append("prefault") or [])
+    monkeypatch.setattr(scheduling.gc, "collect", lambda: asked.append("collect"))
+    monkeypatch.setattr(scheduling.gc, "freeze", lambda: asked.append("freeze"))
     monkeypatch.setattr(os, "sched_setscheduler", lambda pid, policy, param: asked.append(f"fifo {policy & 1}"))
-    ready = realtime.prepare(80)
+    ready = scheduling.prepare(80)
     assert asked == ["cores [1]", "lock", "slack", "power"]
-    realtime.finish(ready)
+    scheduling.finish(ready)
     assert asked[4:] == ["prefault", "collect", "freeze", "fifo 1"]
     assert ready.done == ["core 1", "memory locked", "garbage collected", "SCHED_FIFO 80"]
     assert ready.report()["affinity"] == [1]
@@ -141,9 +141,9 @@ def test_nothing_is_permitted_and_nothing_is_fatal(monkeypatch) -> None:
 
     monkeypatch.setattr(os, "sched_setscheduler", refuse)
     monkeypatch.setattr(os, "open", refuse)
-    monkeypatch.setattr(realtime, "lock", lambda early: (False, "" if early else "memory lock: no; raise memlock"))
-    ready = realtime.prepare(80)
-    realtime.finish(ready)
+    monkeypatch.setattr(scheduling, "lock", lambda early: (False, "" if early else "memory lock: no; raise memlock"))
+    ready = scheduling.prepare(80)
+    scheduling.finish(ready)
     assert (ready.scheduler, ready.priority, ready.memory_locked) == ("SCHED_OTHER", 0, False)
     assert [text.partition(":")[0] for text in ready.failed] == ["power states", "memory lock", "SCHED_FIFO 80"]
     assert all(";" in text for text in ready.failed)
@@ -153,9 +153,9 @@ def test_nothing_is_permitted_and_nothing_is_fatal(monkeypatch) -> None:
 
 def test_off_leaves_the_machine_as_it_is(monkeypatch) -> None:
     for name in ("lock", "prefault", "_affinity", "_timer_slack", "_dma_latency", "_scheduler"):
-        monkeypatch.setattr(realtime, name, lambda *_: pytest.fail("something was set up"))
-    ready = realtime.prepare(None)
-    realtime.finish(ready)
+        monkeypatch.setattr(scheduling, name, lambda *_: pytest.fail("something was set up"))
+    ready = scheduling.prepare(None)
+    scheduling.finish(ready)
     assert ready.done == ready.failed == []
     ready.close()
 

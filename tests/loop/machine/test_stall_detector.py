@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.errors import RtmmsError
 from rtmms.loop.machine import stall_detector as module
-from rtmms.loop.machine.realtime import may_raise
+from rtmms.loop.machine.scheduling import may_raise
 from rtmms.loop.machine.stall_detector import ROWS, StallDetector, Stalls, period_ns
 
 permitted = pytest.mark.skipif(not may_raise(90), reason="SCHED_FIFO is not permitted here")

@@ -13,11 +13,11 @@ import pytest
 
 from rtmms.loop.commands import CommandTrace
 from rtmms.loop.kernels.memory import PUBLISHED, RESOLVED
+from rtmms.loop.log_row import Head
 from rtmms.loop.loop import Beside
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.loop.paces.realtime import Realtime
 from rtmms.loop.ports import Progress
-from rtmms.loop.row import Head
 from rtmms.loop.schedule import Schedule
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath

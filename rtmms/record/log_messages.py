@@ -12,7 +12,7 @@ from typing import Any
 from rtmms.contract import PARTS, UNDEFINED
 from rtmms.errors import ModelError
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.loop.row import OUTCOME_COLUMNS, START, Head
+from rtmms.loop.log_row import OUTCOME_COLUMNS, START, Head
 
 try:
     import orjson
