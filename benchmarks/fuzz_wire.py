@@ -29,8 +29,9 @@ from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.selection import Selection, select
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
+from rtmms.wire.protocol.limits import COMMAND_BYTES, EXCHANGE_BYTES
 from rtmms.wire.protocol.message_layout import numbers
-from rtmms.wire.protocol.messages import COMMAND_BYTES, EXCHANGE_BYTES, PROTOCOL, Hello, Refused, channel_map
+from rtmms.wire.protocol.messages import PROTOCOL, Hello, Refused, channel_map
 from rtmms.wire.protocol.port import GARBLED, MESSAGE, SENT, Guests, Heard
 from rtmms.wire.protocol.state import State
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready

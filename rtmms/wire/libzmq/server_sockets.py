@@ -17,7 +17,7 @@ import zmq
 
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.errors import EndpointError
-from rtmms.wire.protocol.messages import COMMAND_BYTES
+from rtmms.wire.protocol.limits import COMMAND_BYTES
 from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, SENT, Guests, Heard
 
 _NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)

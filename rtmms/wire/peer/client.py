@@ -18,7 +18,8 @@ from rtmms.wire.peer.joining import Settable, Terms
 from rtmms.wire.peer.message_layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
 from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, check_command
 from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.messages import AHEAD_STEPS, INTERPOLATIONS, MOST_EVERY, Hello, Refused
+from rtmms.wire.protocol.limits import AHEAD_STEPS, MOST_EVERY
+from rtmms.wire.protocol.messages import INTERPOLATIONS, Hello, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.connection import NOW

@@ -15,7 +15,8 @@ from rtmms.terminal import print_text
 from rtmms.wire.peer.joining import Attachment, Terms
 from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
-from rtmms.wire.protocol.messages import EXCHANGE_BYTES, Refused, read_figures
+from rtmms.wire.protocol.limits import EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import Refused, read_figures
 
 PRINT, RAISE, COLLECT = "print", "raise", "collect"
 ERRORS = (PRINT, RAISE, COLLECT)

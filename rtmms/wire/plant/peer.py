@@ -7,7 +7,8 @@ from time import monotonic_ns
 from typing import TYPE_CHECKING, Any
 
 from rtmms.wire.plant.selection import Selection
-from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.protocol.limits import AHEAD_STEPS, WARM_STEPS
+from rtmms.wire.protocol.messages import LINEAR, Hello, Reason, Refused
 
 if TYPE_CHECKING:
     from rtmms.loop.impairment import ImpairedLink

@@ -29,14 +29,8 @@ from rtmms.wire.plant.sockets import Sockets, Threads
 from rtmms.wire.plant.step_port import StepPort
 from rtmms.wire.plant.telemetry import Telemetry
 from rtmms.wire.plant.tending import Tending
-from rtmms.wire.protocol.messages import (
-    EXCHANGE_BYTES,
-    PROTOCOL,
-    Hello,
-    Reason,
-    Refused,
-    Request,
-)
+from rtmms.wire.protocol.limits import EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import PROTOCOL, Hello, Reason, Refused, Request
 from rtmms.wire.protocol.port import Guests
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, l
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.errors import AddressError
-from rtmms.wire.protocol.messages import COMMAND_BYTES, EXCHANGE_BYTES
+from rtmms.wire.protocol.limits import COMMAND_BYTES, EXCHANGE_BYTES
 from rtmms.wire.protocol.port import Answering, Hosting, Publishing
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher

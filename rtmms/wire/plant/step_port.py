@@ -23,15 +23,8 @@ from rtmms.wire.plant.peers import Peers
 from rtmms.wire.plant.selection import dated
 from rtmms.wire.plant.ticks import Ticks
 from rtmms.wire.protocol.codec import decode, packer
-from rtmms.wire.protocol.messages import (
-    AHEAD_STEPS,
-    COMMAND_BYTES,
-    CREDITS,
-    Reason,
-    Refused,
-    not_a_message,
-    shown,
-)
+from rtmms.wire.protocol.limits import AHEAD_STEPS, COMMAND_BYTES, CREDITS
+from rtmms.wire.protocol.messages import Reason, Refused, not_a_message, shown
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
 
 if TYPE_CHECKING:

@@ -14,43 +14,29 @@ from typing import Any
 
 from rtmms.contract import OPERATIONS
 from rtmms.plant import Channel, Plant, surroundings_of
+from rtmms.wire.protocol.limits import (
+    AHEAD_STEPS,
+    LIST_LENGTH,
+    MOST_EVERY,
+    MOST_FIGURES,
+    MOST_SETTABLE,
+    MOST_TRACKS,
+    NAME_LENGTH,
+    PATTERN_LENGTH,
+    PATTERNS,
+    SHAPE,
+    TEXT_LENGTH,
+    TRACK_LENGTH,
+)
 from rtmms.wire.protocol.port import OVERSIZE
 
 PROTOCOL = 1
 SPOKEN = (1,)
 
-COMMAND_BYTES = 32 * 1024
-"""Longest message that is read on the step socket: 500 actuators of 40 bytes and room to spare."""
-
-EXCHANGE_BYTES = 64 * 1024
-"""Longest message that is read on the exchange socket, before room for the plant's own snapshots is added."""
-
-NAME_LENGTH = 64
-PATTERNS = 256
-PATTERN_LENGTH = 128
-LIST_LENGTH = 16
-SHAPE = 1 << 15
-"""Characters of what a plant tells viewers to draw, at most."""
-AHEAD_STEPS = 64
-"""A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
-
-WARM_STEPS = 10
-"""States that are exchanged with a claimant, with steps -10 to -1, before it counts as admitted."""
-
-MOST_EVERY = 10_000
-"""A claimant may ask for each n-th state only; n is at most this."""
-
-MOST_SETTABLE = 64
-MOST_FIGURES, TEXT_LENGTH = 16, 128
-MOST_TRACKS, TRACK_LENGTH = 16, 4096
-
 HOLD, LINEAR = "hold", "linear"
 INTERPOLATIONS = (HOLD, LINEAR)
 """What stands between two commands of a claimant that answers each n-th state: its last values, or a straight line
 from where the actuators are to the new ones, reached after n steps."""
-
-CREDITS = 4
-"""States that may lie unanswered with a claimant before the plant stops sending it more."""
 
 
 class Reason:

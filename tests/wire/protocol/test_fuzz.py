@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtmms.wire.protocol.codec import decode
-from rtmms.wire.protocol.messages import AHEAD_STEPS, EXCHANGE_BYTES, Refused
+from rtmms.wire.protocol.limits import AHEAD_STEPS, EXCHANGE_BYTES
+from rtmms.wire.protocol.messages import Refused
 from tests.wire.bench import Host, Raw
 
 junk = st.one_of(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms.wire.plant import handshake, peer, peers, step_port, tending, ticks
-from rtmms.wire.protocol import messages
+from rtmms.wire.protocol import limits, messages
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 
@@ -72,18 +72,18 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
 @pytest.mark.parametrize(
     ("title", "text", "value"),
     [
-        ("Framing", "{} KiB a message on the step socket", messages.COMMAND_BYTES >> 10),
-        ("Framing", "{} KiB and twice the size of a snapshot", messages.EXCHANGE_BYTES >> 10),
-        ("hello", "1 to {} printable", messages.NAME_LENGTH),
-        ("hello", "at most {} patterns", messages.PATTERNS),
-        ("hello", "of 1 to {} characters", messages.PATTERN_LENGTH),
-        ("hello", "integer, 1 to {}", messages.MOST_EVERY),
-        ("state", "more than {} states are unanswered", messages.CREDITS),
-        ("command", "up to {} ahead", messages.AHEAD_STEPS),
+        ("Framing", "{} KiB a message on the step socket", limits.COMMAND_BYTES >> 10),
+        ("Framing", "{} KiB and twice the size of a snapshot", limits.EXCHANGE_BYTES >> 10),
+        ("hello", "1 to {} printable", limits.NAME_LENGTH),
+        ("hello", "at most {} patterns", limits.PATTERNS),
+        ("hello", "of 1 to {} characters", limits.PATTERN_LENGTH),
+        ("hello", "integer, 1 to {}", limits.MOST_EVERY),
+        ("state", "more than {} states are unanswered", limits.CREDITS),
+        ("command", "up to {} ahead", limits.AHEAD_STEPS),
         ("command", "at least {} steps", 16),
         ("tick", "at most {} do", ticks.MOST_WAITING),
         ("request", "At most {} wait", handshake._WAITING_REQUESTS),
-        ("request", "up to {} characters", messages.NAME_LENGTH),
+        ("request", "up to {} characters", limits.NAME_LENGTH),
         ("error", "too many peers ({})", peers.MOST_PEERS),
         ("error", "At most {} a second for each claimant", 1_000_000_000 // tending._ERROR_GAP_NS),
         ("error", "exchange endpoint {} a second for each peer", peer.ALLOWED_A_SECOND),
