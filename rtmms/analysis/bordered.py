@@ -61,7 +61,7 @@ def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) 
     a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
     c = panel.shape[1]
     for first in range(0, c, COLUMNS):
-        tile(a, b, count, panel.ctypes.data + 8 * first, c, t, out.ctypes.data + 8 * first)
+        tile(a, b, count, panel.ctypes.data + 8 * first, c, t, out.ctypes.data + 8 * first, c)
 
 
 @kernel
