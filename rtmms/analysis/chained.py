@@ -33,7 +33,8 @@ def chained(
     one = structures[0]
     k, n, steps = one.a.size, commands.shape[1], len(commands)
     columns = k + n
-    panels = [aligned(2, k + 1, PANEL) for _ in range(0, columns, PANEL)]
+    bound = 0 if one.a.spread is None else one.a.spread.shape[1]
+    panels = [aligned(2, k + 1 + bound, PANEL) for _ in range(0, columns, PANEL)]
     for at, panel in zip(range(0, columns, PANEL), panels, strict=True):
         for c in range(min(PANEL, k - at)):
             panel[0, at + c, c] = 1.0
@@ -42,7 +43,7 @@ def chained(
     h = len(one.a.head)
     parts: tuple[Any, ...] = (
         np.zeros((together, h, h)), np.zeros((together, *one.a.right.shape)), np.zeros((together, h, k - h)),
-        np.zeros((together, *one.a.own.shape)),
+        np.zeros((together, *one.a.own.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
     )  # fmt: skip
     by_inputs = np.zeros((together, k, n))
 
@@ -53,6 +54,8 @@ def chained(
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
             parts[3][s], by_inputs[s] = structure.a.own, structure.b
+            if structure.a.spread is not None:
+                parts[4][s], parts[5][s] = structure.a.spread.T, structure.a.seen
         return True
 
     def multiply(which: range, count: int) -> None:

@@ -78,9 +78,12 @@ class MantaJacobian:
         self._memory = memory
         members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
         room = self._room
+        self._bound, spread, seen = bound, None, None
+        if bound:
+            spread, seen = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
         self.a = Bordered(
-            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.own, members.copy()
-        )  # fmt: skip
+            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.own, members.copy(), spread, seen
+        )
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
@@ -93,6 +96,9 @@ class MantaJacobian:
         else:
             status = traced_jacobian(memory, memory.many, self._links, room)
         if status == lay.OK:
+            if self.a.seen is not None:
+                heads = len(self.a.head)
+                self.a.seen[:, :heads], self.a.seen[:, heads:] = room.seen[:heads].T, room.right[AFTER_LATER:]
             return True
         memory.clear()
         return False
@@ -100,7 +106,10 @@ class MantaJacobian:
     @property
     def b(self) -> Array:
         """(k, 4), a copy."""
-        return np.concatenate([self.b_head, self.b_below])
+        below = self.b_below
+        if self.a.spread is not None:
+            below = below + self.a.spread @ self._room.seen[len(self.a.head) :].T
+        return np.concatenate([self.b_head, below])
 
 
 def _targets(body: int, bound: int) -> Array:
