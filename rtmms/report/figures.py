@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rtmms.report.outline import Outlined
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
-"""Modules with draw(path, plant, trace, recent, statistics), by robot."""
+"""Modules with draw(path, plant, trace, recent, statistics, outlined), by robot."""
 
 GENERAL = "rtmms.report.run_figure"
 """For any plant that keeps its position or its velocity."""
@@ -41,7 +41,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
     if isinstance(plant, Drawing):
         return plant.figure
     if robot in FIGURES:
-        return partial(_draw, FIGURES[robot], plant, {})
+        return partial(_draw, FIGURES[robot], plant, {"outlined": outlined})
     if _says_where(plant):
         return partial(_draw, GENERAL, plant, {"robot": robot, "outlined": outlined})
     return partial(_draw, OUTPUTS, plant, {"robot": robot}) if small_outputs(plant) else None
@@ -50,7 +50,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 def takes_outline(robot: str, plant: Plant) -> bool:
     """Whether this plant's figure shows the robot by an outline that it is handed."""
     own: Plant = plant.truth if isinstance(plant, HasTruth) else plant
-    return not isinstance(own, Drawing) and robot not in FIGURES and _says_where(own)
+    return not isinstance(own, Drawing) and (robot in FIGURES or _says_where(own))
 
 
 class _Truth:

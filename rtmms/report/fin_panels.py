@@ -1,4 +1,4 @@
-"""Panels on how a manta's fins move: its shape over a period, and the waves along span and chord."""
+"""Panels on how a manta's fins move: its rear edge over a period, and the waves along span and chord."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import matplotlib
-import mpl_toolkits.mplot3d  # noqa: F401  (registers the 3d projection)
 import numpy as np
 import numpy.typing as npt
-from matplotlib.colors import LightSource, Normalize
+from matplotlib.colors import Normalize
 
 from rtmms.report.cycles import Period, at, fundamental, lags_deg
-from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.report.fin_shape import LEFT, fin_points
 from rtmms.report.style import CYCLE, INK, MUTED, colours, say, subscript
 
 if TYPE_CHECKING:
@@ -20,79 +19,9 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-HEIGHT_MAP = "RdYlBu_r"
 STROBES = 16
 CHORDS = 4
-FINEST = 30
 _SHORT = "less than one flapping period\nin the last seconds of the run"
-
-
-def film(
-    page: Any, cell: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None, frames: int
-) -> None:
-    """The whole manta at evenly spaced instants of the last period, fins coloured by their height."""
-    title = "Fins over one flapping period"
-    if period is None:
-        panel = page.add_subplot(cell)
-        panel.set_title(title)
-        say(panel, _SHORT if len(time) else "no steps")
-        return
-    instants = period.start + period.seconds * np.arange(frames) / frames
-    shapes = []
-    for instant in instants:
-        rods, joints = at(time, kept["rod_angle"], instant), at(time, kept["joint_position"], instant)
-        shapes.append([fin_points(plant, fin, rods, joints) for fin in (LEFT, RIGHT)])
-    high = max(0.05, max(float(np.abs(fin[..., 2]).max()) for pair in shapes for fin in pair))
-    colour = Normalize(-high, high)
-    box = cell.get_position(page)
-    title += f" of {period.seconds:.3g} s, seen from behind and above"
-    page.text(box.x0, box.y1 + 0.006, title, fontsize=10.5, fontweight="bold", color=INK)
-    width = (box.width - 0.04) / frames
-    for k, pair in enumerate(shapes):
-        # wider than its share: a 3-D view leaves much of its box empty
-        panel = page.add_axes(
-            (box.x0 + (k - 0.15) * width, box.y0 - 0.035, 1.3 * width, box.height + 0.055), projection="3d"
-        )
-        _manta(panel, plant, pair, colour)
-        page.text(
-            box.x0 + (k + 0.5) * width, box.y0 - 0.012, "t = 0" if k == 0 else f"t = {k}/{frames} T",
-            ha="center", fontsize=8.5, color=MUTED,
-        )  # fmt: skip
-    scale = page.add_axes((box.x1 - 0.03, box.y0 + 0.02, 0.006, box.height - 0.035))
-    bar = page.colorbar(matplotlib.cm.ScalarMappable(colour, matplotlib.colormaps[HEIGHT_MAP]), cax=scale)
-    bar.outline.set_visible(False)
-    bar.ax.set_title("z, m", fontsize=8, fontweight="normal", loc="left", pad=4)
-
-
-def _manta(panel: Any, plant: Manta, fins: list[Array], colour: Normalize) -> None:
-    """Body, skin between body and supports, fins."""
-    chart = matplotlib.colormaps[HEIGHT_MAP]
-    root = np.asarray(plant.parameters.fin_root_m)
-    u, v = np.meshgrid(np.linspace(0.0, 2.0 * np.pi, 49), np.linspace(np.pi, 0.0, 25))
-    body = 0.5 * np.cos(v), 0.34 * np.sin(v) * np.cos(u), 0.12 * np.sin(v) * np.sin(u)
-    panel.plot_surface(
-        *body, color="#b9c8d6", linewidth=0, antialiased=False, rcount=25, ccount=49, lightsource=LightSource(160, 50)
-    )
-    for fin, side in zip(fins, (1.0, -1.0), strict=True):
-        inner = fin[0].copy()
-        inner[:, 1], inner[:, 2] = side * root[1], root[2]
-        skin = np.linspace(inner, fin[0], 4)
-        for sheet in (skin, fin):
-            thin = sheet[:, :: max(1, sheet.shape[1] // FINEST)]
-            middle = 0.25 * (thin[:-1, :-1] + thin[1:, :-1] + thin[:-1, 1:] + thin[1:, 1:])
-            if middle.size == 0:  # one chain has no face
-                panel.plot(*thin[:, 0].T, color=chart(colour(thin[-1, 0, 2])))
-                continue
-            panel.plot_surface(
-                *np.moveaxis(thin, -1, 0), facecolors=chart(colour(middle[..., 2])), linewidth=0.15,
-                edgecolor=(0.1, 0.2, 0.3, 0.35), shade=False, rcount=64, ccount=64,
-            )  # fmt: skip
-    panel.view_init(elev=30, azim=-148)
-    reach = 0.82
-    panel.set(xlim=(-reach, reach), ylim=(-reach, reach), zlim=(-0.5 * reach, 0.5 * reach))
-    panel.set_box_aspect((2, 2, 1), zoom=1.55)
-    panel.set_axis_off()
-    panel.patch.set_alpha(0.0)
 
 
 def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.report.cycles import last_period, up_crossings
-from rtmms.report.fin_panels import chord_wave, film, span_profile, span_wave
-from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
-from rtmms.report.robot_panels import spread
+from rtmms.report.cycles import Period, last_period, up_crossings
+from rtmms.report.fin_panels import chord_wave, span_profile, span_wave
+from rtmms.report.robot_panels import along_path, fill_panel, of_period, strip
 from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
 from rtmms.robots.manta.summary import BACK
@@ -21,6 +20,7 @@ from rtmms.spatial import heading
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
+    from rtmms.report.outline import Outlined
     from rtmms.robots.manta import Manta
 
 Array = npt.NDArray[np.float64]
@@ -29,13 +29,15 @@ WIDTH, HEIGHT = 16.0, 12.2
 TALLER = 2.0
 ROUND = 0.4
 FRAMES = 6
-OUTLINES = 9
 
 
-def draw(path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Statistics) -> None:
+def draw(
+    path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Statistics, outlined: Outlined | None = None
+) -> None:
     """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
 
     A run of any length will do, none at all included: a panel without its data says what is missing.
+    outlined   the robot and states along the run to draw it in; None leaves it out
     """
     time, kept = trace.read()
     late, last = recent.read()
@@ -51,9 +53,9 @@ def draw(path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Sta
             height_ratios=(2.5 + 0.9 * taller, 1.9, 2.5, 1.6),
         )  # fmt: skip
         top = rows[0].subgridspec(1, 2, wspace=0.14, width_ratios=(1.2 if taller else 1.9, 1.0))
-        _path(page.add_subplot(top[0]), plant, time, kept)
+        _path(page.add_subplot(top[0]), plant, time, kept, outlined)
         _speed(page.add_subplot(top[1]), plant, time, kept)
-        film(page, rows[1], plant, late, last, period, FRAMES)
+        _robot(page.add_subplot(rows[1]), late, last, period, outlined)
         third = rows[2].subgridspec(1, 3, wspace=0.2)
         span_profile(page.add_subplot(third[0]), plant, late, last, period)
         span_wave(page.add_subplot(third[1]), late, last, period)
@@ -98,8 +100,8 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
 # --- path -------------------------------------------------------------------------------------------------------------
 
 
-def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> None:
-    """The plan view, coloured by time, with the manta's own outline as heading ticks."""
+def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outlined: Outlined | None) -> None:
+    """The plan view, coloured by time, with the manta where it was."""
     import matplotlib
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
@@ -112,72 +114,29 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> N
         say(panel, "no steps")
         return
     position, yaw = kept["position"], heading(kept["quaternion"])
-    x, y = position[:, 0], position[:, 1]
-    reach = max(float(np.ptp(x)), float(np.ptp(y)))
-    scale = max(1.0, 0.045 * reach)
-    chart = matplotlib.colormaps[ORDERED]
-    colour = Normalize(time[0], time[-1] + 1e-9)
-    points = np.stack([x, y], axis=1)[:: max(1, len(x) // 4000)]
-    shades = chart(0.9 * colour(time[:: max(1, len(x) // 4000)]))
-    outline = _outline(plant) * scale
-    # times stand beside the outlines, outside of a turn
-    away = (1.06 if yaw[-1] - yaw[0] < -0.5 else -1.0) * scale
-    for k in spread(x, y, OUTLINES, least=1.4 * scale):
-        c, s = np.cos(yaw[k]), np.sin(yaw[k])
-        corners = outline @ np.array([[c, s], [-s, c]]) + (x[k], y[k])
-        shade = chart(0.9 * colour(time[k]))
-        panel.fill(*corners.T, facecolor=(*shade[:3], 0.16), edgecolor=(*shade[:3], 0.75), lw=0.9)
-        nose = np.array([(x[k], y[k]), (x[k] + 0.5 * scale * c, y[k] + 0.5 * scale * s)])
-        panel.plot(*nose.T, color=shade, lw=1.4, solid_capstyle="round")
-        panel.text(
-            x[k] - away * s, y[k] + away * c, f"{time[k]:.3g} s", fontsize=7.5, color=MUTED, ha="center", va="center"
-        )
-    panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=2.0))
+    way = position[:, :2]
+    points = way[:: max(1, len(way) // 4000)]
+    shades = matplotlib.colormaps[ORDERED](0.9 * Normalize(time[0], time[-1] + 1e-9)(time[:: max(1, len(way) // 4000)]))
     panel.set(xlabel="x, m", ylabel="y, m")
-    _frame_equal(panel, x, y, 1.25 * scale)
-    size = "to scale" if scale == 1.0 else f"drawn {scale:.1f} x its size"
+    fill_panel(panel, way.min(axis=0), way.max(axis=0), 0.54)
+    size = "" if outlined is None else along_path(panel, outlined, 0, 1, timed=True)
+    panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=2.0))
     rise = position[-1, 2] - position[0, 2]
     turned = round(float(np.degrees(yaw[-1] - yaw[0])), 1) + 0.0
-    panel.text(
-        0.995, 1.02, f"outlines {size}   ·   height {rise:+.2f} m   ·   heading {turned:+.1f} deg",
-        transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5, color=MUTED,
-    )  # fmt: skip
+    facts = [*([size] if size else []), f"height {rise:+.2f} m", f"heading {turned:+.1f} deg"]
+    panel.text(0.995, 1.02, "   ·   ".join(facts), transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5,
+               color=MUTED)  # fmt: skip
 
 
-def _outline(plant: Manta) -> Array:
-    """(k, 2) m, the manta from above, rods and joints at 0: the body's box as an ellipse, and the fins around it."""
-    p = plant.parameters
-    rest = np.zeros((2, p.links, p.chains))
-    left = fin_points(plant, LEFT, np.zeros(4), rest)[:, :, :2]
-    right = fin_points(plant, RIGHT, np.zeros(4), rest)[:, :, :2]
-
-    def side(fin: Array) -> Array:
-        """Out along the front chain, aft along the free ends, in along the rear chain."""
-        return np.concatenate([fin[:, -1], fin[-1, ::-1], fin[::-1, 0]])
-
-    half = np.linspace(0.0, np.pi, 25)
-    ellipse = 0.5 * np.cos(half), 0.34 * np.sin(half)  # a half of the body, from nose to tail
-    front, back = left[0, -1, 0], left[0, 0, 0]
-    before, behind = ellipse[0] > front, ellipse[0] < back
-    flank = np.stack(ellipse, axis=1)
-    mirror = np.array([1.0, -1.0])
-    outline: Array = np.concatenate(
-        [flank[before], side(left), flank[behind], (flank[behind] * mirror)[::-1], side(right)[::-1],
-         (flank[before] * mirror)[::-1]]
-    )  # fmt: skip
-    return outline
-
-
-def _frame_equal(panel: Any, x: Array, y: Array, margin: float) -> None:
-    """Equal scales on both axes that fill the panel: the limits widen where the path is narrow."""
-    box, page = panel.get_position(), panel.get_figure()
-    width, height = box.width * page.get_figwidth(), box.height * page.get_figheight()
-    half_x, half_y = 0.5 * np.ptp(x) + margin, 0.5 * np.ptp(y) + margin
-    unit = max(half_x / width, half_y / height)
-    middle_x, middle_y = 0.5 * (x.max() + x.min()), 0.5 * (y.max() + y.min())
-    panel.set_xlim(middle_x - unit * width, middle_x + unit * width)
-    panel.set_ylim(middle_y - unit * height, middle_y + unit * height)
-    panel.set_aspect("equal", adjustable="box")
+def _robot(
+    panel: Any, late: Array, last: Mapping[str, Array], period: Period | None, outlined: Outlined | None
+) -> None:
+    """It over the last flapping period."""
+    if outlined is not None and period is not None:
+        strip(panel, outlined.outline, of_period(late, last, period), FRAMES)
+        return
+    panel.set_title("The robot")
+    say(panel, "less than one flapping period\nin the last seconds of the run" if len(late) else "no steps")
 
 
 # --- speed ------------------------------------------------------------------------------------------------------------

@@ -82,6 +82,11 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
     period: Period | None = last_period(late, flat[:, int(np.argmax(np.ptp(flat, axis=0)))])
     if period is None:
         return Stretch(late, recent, None, f"over the last {late[-1] - late[0]:.3g} s")
+    return of_period(late, recent, period)
+
+
+def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> Stretch:
+    """The samples of a period, with one more at either end."""
     inside = (late >= period.start - 1e-9) & (late <= period.end + 1e-9)
     if inside.sum() < 2:
         return Stretch(late, recent, period.seconds, f"over a period of {period.seconds:.3g} s")
@@ -92,14 +97,14 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
     )  # fmt: skip
 
 
-def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
+def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRAMES) -> None:
     """The robot at evenly spaced instants of a period, in its body's frame, from where its motion is seen."""
     panel.set_title("The robot")
     if not outline.needs:  # a robot without joints
         shown = Stretch(np.zeros(1), {}, None, "")
     if shown is None or not all(name in shown.values for name in outline.needs):
         return say(panel, "no steps")
-    share = np.arange(FRAMES) / (FRAMES if shown.seconds is not None else FRAMES - 1)
+    share = np.arange(frames) / (frames if shown.seconds is not None else frames - 1)
     instants = shown.time[0] + share * (shown.time[-1] - shown.time[0])
     states = [outline({n: at(shown.time, shown.values[n], t) for n in outline.needs}) for t in instants]
     moving = _moving(states)
@@ -111,7 +116,7 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
         states = states[:1]
     for k, state in enumerate(states):
         _paint(panel, view, state, np.array([k * every, 0.0]), 0.0)
-        word = "t = 0" if k == 0 else f"t = {k}/{FRAMES} T"
+        word = "t = 0" if k == 0 else f"t = {k}/{frames} T"
         word = word if shown.seconds is not None else f"{instants[k]:.3g} s"
         panel.annotate(word if moving else "", (k * every + 0.5 * (low[0] + high[0]), low[1]), (0, -6),
                        textcoords="offset points", ha="center", va="top", fontsize=8.5, color=MUTED)  # fmt: skip
@@ -120,10 +125,10 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None) -> None:
     panel.set_axis_off()
 
 
-def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
+def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = False) -> str:
     """Small robots where they were, seen along the axis that is left; what to say of their size, '' where none is.
 
-    The panel's limits make room for them.
+    The panel's limits make room for them. timed: each with its time beside it
     """
     import matplotlib
 
@@ -147,6 +152,10 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int) -> str:
         _paint(panel, view, state, place[k], FAINT, scale, shade)
         corners = place[k] + scale * view.project(state.points())
         low, high = np.minimum(low, corners.min(axis=0)), np.maximum(high, corners.max(axis=0))
+        if timed:
+            below = 0.5 * (corners[:, 0].min() + corners[:, 0].max()), corners[:, 1].min()
+            panel.annotate(f"{time[k]:.3g} s", below, (0, -4), textcoords="offset points", ha="center", va="top",
+                           fontsize=7.5, color=MUTED)  # fmt: skip
     fill_panel(panel, low, high, 0.54)
     return "robot to scale" if abs(scale - 1.0) < 1e-9 else f"robot drawn {scale:.2g} x its size"
 

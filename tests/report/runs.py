@@ -11,19 +11,26 @@ from rtmms.contract import UNDEFINED
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
+from rtmms.report.outline import Outlined, along, recent_names
+from rtmms.shapes.outline import figure_outline
 
 
 def run(seconds: float, frequency: float = 1.0, timed: bool = True, **parameters: Any) -> tuple[Any, ...]:
-    """(plant, trace, recent, statistics) after a gait of 40 deg, phase 40 deg; untimed as in free mode."""
+    """(plant, trace, recent, statistics, outlined) after a gait of 40 deg, phase 40 deg; untimed as in free mode."""
     plant: Any = rtmms.load("manta", **parameters)
     steps = round(seconds / plant.dt)
     trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, steps, 4096, 0.01)
-    recent = Recent(plant.outputs, plant.recent_outputs, plant.dt)
+    outline = figure_outline("manta", plant)
+    assert outline is not None
+    states = along(outline, plant, steps)
+    assert states is not None
+    recent = Recent(plant.outputs, recent_names(outline, plant), plant.dt)
     statistics = Statistics(deadline_us=900.0 if timed else None)
     random, command, applied = np.random.default_rng(0), np.zeros(4), Applied()
     outputs = plant.observe()
-    trace.start(outputs)
-    recent.start(outputs)
+    observers = (trace, recent, states)
+    for observer in observers:
+        observer.start(outputs)
     for k in range(steps):
         cycle = 2.0 * np.pi * frequency * k * plant.dt
         command[:] = np.radians([35.0, 40.0, 35.0, 40.0]) * np.sin(cycle + np.radians([40.0, 0.0, 40.0, 0.0]))
@@ -31,9 +38,9 @@ def run(seconds: float, frequency: float = 1.0, timed: bool = True, **parameters
         wake, exchange, work, slack = (int(random.lognormal(m, 0.3)) for m in (9.0, 12.0, 8.7, 13.5))
         statistics.record(wake if timed else UNDEFINED, exchange, work, slack if timed else UNDEFINED)
         statistics.count(0)
-        if k >= trace.due or k >= recent.due:
+        if any(k >= observer.due for observer in observers):
             outputs = plant.observe()
-            for observer in (trace, recent):
+            for observer in observers:
                 if k >= observer.due:
                     observer.after_step(k, (k + 1) * plant.dt, outputs, command, applied)
-    return plant, trace, recent, statistics
+    return plant, trace, recent, statistics, Outlined(outline, states)

@@ -57,13 +57,16 @@ def test_a_run_fills_every_panel(tmp_path: Path, swim: tuple[Any, ...], pages: l
         assert title in words
     assert "m/s" in words
     assert "0 misses" in words
+    assert "robot drawn 0" in words  # smaller, so that its path is seen
+    assert "The robot over the last period of 1 s, seen from behind and above" in words
+    assert "t = 5/6 T" in words
     assert "deadline 900" in words
     assert "no steps" not in words
     assert "less than" not in words
 
 
 def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
-    plant, trace, recent, _ = swim
+    plant, trace, recent, *_ = swim
     manta_figure.draw(tmp_path / "run.png", *swim)
     time, kept = trace.read()
     speed = _panel(pages[0], "Speed").lines[0].get_xydata()
@@ -83,6 +86,14 @@ def test_the_fins_end_where_the_plant_says(swim: tuple[Any, ...]) -> None:
         np.testing.assert_allclose(points[-1, 0], seen["tip"][fin], rtol=0, atol=1e-12)
         lengths = np.linalg.norm(np.diff(points, axis=0), axis=-1)
         np.testing.assert_allclose(lengths, swim[0].model.links[0], rtol=1e-12)
+
+
+def test_the_robot_bends_as_its_fins_do(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
+    manta_figure.draw(tmp_path / "run.png", *swim)
+    shown = [one.get_paths() for one in _panel(pages[0], "The robot").collections if len(one.get_paths()) > 100]
+    assert len(shown) == 6
+    highs = [max(path.vertices[:, 1].max() for path in paths) for paths in shown]
+    assert max(highs) - min(highs) > 0.1  # m, the tips go up and down
 
 
 def test_a_run_without_a_step(tmp_path: Path, pages: list[Figure]) -> None:
@@ -106,8 +117,8 @@ def test_a_held_body_and_a_mode_without_a_schedule(tmp_path: Path, pages: list[F
 
 
 def test_one_chain_of_one_link_and_no_statistics(tmp_path: Path, pages: list[Figure]) -> None:
-    plant, trace, recent, _ = run(2.2, chains=1, links=1)
-    manta_figure.draw(tmp_path / "run.svg", plant, trace, recent, Statistics())
+    plant, trace, recent, _, outlined = run(2.2, chains=1, links=1)
+    manta_figure.draw(tmp_path / "run.svg", plant, trace, recent, Statistics(), outlined)
     assert _words(pages[0]).count("no steps") == 4
 
 

@@ -45,7 +45,7 @@ def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
 
 
 def test_who_is_drawn():
-    assert not takes_outline("manta", eel.load(joints=3))  # has a figure of its own
+    assert takes_outline("manta", eel.load(joints=3))
     assert figure_outline("pendulum", Pendulum()) is None
 
 
