@@ -87,18 +87,53 @@ def test_of_the_manta():
     "given",
     [
         {"coupling": "monolithic", "actuation": "ideal", "chains": 5},
+        {"links": 5, "chains": 3},
         {"body": "fixed", "chains": 5},
         pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.slow),
         pytest.param({"current_gradient_1_s": (0.1,) + (0.0,) * 8}, marks=pytest.mark.slow),
     ],
-    ids=["monolithic-ideal", "held", "iterated", "current"],
+    ids=["monolithic-ideal", "many links", "held", "iterated", "current"],
 )
 def test_of_other_mantas(given: dict[str, Any]):
-    plant = rtmms.load("manta", links=2, **given)
+    plant = rtmms.load("manta", **{"links": 2, **given})
     u = on_its_way(plant)
     found, reference = rtmms.linearise(plant, u), linearise_step(plant, u)
     assert found.states == reference.states
     assert off(found, reference, plant) < 1e-8 + 3.0 * (found.error + reference.error)
+
+
+@pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
+def test_of_the_manta_by_structure(coupling: str):
+    """Against differences at random states, in a current, with a block that is not full; packed is what dense is."""
+    plant = rtmms.load("manta", coupling=coupling, chains=18, links=2, current_m_s=(0.2, -0.1, 0.05))
+    random, chart = np.random.default_rng(5), plant.chart()
+    size, k = chart.size, len(chart.size)
+    for _ in range(3):
+        plant.reset()
+        chart = plant.chart()
+        chart.write(0.1 * size * random.normal(size=k))
+        u = 0.2 * random.normal(size=4)
+        plant.step(u)
+        found = rtmms.linearise(plant, u)
+        other = rtmms.linearise(plant, u, method="differences")
+        assert (found.method, other.method) == ("structure", "differences")
+        assert found.states == other.states
+        assert off(found, other, plant) < 1e-7
+        x = random.normal(size=(k, 3))
+        np.testing.assert_allclose(found.packed.times(x), found.a @ x, atol=1e-12 * np.abs(found.a).max())
+    assert (found.packed.spread is None) == (coupling == "sequential")
+
+
+def test_a_period_of_the_monolithic_coupling():
+    """By products of packed matrices, and by differences of the whole way."""
+    plant = rtmms.load("manta", coupling="monolithic", chains=5, links=2, dt=1e-2)
+    commands = plant.gait_commands(167)[:20]
+    for command in commands:
+        plant.step(command)
+    found = rtmms.linearise(plant, commands, period=True)
+    other = rtmms.linearise(plant, commands, period=True, method="differences")
+    assert (found.method, other.method) == ("structure", "differences")
+    assert off(found, other, plant) < 1e-6
 
 
 @pytest.mark.parametrize(

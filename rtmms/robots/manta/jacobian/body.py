@@ -2,8 +2,9 @@
 
     a1 = K1^-1 (F(R, v) + u1)        R2 = R exp(c w^), v2 = v + c a1        a2 = K2^-1 (F(R2, v2) + u2 + U a1)
 
-and pose+ = pose exp(xi), xi = (dt + c dt/2 ...) see `end_body` of coupling/step.py. F, the body's own force, is displaced
-by itself. With the monolithic coupling the fins' wrenches depend on the accelerations: K1, K2 and U have their share.
+v+ = v + dt/2 (a1 + a2), pose+ = pose exp(xi), xi = dt/2 (v + v2), or what else `end_body` of coupling/step.py makes of
+them. F, the body's own force, is displaced by itself. With the monolithic coupling the fins' wrenches depend on the
+accelerations: K1, K2 and U have their share.
 """
 
 from __future__ import annotations
@@ -96,8 +97,8 @@ def slopes_of_force(finned: Any, body: Any, memory: Any, room: Any) -> None:
 
 @kernel
 def slopes_of_attitude(finned: Any, memory: Any, room: Any) -> None:
-    """attitude_by (6, 3): the attitude at the second stage by that at the first, exp(-c w^), and by w, c times the right
-    Jacobian of SO(3)."""
+    """attitude_by (6, 3): the attitude at the second stage by that at the first, exp(-c w^), and by w, c times the
+    right Jacobian of SO(3)."""
     state, c = memory.state, lead(finned)
     x, y, z = c * state[TWIST + 3], c * state[TWIST + 4], c * state[TWIST + 5]
     n2 = x * x + y * y + z * z

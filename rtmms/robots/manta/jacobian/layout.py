@@ -68,7 +68,8 @@ TRACED = Layout(
     scratch("seen", "heads + 4", "bound"),
     scratch("bases", 2, 2, BASE_SIZE), scratch("on_support", 2, 2, 6), scratch("accel", 2, 6),
     scratch("recalled", "parts", "2 * links", LANES), scratch("scalars", 7),
-    scratch("first", "width + 12", "links + links + 6", GROUP), scratch("second", "width + width + 12", "links + 6", GROUP),
+    scratch("first", "width + 12", "links + links + 6", GROUP),
+    scratch("second", "width + width + 12", "links + 6", GROUP),
     scratch("ends", "width + 24", "width", GROUP), scratch("pushed", "lanes", "width", WRENCHES, GROUP),
     scratch("summed", MOTIONS, WRENCHES, GROUP),
     scratch("into", ROWS, SUPPORT_LANES), scratch("lengths", 6), scratch("motion", WRENCH, MOTION_ROWS, SUPPORT_LANES),
@@ -86,8 +87,8 @@ TRACED = Layout(
 """Traced, see step.py. Besides the blocks:
 
 seen    (heads + INPUTS, bound) with the monolithic coupling the body's accelerations by the head, second stage first;
-        rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints, and the rows of `below` behind the commands'
-        are the joints by them
+        rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints, and the rows of `below` behind those of the
+        commands are the joints by them
 targets which row of `below` a way to move a support belongs to
 moved   (2, MOTIONS, ways) the supports' motion by each way;  turned  the wrench on the body, by the support's turning
 applied (WRENCHES, AFTERS) what a wrench on the body at each stage does to it

@@ -1,10 +1,10 @@
 """A and B of one step of a manta by its structure, from traced equations.
 
 No chain of a fin sees another: each sees its support, and the support the sum of what they push. So of a chain
-everything is known by its joints and by the motion of its support at both stages (traced.py); of a support by rods, twist,
-acceleration and water (supports.py); of the body by the wrench of the fins at both stages (body.py). With the sequential
-coupling the acceleration that the fins see is a coordinate of the state. With the monolithic one it is that of the body
-itself: all chains then see one another through twelve numbers, the body's accelerations at both stages.
+everything is known by its joints and by the motion of its support at both stages (traced.py); of a support by rods,
+twist, acceleration and water (supports.py); of the body by the wrench of the fins at both stages (body.py). With the
+sequential coupling the acceleration that the fins see is a coordinate of the state. With the monolithic one it is that
+of the body itself: all chains then see one another through twelve numbers, the body's accelerations at both stages.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) 
 
 @kernel
 def slopes_of_rods(finned: Any, memory: Any, room: Any) -> None:
-    """rods_by (8, STAGES, fin, 6): angles, rates and accelerations of a fin's rods by their coordinates and commands; and
-    the rods' columns of the head. Both fins at once."""
+    """rods_by (8, STAGES, fin, 6): angles, rates and accelerations of a fin's rods by their coordinates and commands;
+    and the rods' columns of the head. Both fins at once."""
     state, work, command, body = memory.state, memory.work, memory.command, room.head.shape[1] - ROD_COORDINATES
     for d in range(FIN_RODS + 2):
         is_command = d >= FIN_RODS
@@ -385,7 +385,7 @@ def put_right(finned: Any, room: Any) -> None:
 
 @kernel
 def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> None:
-    """The body's rows of a column of the head: of what is pushed (WRENCHES,), and of coordinate m itself, -1 for none."""
+    """The body's rows of a column of the head, of what is pushed (WRENCHES,), and of coordinate m itself; -1: none."""
     head, after = room.head[column], room.after
     body = room.head.shape[1] - ROD_COORDINATES
     for r in range(AFTERS):

@@ -113,7 +113,7 @@ class MantaJacobian:
 
 
 def _targets(body: int, bound: int) -> Array:
-    """(2, ways): which row of `below` each way to move a support of a fin belongs to, the last row for those of none."""
+    """(2, ways): which row of `below` each way to move a support of a fin belongs to; the last row is of no use."""
     ways = ACCEL_LATER_AT + (6 if bound else 0)
     heads = body + RODS
     targets = np.full((2, ways), heads + INPUTS + bound, dtype=np.int64)

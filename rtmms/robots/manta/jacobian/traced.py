@@ -24,9 +24,9 @@ from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LINK_FIELDS,
 GROUP = COLUMNS
 """Chains at once."""
 PARAMS, JOINTS, BEFORE, SUPPORT, SCALARS, OUT = range(6)
-"""Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row (2, LANES)
-for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's motion
-(BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
+"""Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row
+(2, LANES) for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's
+motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
 LINKS = (2, 3, 4)
 """Numbers of links a chain of which this is done."""
 
@@ -167,8 +167,8 @@ def _loaded(places: list[list[Any]]) -> list[list[Any]]:
 
 FIRST, SECOND, TIMES, ENDS, PUSHED, SUMMED = range(6)
 """Arrays of `compose`, written from ENDS on: slopes of both stages; g, c, dt; slopes of q, q' after the step (columns,
-2 m, GROUP), columns by q, q' and the support's motion at both stages; slopes of both wrenches (2 m, 12, GROUP) by q, q',
-and by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added."""
+2 m, GROUP), columns by q, q' and the support's motion at both stages; slopes of both wrenches (2 m, 12, GROUP) by q,
+q', and by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added."""
 
 
 def _compose(m: int) -> list[graphs.Output]:
