@@ -71,7 +71,8 @@ def _command(plant: Any, k: int) -> Array:
 
 def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[str, Any]:
     """Of one robot: step_us, states; by kind of work ms and what they are in steps; error; method."""
-    plant: Any = rtmms.load(robot, **({"coupling": coupling} if coupling else {}))
+    given: dict[str, Any] = {"coupling": coupling} if coupling else {}
+    plant: Any = rtmms.load(robot, **given)
     robot = coupling or robot
     way = round(WAY_S / plant.dt)
     for k in range(way):

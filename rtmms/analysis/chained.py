@@ -10,13 +10,15 @@ import numpy as np
 
 from rtmms.analysis.abilities import Structure
 from rtmms.analysis.bordered import push
+from rtmms.analysis.tiles import COLUMNS
 from rtmms.memory import aligned
 from rtmms.spatial import Array
 
 TOGETHER = 32
 """Steps whose matrices are held at once."""
-PANEL = 32
-"""Columns that go through them at once, so that they stay near the processor; whole tiles (tiles.py)."""
+PANEL = 104
+"""Columns that go through them at once, at most: so few that they stay near the processor, so many that gathering the
+matrices for the tiles (tiles.py) does not count."""
 
 
 def chained(
@@ -34,9 +36,12 @@ def chained(
     k, n, steps = one.a.size, commands.shape[1], len(commands)
     columns = k + n
     bound = 0 if one.a.spread is None else one.a.spread.shape[1]
-    panels = [aligned(2, k + 1 + bound, PANEL) for _ in range(0, columns, PANEL)]
-    for at, panel in zip(range(0, columns, PANEL), panels, strict=True):
-        for c in range(min(PANEL, k - at)):
+    workers = len(structures)
+    share = -(-columns // (workers * -(-columns // (workers * PANEL))))  # as many panels for each worker
+    wide = -(-share // COLUMNS) * COLUMNS
+    panels = [aligned(2, k + 1 + bound, wide) for _ in range(0, columns, wide)]
+    for at, panel in zip(range(0, columns, wide), panels, strict=True):
+        for c in range(min(wide, k - at)):
             panel[0, at + c, c] = 1.0
     turned = [0] * len(panels)
     together = min(TOGETHER, steps)
@@ -62,11 +67,10 @@ def chained(
         for p in which:
             panel = panels[p]
             turned[p] ^= push(
-                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * PANEL,
+                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * wide,
                 panel[turned[p]], panel[1 - turned[p]],
             )  # fmt: skip
 
-    workers = len(structures)
     for begin in range(0, steps, together):
         count = min(together, steps - begin)
         way = states(begin, begin + count)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.analysis.bordered import Bordered
 from rtmms.memory import Record
@@ -112,7 +113,7 @@ class MantaJacobian:
         return np.concatenate([self.b_head, below])
 
 
-def _targets(body: int, bound: int) -> Array:
+def _targets(body: int, bound: int) -> npt.NDArray[np.int64]:
     """(2, ways): which row of `below` each way to move a support of a fin belongs to; the last row is of no use."""
     ways = ACCEL_LATER_AT + (6 if bound else 0)
     heads = body + RODS
