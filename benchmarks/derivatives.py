@@ -33,6 +33,8 @@ from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
 ROBOTS = ("manta", "quadrotor", "eel", "moth")
+MONOLITHIC = "monolithic"
+"""The row of a manta with that coupling, measured where the manta is."""
 STEPS = 2000
 TREE, TREE_CALLS = 36, 300
 """Joints of the tree that is held against Pinocchio, and calls of which the shortest counts."""
@@ -67,9 +69,11 @@ def _command(plant: Any, k: int) -> Array:
     return np.asarray(middle + 0.3 * np.minimum(high - middle, middle - low) * turn)
 
 
-def measure(robot: str, blocks: int, period: bool) -> dict[str, Any]:
+def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[str, Any]:
     """Of one robot: step_us, states; by kind of work ms and what they are in steps; error; method."""
-    plant: Any = rtmms.load(robot)
+    given: dict[str, Any] = {"coupling": coupling} if coupling else {}
+    plant: Any = rtmms.load(robot, **given)
+    robot = coupling or robot
     way = round(WAY_S / plant.dt)
     for k in range(way):
         plant.step(_command(plant, k))
@@ -164,7 +168,10 @@ def tree() -> dict[str, float]:
 def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool = True) -> int:
     """Measure and print; 0. robot: one of them, '' for all. period: the map of a period too, some seconds."""
     refuse_less("derivatives: --blocks", blocks, 1)
-    found = [measure(name, blocks, period) for name in ([robot] if robot else ROBOTS)]
+    names = [robot] if robot else ROBOTS
+    found = [measure(name, blocks, period) for name in names]
+    if "manta" in names:
+        found.append(measure("manta", blocks, period, MONOLITHIC))
     if as_json:
         print(json.dumps({"machine": machine(), "robots": found, "tree": {} if robot else tree()}))
         return 0

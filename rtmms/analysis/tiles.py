@@ -16,17 +16,17 @@ WIDTH = 4
 
 @intrinsic
 def tile(
-    typing_context: Any, shares: Any, rows: Any, count: Any, panel: Any, stride: Any, to: Any, out: Any
+    typing_context: Any, shares: Any, rows: Any, count: Any, panel: Any, stride: Any, to: Any, out: Any, out_stride: Any
 ) -> Any:  # fmt: skip
     """ROWS rows of `out` by COLUMNS columns: each a sum of shares times rows of a panel.
 
     shares  address of (count, ROWS) float64, of each of `count` rows of the panel what goes to each row of out
     rows    address of (count,) int64, which rows of the panel;  to  address of (ROWS,) int64, which of out
-    panel, out   addresses of the first column;  stride  from row to row, of both
+    panel, out   addresses of the first column;  stride, out_stride  from row to row
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        shares, rows, count, panel, stride, to, out = args
+        shares, rows, count, panel, stride, to, out, out_stride = args
         word, number, vectors = ir.IntType(64), ir.DoubleType(), COLUMNS // WIDTH
         vector, lanes = ir.VectorType(number, WIDTH), ir.VectorType(ir.IntType(32), WIDTH)
         nothing, flags = ir.Constant(vector, ir.Undefined), ("contract", "nsz")
@@ -64,11 +64,11 @@ def tile(
         builder.cbranch(builder.icmp_signed("<", following, count), loop, end)
         builder.position_at_end(end)
         for r in range(ROWS):
-            row = builder.mul(builder.load(at(to, ir.Constant(word, r), word)), stride)
+            row = builder.mul(builder.load(at(to, ir.Constant(word, r), word)), out_stride)
             for v in range(vectors):
                 place = at(out, builder.add(row, ir.Constant(word, WIDTH * v)), vector)
                 builder.store(after[r * vectors + v], place, align=8)
         return context.get_dummy_value()
 
     word = types.int64
-    return types.void(word, word, word, word, word, word, word), generate
+    return types.void(word, word, word, word, word, word, word, word), generate

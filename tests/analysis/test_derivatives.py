@@ -101,6 +101,28 @@ def test_of_other_mantas(given: dict[str, Any]):
     assert off(found, reference, plant) < 1e-8 + 3.0 * (found.error + reference.error)
 
 
+@pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
+def test_of_the_manta_by_structure(coupling: str):
+    """Against differences at random states, in a current, with a block that is not full; packed is what dense is."""
+    plant = rtmms.load("manta", coupling=coupling, chains=18, links=2, current_m_s=(0.2, -0.1, 0.05))
+    random, chart = np.random.default_rng(5), plant.chart()
+    size, k = chart.size, len(chart.size)
+    for _ in range(3):
+        plant.reset()
+        chart = plant.chart()
+        chart.write(0.1 * size * random.normal(size=k))
+        u = 0.2 * random.normal(size=4)
+        plant.step(u)
+        found = rtmms.linearise(plant, u)
+        other = rtmms.linearise(plant, u, method="differences")
+        assert (found.method, other.method) == ("structure", "differences")
+        assert found.states == other.states
+        assert off(found, other, plant) < 1e-7
+        x = random.normal(size=(k, 3))
+        np.testing.assert_allclose(found.packed.times(x), found.a @ x, atol=1e-12 * np.abs(found.a).max())
+    assert (found.packed.spread is None) == (coupling == "sequential")
+
+
 @pytest.mark.parametrize(
     ("robot", "given"),
     [

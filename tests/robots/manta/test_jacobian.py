@@ -47,6 +47,9 @@ def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
         {}, {"chains": 20}, {"current_m_s": (0.2, -0.1, 0.05)}, {"left_chains_lost": 2}, {"actuation": "ideal"},
         {"support_roll": "zero", "body_moment": "norm", "body_drag": "norm"}, {"body_method": "euler"},
         {"fin_root_m": (0.05, 0.1, 0.02), "body_inertia_kg_m2": (0.2, 0.3, 0.5)}, {"dt": 1e-3},
+        {"links": 3, "chains": 17}, {"links": 5}, {"links": 5, "left_chains_lost": 1}, {"coupling": "monolithic"},
+        {"coupling": "monolithic", "links": 4, "current_m_s": (0.2, -0.1, 0.05)},
+        {"coupling": "monolithic", "body_method": "euler"}, {"coupling": "monolithic", "right_chains_lost": 2},
     ],
     ids=lambda given: "-".join(given) or "plain",
 )  # fmt: skip
@@ -98,8 +101,13 @@ def test_commands_at_and_beyond_limits(steps: int):
 
 
 @pytest.mark.parametrize(
-    "given", [{"integrator": "rk4", "dt": 1e-4}, {"body": "fixed"}, {"fin_normal": "neighbour"}], ids=str
-)
+    "given",
+    [
+        {"integrator": "rk4", "dt": 1e-4}, {"body": "fixed"}, {"fin_normal": "neighbour"}, {"coupling": "iterated"},
+        {"coupling": "monolithic", "links": 5},
+    ],
+    ids=str,
+)  # fmt: skip
 @pytest.mark.slow
 def test_where_the_structure_is_another(given: dict[str, Any]):
     """Differences serve, and say so."""
@@ -111,8 +119,9 @@ def test_where_the_structure_is_another(given: dict[str, Any]):
 
 
 def test_methods_by_name():
-    plant = rtmms.load("manta", **FEW, coupling="monolithic")
-    assert rtmms.linearise(plant).method == "differences"
+    plant = rtmms.load("manta", **FEW)
+    assert rtmms.linearise(plant, method="structure").method == "structure"
+    assert rtmms.linearise(plant, method="differences").method == "differences"
     with pytest.raises(rtmms.UnknownNameError, match="unknown method of linearise 'strukture'"):
         rtmms.linearise(plant, method="strukture")
 
@@ -128,9 +137,10 @@ def test_parameters_that_change():
     assert np.abs(found.a - before.a).max() > 1e-3
 
 
-def test_a_period():
+@pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
+def test_a_period(coupling: str):
     """Steps chained are differences of whole periods; the same bits for any number of threads."""
-    plant = rtmms.load("manta", **FEW)
+    plant = rtmms.load("manta", **FEW, coupling=coupling)
     u = plant.gait_commands(167)
     for command in u[:90]:
         plant.step(command + 0.01 * np.arange(4))

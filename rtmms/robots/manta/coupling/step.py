@@ -116,6 +116,23 @@ def begin(finned: Any, memory: Any, command: Array) -> int:
     for k in range(4):
         if not abs(command[k]) < np.inf:
             return BAD_COMMAND
+    move_rods(finned, memory, command)
+    halves = HALVES[finned.integrator]
+    if halves and not move_supports(finned, work, W_MIDDLE, 3, work, W_SUPPORT):
+        return SINGULAR
+    if not move_supports(finned, work, W_RODS, ROD_SIZE, work, W_SUPPORT_END):
+        return SINGULAR
+    for k in range(6):
+        work[W_ACC + k] = state[ACCELERATION + k]
+        work[W_XI_SUM + k], work[W_TWIST_SUM + k] = 0.0, 0.0
+    start_joints(memory)
+    return OK
+
+
+@kernel(fused=False)
+def move_rods(finned: Any, memory: Any, command: Array) -> None:
+    """W_RODS, W_MIDDLE: the rods' motion at the end and the middle of the step."""
+    state, work = memory.state, memory.work
     for k in range(4 * ROD_SIZE):
         work[W_RODS + k] = state[RODS + k]
     halves = HALVES[finned.integrator]
@@ -127,15 +144,6 @@ def begin(finned: Any, memory: Any, command: Array) -> int:
     if halves:
         stop_rods(finned.difference_stop, work, W_MIDDLE, 3)
     stop_rods(finned.difference_stop, work, W_RODS, ROD_SIZE)
-    if halves and not move_supports(finned, work, W_MIDDLE, 3, work, W_SUPPORT):
-        return SINGULAR
-    if not move_supports(finned, work, W_RODS, ROD_SIZE, work, W_SUPPORT_END):
-        return SINGULAR
-    for k in range(6):
-        work[W_ACC + k] = state[ACCELERATION + k]
-        work[W_XI_SUM + k], work[W_TWIST_SUM + k] = 0.0, 0.0
-    start_joints(memory)
-    return OK
 
 
 @kernel(inline=True)

@@ -1,588 +1,453 @@
-"""A and B of one step of a manta with the sequential coupling, by its structure.
+"""A and B of one step of a manta by its structure, from traced equations.
 
-In such a step no chain sees another, and none sees the body's new acceleration. So one coordinate of all chains of both
-fins is displaced at once, and every chain keeps a wrench of its own; what moves the supports is displaced one by one,
-but of both fins together where it is a rod's. What the wrenches do to the body is a matter of the body alone.
-All by central differences, with steps as `rtmms.analysis.derivatives` takes them.
+No chain of a fin sees another: each sees its support, and the support the sum of what they push. So of a chain
+everything is known by its joints and by the motion of its support at both stages (traced.py); of a support by rods,
+twist, acceleration and water (supports.py); of the body by the wrench of the fins at both stages (body.py). With the
+sequential coupling the acceleration that the fins see is a coordinate of the state. With the monolithic one it is that
+of the body itself: all chains then see one another through twelve numbers, the body's accelerations at both stages.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from rtmms.analysis.derivative_kernel import coordinates_of, copy, move, rotation
-from rtmms.dynamics.rigid_body import move_pose, rotation_matrix
+from rtmms.analysis.derivative_kernel import copy, rotation
+from rtmms.analysis.tiles import ROWS as TILE
+from rtmms.analysis.tiles import tile
+from rtmms.dynamics.rigid_body import move_pose
 from rtmms.jit import Array, kernel
-from rtmms.robots.manta.coupling import sequential
-from rtmms.robots.manta.coupling.interface import base_acceleration, base_velocity, fin_on_body
-from rtmms.robots.manta.coupling.joints import last_joints, next_joints, start_joints
+from rtmms.robots.manta.coupling.joints import last_joints, next_joints
 from rtmms.robots.manta.coupling.layout import (
     ACCELERATION,
-    FINS,
+    MONOLITHIC,
     NOT_FINITE,
     OK,
     POSITION,
     RODS,
+    SEQUENTIAL,
     SUPPORTS,
+    TWIST,
     W_ACC,
     W_BASE,
-    W_CARRY,
-    W_FORCE,
-    W_ON_BODY,
     W_ON_SUPPORT,
     W_POSE,
     W_RODS,
-    W_ROTATION,
     W_SUPPORT_END,
-    W_TWIST,
-    W_TWIST_SUM,
     W_WATER,
-    W_XI,
-    W_XI_RATE,
-    W_XI_SUM,
 )
-from rtmms.robots.manta.coupling.settle import settle
-from rtmms.robots.manta.coupling.step import begin, end_body, place_body, sum_body, way
+from rtmms.robots.manta.coupling.settle import settle_rods
+from rtmms.robots.manta.coupling.stage import put_water, stage
+from rtmms.robots.manta.coupling.step import begin, end_body, move_rods, place_body, sum_body, way
 from rtmms.robots.manta.coupling.tableaus import LEADS
-from rtmms.robots.manta.jacobian.layout import BODY, HEAD, INPUTS, ROD_WORDS, WRENCHES
-from rtmms.robots.manta.jacobian.traced import combine, compose, first_slopes, second_slopes
-from rtmms.robots.manta.kernels.body import body_force
-from rtmms.robots.manta.kernels.fin_lanes import drive_block
-from rtmms.robots.manta.kernels.fin_layout import (
-    AN,
-    BASE_SIZE,
-    CARRY_FIELDS,
-    DRIVE_SUMS,
-    LANES,
-    QDD,
-    SUM_Q,
-    SUM_QD,
-    Chains,
+from rtmms.robots.manta.jacobian.body import (
+    by_itself,
+    current_in_body,
+    lead,
+    slopes_by_wrench,
+    slopes_of_attitude,
+    slopes_of_force,
+    slopes_of_pose,
 )
-from rtmms.robots.manta.kernels.fin_sums import collect_wrench
-from rtmms.robots.manta.kernels.support import SUPPORT_SIZE
+from rtmms.robots.manta.jacobian.layout import (
+    ACCEL_AT,
+    ACCEL_LATER_AT,
+    AFTER_LATER,
+    AFTERS,
+    ATTITUDE_AT,
+    COMMAND_AT,
+    FORCE_WAYS,
+    INPUTS,
+    MOTIONS,
+    ROD_WORDS,
+    RODS_AT,
+    STAGES,
+    TWIST_AT,
+    WRENCHES,
+)
+from rtmms.robots.manta.jacobian.layout import RODS as ROD_COORDINATES
+from rtmms.robots.manta.jacobian.supports import (
+    ACCEL,
+    MOTION_ROWS,
+    SIDE,
+    WATER,
+    WRENCH,
+    rolling_slopes,
+    upright_slopes,
+)
+from rtmms.robots.manta.jacobian.supports import TWIST as TWIST_ROW
+from rtmms.robots.manta.jacobian.traced import GROUP, compose, first_slopes, second_slopes
+from rtmms.robots.manta.kernels.fin_layout import AN, BASE_SIZE, LANES, QDD
+from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.kernels.support import ROLL_MEAN
 
-STAGES = 2
-POSE, ATTITUDE = 6, 3
-PUSH = 1e-6
-"""m/s2, rad/s2: by so much the body's acceleration is displaced."""
+FIN_RODS = 2 * ROD_WORDS
 
 
 @kernel
-def _current_in_body(finned: Any, work: Array) -> None:
-    """W_WATER: the uniform current in body axes, of the pose W_POSE; W_ROTATION its rotation."""
-    rotation_matrix(work, W_POSE + 3, W_ROTATION)
-    r, c = W_ROTATION, finned.current
-    for k in range(3):
-        work[W_WATER + k] = work[r + k] * c[0] + work[r + 3 + k] * c[1] + work[r + 6 + k] * c[2]
-
-
-@kernel
-def support_motions(finned: Any, memory: Any, bases: Array) -> int:
-    """Rods to the end of the step, and the motion of both supports at both stages, bases (STAGES 2 BASE_SIZE,)."""
+def take_step(finned: Any, body: Any, memory: Any, many: int | None, room: Any) -> int:
+    """A step up to where the state would change; what was between is kept: bases, on_support, accel, recalled."""
     status = begin(finned, memory, memory.command)
-    if status == OK:
-        base_motions(finned, memory, bases)
-    return int(status)
-
-
-@kernel
-def base_motions(finned: Any, memory: Any, bases: Array) -> None:
-    """The same where the rods have been moved."""
-    state, work = memory.state, memory.work
-    lagged = state[ACCELERATION : ACCELERATION + 6]
-    for i in range(STAGES):
-        place_body(finned, memory, i)
-        _current_in_body(finned, work)
-        ux, uy, uz = work[W_WATER], work[W_WATER + 1], work[W_WATER + 2]
-        supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
-        for f in range(2):
-            base_velocity(f, finned, supports, at + f * SUPPORT_SIZE, work, ux, uy, uz)
-            base_acceleration(f, finned, supports, at + f * SUPPORT_SIZE, work, lagged)
-        for k in range(2 * BASE_SIZE):
-            bases[2 * BASE_SIZE * i + k] = work[W_BASE + k]
-        for k in range(6):
-            work[W_XI_RATE + k] = work[W_TWIST + k]
-
-
-@kernel
-def step_chains(finned: Any, memory: Any, many: int | None, bases: Array, sums: Array) -> int:
-    """Both stages of all chains on supports that move so; angles and rates after are SUM_Q, SUM_QD of the scratch.
-
-    sums   (STAGES, 2, blocks, 6 LANES) written: of each chain the wrench on the support
-    """
-    param, fins, work = memory.param, memory.fins, memory.work
-    carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]
-    start_joints(memory)
+    if status != OK:
+        return int(status)
+    state, work, links = memory.state, memory.work, finned.links
+    acc, lagged = work[W_ACC : W_ACC + 6], state[ACCELERATION : ACCELERATION + 6]
     for i in range(STAGES):
         if i > 0:
+            for part in range(2 * finned.blocks):
+                for j in range(links):
+                    row, kept = memory.rows[part * links + j], room.recalled[part]
+                    for lane in range(LANES):
+                        kept[j, lane], kept[links + j, lane] = row[QDD * LANES + lane], row[AN * LANES + lane]
             next_joints(finned, memory, i)
-        implicit = way(finned, i)
-        for f in range(2):
-            for b in range(finned.blocks):
-                own = sums[i, f, b]
-                for k in range(DRIVE_SUMS * LANES):
-                    own[k] = 0.0
-                drive_block(
-                    many, f, b, Chains(param, fins, None, None, bases, carry, own), BASE_SIZE * (2 * i + f), implicit
-                )
-    return OK if last_joints(finned, memory, STAGES - 1) else NOT_FINITE
-
-
-@kernel
-def fins_on_body(finned: Any, memory: Any, sums: Array, out: Array, on_support: Array) -> None:
-    """The wrenches of the fins on the body at both stages, out (STAGES, 2, 6), of `step_chains`, and on supports."""
-    work = memory.work
-    for i in range(STAGES):
-        supports, at = (memory.state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
-        for f in range(2):
-            for k in range(6):
-                out[i, f, k] = 0.0
-            for b in range(finned.blocks):
-                collect_wrench(sums[i, f, b], work, W_ON_SUPPORT + 6 * f)
-                for k in range(6):
-                    out[i, f, k] += work[W_ON_SUPPORT + 6 * f + k]
-            for k in range(6):
-                work[W_ON_SUPPORT + 6 * f + k] = out[i, f, k]
-                on_support[i, f, k] = out[i, f, k]
-            fin_on_body(f, finned, supports, at + f * SUPPORT_SIZE, work)
-            for k in range(6):
-                out[i, f, k] = work[W_ON_BODY + 6 * f + k]
-
-
-@kernel
-def step_body(finned: Any, body: Any, memory: Any, wrench: Array, room: Any, out: Array) -> None:
-    """The body's coordinates after a step, out (BODY,), under wrenches (STAGES, 2, 6) of the fins."""
-    state, work, after = memory.state, memory.work, room.after[0]
-    for k in range(6):
-        work[W_ACC + k], work[W_XI_SUM + k], work[W_TWIST_SUM + k] = 0.0, 0.0, 0.0
-    for i in range(STAGES):
         place_body(finned, memory, i)
-        _current_in_body(finned, work)
-        body_force(body, work, W_ROTATION, W_TWIST, W_WATER, W_FORCE)
+        supports, at = (state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
+        put_water(finned, work, None)
+        guess = lagged if finned.coupling == SEQUENTIAL else acc
+        status, _, _ = stage(finned.coupling, finned, body, memory, many, way(finned, i), supports, at, guess, acc)
+        if status != OK:
+            return int(status)
+        for f in range(2):
+            for k in range(BASE_SIZE):
+                room.bases[i, f, k] = work[W_BASE + BASE_SIZE * f + k]
+            for k in range(6):
+                room.on_support[i, f, k] = work[W_ON_SUPPORT + 6 * f + k]
+        for k in range(6):
+            room.accel[i, k] = acc[k]
+        sum_body(finned, memory, i)
+    sound = last_joints(finned, memory, STAGES - 1)
+    return OK if end_body(finned, memory) and sound else NOT_FINITE
+
+
+@kernel
+def slopes_of_rods(finned: Any, memory: Any, room: Any) -> None:
+    """rods_by (8, STAGES, fin, 6): angles, rates and accelerations of a fin's rods by their coordinates and commands;
+    and the rods' columns of the head. Both fins at once."""
+    state, work, command, body = memory.state, memory.work, memory.command, room.head.shape[1] - ROD_COORDINATES
+    for d in range(FIN_RODS + 2):
+        is_command = d >= FIN_RODS
+        m = body + d if not is_command else room.head.shape[1] + d - FIN_RODS
+        other, by = m + 2 if is_command else m + FIN_RODS, room.by[m]
+        for side in range(2):
+            e = by if side == 0 else -by
+            if is_command:
+                command[d - FIN_RODS] = room.commands[d - FIN_RODS] + e
+                command[d - FIN_RODS + 2] = room.commands[d - FIN_RODS + 2] + e
+            else:
+                state[room.places[m]] += e
+                state[room.places[other]] += e
+                settle_rods(finned, state)
+            move_rods(finned, memory, command)
+            for f in range(2):
+                for q in range(2):
+                    at = (2 * f + q) * ROD_SIZE
+                    for k in range(3):
+                        room.rods[side, 0, f, 2 * k + q] = state[RODS + at + k]
+                        room.rods[side, 1, f, 2 * k + q] = work[W_RODS + at + k]
+            for k in range(ROD_COORDINATES):
+                room.rods_after[side, k] = work[W_RODS + room.places[body + k] - RODS]
+            if is_command:
+                for k in range(INPUTS):
+                    command[k] = room.commands[k]
+            else:
+                for k in range(RODS, RODS + 4 * ROD_SIZE):
+                    state[k] = room.origin[k]
+        w = 0.5 / by
         for f in range(2):
             for k in range(6):
-                work[W_ON_BODY + 6 * f + k] = wrench[i, f, k]
-        sequential.body_acceleration(finned, work, work[W_ACC : W_ACC + 6])
-        sum_body(finned, memory, i)
-    end_body(finned, memory)
-    move_pose(state, POSITION, work, W_XI, 1.0, after, np.int64(0))
-    for k in range(6):
-        after[7 + k], after[13 + k] = work[W_TWIST + k], work[W_ACC + k]
-    coordinates_of(after, room.places_after, np.int64(0), room.reference, room.frames[1], out)
-
-
-@kernel
-def slopes_of_body(finned: Any, body: Any, memory: Any, room: Any) -> None:
-    """by_body: the body's coordinates after by its own before (12), then by what the left fin pushes at each stage; the
-    right one pushes as well."""
-    state, origin, pushed = memory.state, room.origin, room.wrench[2]
-    for m in range(12 + WRENCHES):
-        by = room.by[m] if m < 12 else PUSH * finned.body_matrix[7 * (m % 6)]
-        for side in range(2):
-            e = by if side == 0 else -by
-            if m < 12:
-                move(state, room.places, POSITION, room.frames[0], m, e)
-            else:
-                before = pushed[(m - 12) // 6, 0, m % 6]
-                pushed[(m - 12) // 6, 0, m % 6] += e
-            step_body(finned, body, memory, pushed, room, room.body[side])
-            if m < 12:
-                for k in range(FINS):
-                    state[k] = origin[k]
-            else:
-                pushed[(m - 12) // 6, 0, m % 6] = before
-        w, out = 0.5 / by, room.by_body[m]
-        for k in range(BODY):
-            out[k] = w * (room.body[0, k] - room.body[1, k])
-
-
-@kernel
-def _body_by_fins(finned: Any, memory: Any, room: Any) -> None:
-    """by_fin: the body's coordinates after by the wrench on each support at each stage."""
-    work = memory.work
-    for i in range(STAGES):
-        supports, at = (memory.state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
-        for f in range(2):
-            for n in range(6):
-                for k in range(6):
-                    work[W_ON_SUPPORT + 6 * f + k] = 1.0 if k == n else 0.0
-                fin_on_body(f, finned, supports, at + f * SUPPORT_SIZE, work)
-                out = room.by_fin[f, 6 * i + n]
-                for r in range(BODY):
-                    out[r] = 0.0
-                for k in range(6):
-                    share, row = work[W_ON_BODY + 6 * f + k], room.by_body[12 + 6 * i + k]
-                    for r in range(BODY):
-                        out[r] += share * row[r]
-
-
-@kernel
-def _joints_difference(finned: Any, memory: Any, over: float, kept: Array, f: int, e: int, b: int, out: Array) -> None:
-    """out (lanes,) = over times (kept less what is now) of coordinate e of the chains of a block."""
-    links = finned.links
-    row, rate = (f * finned.blocks + b) * links + e % links, e // links
-    field = (SUM_QD if rate else SUM_Q) * LANES
-    now = memory.rows[row]
-    for i in range(out.shape[0]):
-        out[i] = over * (kept[row, rate * LANES + i] - now[field + i])
-
-
-@kernel
-def _keep_joints(memory: Any, kept: Array) -> None:
-    links = memory.rows
-    for n in range(links.shape[0]):
-        for i in range(LANES):
-            kept[n, i], kept[n, LANES + i] = links[n, SUM_Q * LANES + i], links[n, SUM_QD * LANES + i]
-
-
-@kernel
-def slopes_by_chains(finned: Any, memory: Any, many: int | None, room: Any) -> int:
-    """own and right: one coordinate of all chains at once."""
-    joints, links, blocks, chains = memory.joints, finned.links, finned.blocks, finned.chains
-    width = 2 * links
-    for c in range(width):
-        rate, j = c // links, c % links
-        by = room.by[HEAD + INPUTS + c]
-        for side in range(2):
-            e = by if side == 0 else -2.0 * by
-            for part in range(2 * blocks):
-                for i in range(LANES):
-                    joints[part * links + j, rate * LANES + i] += e
-            status = step_chains(finned, memory, many, room.bases[0], room.sums[side])
-            if status != OK:
-                return int(status)
-            if side == 0:
-                _keep_joints(memory, room.kept)
-        w = 0.5 / by
-        for f in range(2):
-            for b in range(blocks):
-                row, at = (f * blocks + b) * links + j, FINS
-                at += (2 * row + rate) * LANES
-                for i in range(LANES):
-                    joints[row, rate * LANES + i] = room.origin[at + i]
-                first = b * LANES
-                lanes = min(LANES, chains - first)
-                for e in range(width):
-                    _joints_difference(
-                        finned, memory, w, room.kept, f, e, b,
-                        room.own[e, c, f * chains + first : f * chains + first + lanes],
-                    )  # fmt: skip
-                pushed = room.lanes
                 for i in range(STAGES):
-                    one, other = room.sums[0, i, f, b], room.sums[1, i, f, b]
-                    for n in range(6):
-                        for lane in range(LANES):
-                            pushed[6 * i + n, lane] = w * (one[n * LANES + lane] - other[n * LANES + lane])
-                column = (rate * 2 + f) * links * chains + j * chains + first
-                _push_body(room.by_fin[f], pushed, room.total, room.right[:, column : column + lanes])
-    return OK
+                    room.rods_by[d, i, f, k] = w * (room.rods[0, i, f, k] - room.rods[1, i, f, k])
+            column = room.head[m if f == 0 else other]
+            for k in range(FIN_RODS * f, FIN_RODS * (f + 1)):
+                column[body + k] = w * (room.rods_after[0, k] - room.rods_after[1, k])
 
 
 @kernel
-def _push_body(by_fin: Array, pushed: Array, total: Array, out: Array) -> None:
-    """out (BODY, lanes): what wrenches of the chains of a block, pushed (WRENCHES, LANES), do to the body."""
-    for r in range(BODY):
-        for lane in range(LANES):
-            total[lane] = 0.0
-        for n in range(WRENCHES):
-            share = by_fin[n, r]
-            for lane in range(LANES):
-                total[lane] += share * pushed[n, lane]
-        for lane in range(out.shape[1]):
-            out[r, lane] = total[lane]
-
-
-@kernel
-def _put_head(finned: Any, memory: Any, room: Any, m: int, column: int, w: float, f: int) -> None:
-    """A column of a displacement that is fin f's alone, or of both fins', f = 2."""
-    links, blocks, chains = finned.links, finned.blocks, finned.chains
-    head, below = room.head[column], room.below[column]
-    first, last = (0, 2) if f == 2 else (f, f + 1)
-    for r in range(BODY):
-        head[r] = room.by_body[m, r] if m < 12 else 0.0
+def slopes_of_supports(finned: Any, memory: Any, room: Any) -> None:
+    """motion and on_body of room, see supports.py; water_by (STAGES, ., 3): the current in body axes by attitude and
+    twist."""
+    state, work, into, c = memory.state, memory.work, room.into, lead(finned)
     for i in range(STAGES):
-        for k in range(6):
-            t = 0.0
-            for g in range(first, last):
-                t += w * (room.wrench[0, i, g, k] - room.wrench[1, i, g, k])
-            row = room.by_body[12 + 6 * i + k]
-            for r in range(BODY):
-                head[r] += t * row[r]
-    for g in range(first, last):
-        if f < 2:
-            for k in range(2 * ROD_WORDS):
-                rod = 2 * ROD_WORDS * g + k
-                head[BODY + rod] = w * (room.rods[0, rod] - room.rods[1, rod])
-        for e in range(2 * links):
-            at = ((e // links * 2 + g) * links + e % links) * chains
-            for b in range(blocks):
-                first_lane = b * LANES
-                lanes = min(LANES, chains - first_lane)
-                _joints_difference(
-                    finned, memory, w, room.kept, g, e, b, below[at + first_lane : at + first_lane + lanes]
-                )
+        for k in range(7):
+            work[W_POSE + k] = state[POSITION + k]
+        if i > 0:
+            move_pose(state, POSITION, state, TWIST, c, work, W_POSE)
+        current_in_body(finned, work)
+        x, y, z = work[W_WATER], work[W_WATER + 1], work[W_WATER + 2]
+        h = ((0.0, -z, y), (z, 0.0, -x), (-y, x, 0.0))  # (R exp theta^)^T s = u + u x theta
+        for m in range(6):
+            for k in range(3):
+                t = 0.0
+                if i == 0:
+                    t = h[k][m] if m < 3 else 0.0
+                else:
+                    for n in range(3):
+                        t += h[k][n] * room.attitude_by[m, n]
+                room.water_by[i, m if m < 3 else 3 + m, k] = t
+        for f in range(2):
+            lane = 2 * i + f
+            rods, at = (state, RODS) if i == 0 else (work, W_RODS)
+            for q in range(2):
+                for k in range(3):
+                    into[2 * k + q, lane] = rods[at + (2 * f + q) * ROD_SIZE + k]
+            for k in range(6):
+                a = state[ACCELERATION + k] if finned.coupling == SEQUENTIAL else room.accel[i, k]
+                b = state[ACCELERATION + k] if finned.coupling == SEQUENTIAL else room.accel[0, k]
+                into[TWIST_ROW + k, lane] = state[TWIST + k] + (c * b if i > 0 else 0.0)
+                into[ACCEL + k, lane] = a
+                into[WRENCH + k, lane] = room.on_support[i, f, k]
+            for k in range(3):
+                into[WATER + k, lane] = work[W_WATER + k]
+            into[SIDE, lane] = 1.0 - 2.0 * f
+    lengths = room.lengths
+    lengths[0], lengths[1], lengths[2] = finned.support_length, finned.r_front, finned.r_back
+    for k in range(3):
+        lengths[3 + k] = finned.root[k]
+    a, b, d, e = into.ctypes.data, lengths.ctypes.data, room.motion.ctypes.data, room.on_body.ctypes.data
+    if finned.roll == ROLL_MEAN:
+        rolling_slopes(a, b, d, e)
+    else:
+        upright_slopes(a, b, d, e)
 
 
 @kernel
-def slopes_by_head(finned: Any, memory: Any, many: int | None, room: Any) -> int:
-    """head and below: what moves the supports, one by one; rods of both fins and their commands at once."""
-    state, work, command, origin = memory.state, memory.work, memory.command, room.origin
-    c = finned.current
-    still = c[0] == 0.0 and c[1] == 0.0 and c[2] == 0.0
-    rods = 2 * ROD_WORDS
-    for k in range(POSE):  # nothing but the body's own coordinates depends on these, but for attitude in a current
-        for r in range(BODY):
-            room.head[k, r] = room.by_body[k, r]
-    for m in range(POSE if still else ATTITUDE, HEAD + INPUTS):
-        is_rod, is_command = BODY <= m < HEAD, m >= HEAD
-        if (is_rod and m >= BODY + rods) or m >= HEAD + 2:
-            continue
-        by, other = room.by[m], m + 2 if is_command else m + rods
-        for side in range(2):
-            e = by if side == 0 else -by
-            if is_command:
-                command[m - HEAD] += e
-                command[m - HEAD + 2] += e
-            else:
-                move(state, room.places, POSITION, room.frames[0], m, e)
-                if is_rod:
-                    move(state, room.places, POSITION, room.frames[0], other, e)
-                    status = settle(memory)
-                    if status != OK:
-                        return int(status)
-            status = support_motions(finned, memory, room.bases[1])
-            if status == OK:
-                status = step_chains(finned, memory, many, room.bases[1], room.sums[2])
-            if status != OK:
-                return int(status)
-            fins_on_body(finned, memory, room.sums[2], room.wrench[side], room.on_support)
-            for k in range(4 * ROD_WORDS):
-                room.rods[side, k] = work[W_RODS + room.places[BODY + k] - RODS]
-            if side == 0:
-                _keep_joints(memory, room.kept)
-            if is_command:
-                command[m - HEAD], command[m - HEAD + 2] = room.commands[m - HEAD], room.commands[m - HEAD + 2]
-            else:
-                for k in range(FINS):
-                    state[k] = origin[k]
-        w = 0.5 / by
-        if is_rod or is_command:
-            _put_head(finned, memory, room, m, m, w, 0)
-            _put_head(finned, memory, room, m, other, w, 1)
-        else:
-            _put_head(finned, memory, room, m, m, w, 2)
-    return OK
+def slopes_of_motion(finned: Any, room: Any, still: bool) -> None:
+    """moved and turned: what each way does to the supports' motion, and by their turning to the wrench on the body."""
+    motion, c, monolithic = room.motion, lead(finned), finned.coupling == MONOLITHIC
+    for f in range(2):
+        for i in range(STAGES):
+            lane = 2 * i + f
+            for r in range(BASE_SIZE):
+                out = room.moved[f, BASE_SIZE * i + r]
+                for k in range(6):
+                    twist, accel = motion[TWIST_ROW + k, r, lane], motion[ACCEL + k, r, lane]
+                    out[TWIST_AT + k] = twist
+                    if monolithic:
+                        out[ACCEL_AT + k] = accel if i == 0 else c * twist
+                        out[ACCEL_LATER_AT + k] = accel if i > 0 else 0.0
+                    else:
+                        out[ACCEL_AT + k] = accel if i == 0 else accel + c * twist
+                if not still:
+                    for m in range(FORCE_WAYS):
+                        t = 0.0
+                        for n in range(3):
+                            t += motion[WATER + n, r, lane] * room.water_by[i, m, n]
+                        if m < 3:
+                            out[ATTITUDE_AT + m] = t
+                        else:
+                            out[TWIST_AT + m - 3] += t
+            for r in range(MOTION_ROWS):
+                out = room.moved[f, BASE_SIZE * i + r] if r < BASE_SIZE else room.turned[f, 6 * i + r - BASE_SIZE]
+                for d in range(FIN_RODS + 2):
+                    t = 0.0
+                    for k in range(6):
+                        t += motion[k, r, lane] * room.rods_by[d, i, f, k]
+                    out[(RODS_AT if d < FIN_RODS else COMMAND_AT - FIN_RODS) + d] = t
 
 
 @kernel
-def trace_chains(finned: Any, memory: Any, many: int | None, links: Any, room: Any) -> int:
-    """As `step_chains`, with the slopes of all chains: ends and wrenched; links as of `jacobian`."""
-    param, fins, work, bases, m = memory.param, memory.fins, memory.work, room.bases[0], finned.links
-    carry = work[W_CARRY : W_CARRY + CARRY_FIELDS * LANES]
-    scalars, method = room.scalars, finned.integrator
+def share_motion(room: Any) -> None:
+    """shares: `moved` in the order of tiles, without rows that are zero there."""
+    for f in range(2):
+        for t in range(room.moved.shape[2] // TILE):
+            shares, rows, count = room.shares[f, t], room.rows_of[f, t], 0
+            for k in range(MOTIONS):
+                row, there = room.moved[f, k], False
+                for i in range(TILE):
+                    value = row[TILE * t + i]
+                    shares[TILE * count + i] = value
+                    there = there or value != 0.0
+                rows[count] = k
+                count += 1 if there else 0
+            room.counts[f, t] = count
+
+
+@kernel
+def slopes_of_chains(finned: Any, memory: Any, links: Any, room: Any) -> None:
+    """own, pushed, below, and by_base: the wrench on the body at each stage by the motion of a support."""
+    param, fins, m, blocks, chains = memory.param, memory.fins, finned.links, finned.blocks, finned.chains
+    width, scalars, method, groups = 2 * m, room.scalars, finned.integrator, LANES // GROUP
     scalars[0], scalars[1], scalars[2], scalars[3] = way(finned, STAGES - 1)
     scalars[4], scalars[5], scalars[6] = scalars[0], finned.dt * LEADS[method, STAGES - 1], finned.dt
-    start_joints(memory)
-    for i in range(STAGES):
-        if i > 0:
-            next_joints(finned, memory, i)
-        implicit = way(finned, i)
-        for f in range(2):
-            for b in range(finned.blocks):
-                part, base = f * finned.blocks + b, BASE_SIZE * (2 * i + f)
-                own = room.sums[2, i, f, b]
-                for k in range(DRIVE_SUMS * LANES):
-                    own[k] = 0.0
-                if i > 0:
-                    for j in range(m):
-                        row = memory.rows[part * m + j]
-                        for lane in range(LANES):
-                            room.recalled[j, lane] = row[QDD * LANES + lane]
-                            room.recalled[m + j, lane] = row[AN * LANES + lane]
-                drive_block(many, f, b, Chains(param, fins, None, None, bases, carry, own), base, implicit)
-                p, r, s = param[f, b].ctypes.data, fins[f, b].ctypes.data, bases.ctypes.data + 8 * base
-                back, with_, first = room.recalled.ctypes.data, scalars.ctypes.data, room.first[part].ctypes.data
-                if i == 0:
-                    first_slopes(links, p, r, back, s, with_, first)
-                else:
-                    second = room.second.ctypes.data
-                    second_slopes(links, p, r, back, s, with_, second)
-                    ends, wrenched = room.ends[part].ctypes.data, room.wrenched[part].ctypes.data
-                    compose(links, first, second, with_ + 8 * 4, ends, wrenched)
-    return OK if last_joints(finned, memory, STAGES - 1) else NOT_FINITE
-
-
-@kernel
-def _put_own(finned: Any, room: Any) -> None:
-    """own and right of what was traced."""
-    links, blocks, chains = finned.links, finned.blocks, finned.chains
-    width = 2 * links
+    with_, first, second = scalars.ctypes.data, room.first.ctypes.data, room.second.ctypes.data
+    ends, summed = room.ends.ctypes.data, room.summed.ctypes.data
+    ways, panel = room.moved.shape[2] // TILE, ends + 8 * width * width * GROUP
+    count = room.below.shape[1]
     for f in range(2):
+        room.summed[:] = 0.0
+        one, other = room.bases[0, f].ctypes.data, room.bases[1, f].ctypes.data
         for b in range(blocks):
-            part, first = f * blocks + b, b * LANES
-            lanes = min(LANES, chains - first)
-            for c in range(width):
-                for e in range(width):
-                    for i in range(lanes):
-                        room.own[e, c, f * chains + first + i] = room.ends[part, e, c, i]
-                for n in range(WRENCHES):
-                    for i in range(LANES):
-                        room.lanes[n, i] = room.wrenched[part, n, c, i]
-                column = (c // links * 2 + f) * links * chains + c % links * chains + first
-                _push_body(room.by_fin[f], room.lanes, room.total, room.right[:, column : column + lanes])
-
-
-@kernel
-def _sum_wrenches(finned: Any, memory: Any, room: Any) -> None:
-    """by_base: the wrench of each fin on its support at both stages, by the support's motion at both."""
-    width, blocks, work = 2 * finned.links, finned.blocks, memory.work
-    for f in range(2):
-        for n in range(WRENCHES):
-            for b in range(blocks):
-                for k in range(2 * BASE_SIZE):
-                    for i in range(LANES):
-                        one = room.wrenched[f * blocks + b, n, width + k, i]
-                        room.both[k * LANES + i] = one if b == 0 else room.both[k * LANES + i] + one
-            for k in range(0, 2 * BASE_SIZE, 6):
-                collect_wrench(room.both[k * LANES : (k + 6) * LANES], work, W_ON_SUPPORT)
-                for i in range(6):
-                    room.by_base[f, n, k + i] = work[W_ON_SUPPORT + i]
-
-
-@kernel
-def _wrench_moved(finned: Any, memory: Any, room: Any, out: Array) -> None:
-    """out (STAGES, 2, 6): what the fins' wrenches on the supports, as they were, are on the body."""
-    work = memory.work
-    for i in range(STAGES):
-        supports, at = (memory.state, SUPPORTS) if i == 0 else (work, W_SUPPORT_END)
-        for f in range(2):
-            for k in range(6):
-                work[W_ON_SUPPORT + 6 * f + k] = room.on_support[i, f, k]
-            fin_on_body(f, finned, supports, at + f * SUPPORT_SIZE, work)
-            for k in range(6):
-                out[i, f, k] = work[W_ON_BODY + 6 * f + k]
-
-
-@kernel
-def _put_traced(finned: Any, room: Any, links: Any, m: int, column: int, w: float, f: int, turned: bool) -> None:
-    """As `_put_head`, from the motion of the supports, bases[0] and [1]; turned: the supports themselves have moved."""
-    count, blocks, chains = finned.links, finned.blocks, finned.chains
-    head, below, factors = room.head[column], room.below[column], room.factors
-    first, last = (0, 2) if f == 2 else (f, f + 1)
-    for r in range(BODY):
-        head[r] = room.by_body[m, r] if m < 12 else 0.0
-    for g in range(first, last):
+            part = f * blocks + b
+            for g in range(groups):
+                lanes = min(GROUP, chains - b * LANES - g * GROUP)
+                if lanes <= 0:
+                    continue
+                shift = 8 * GROUP * g
+                p, r = param[f, b].ctypes.data + shift, fins[f, b].ctypes.data + shift
+                joints, back = memory.joints[part * m].ctypes.data + shift, room.recalled[part].ctypes.data + shift
+                first_slopes(links, p, joints, back, one, with_, first)
+                second_slopes(links, p, r, back, other, with_, second)
+                compose(links, first, second, with_ + 32, ends, room.pushed[part * groups + g].ctypes.data, summed)
+                lane = b * LANES + g * GROUP
+                for c in range(width):
+                    for e in range(width):
+                        own = room.own[e, c]
+                        for i in range(lanes):
+                            own[f * chains + lane + i] = room.ends[c, e, i]
+                for t in range(ways):
+                    a, rows, to = (
+                        room.shares[f, t].ctypes.data, room.rows_of[f, t].ctypes.data,
+                        room.targets[f, TILE * t : TILE * t + TILE],
+                    )  # fmt: skip
+                    for e in range(width):
+                        at = ((e // m * 2 + f) * m + e % m) * chains + lane
+                        _put_tile(
+                            a, rows, room.counts[f, t], panel + 8 * e * GROUP, width * GROUP, to, room.every,
+                            room.below, at, count, lanes, room.tile,
+                        )  # fmt: skip
         for i in range(STAGES):
-            for k in range(BASE_SIZE):
-                at = BASE_SIZE * (2 * i + g) + k
-                factors[BASE_SIZE * i + k] = w * (room.moved[0, at] - room.moved[1, at])
+            lane = 2 * i + f
+            for k in range(MOTIONS):
+                out = room.by_base[f, i, k]
+                for r in range(6):
+                    out[r] = 0.0
+                for n in range(6):
+                    s = room.summed[k, 6 * i + n]
+                    wrench = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]))
+                    for r in range(6):
+                        out[r] += wrench * room.on_body[n, r, lane]
+
+
+@kernel
+def _put_tile(
+    shares: int, rows: int, used: int, panel: int, stride: int, to: Array, every: Array, out: Array, at: int,
+    out_stride: int, lanes: int, whole: Array,
+) -> None:  # fmt: skip
+    """A tile of which `lanes` columns are of use, to columns `at` on of rows `to` of out; whole (TILE, GROUP) scratch,
+    every 0, 1, 2 and so on."""
+    if lanes == GROUP:
+        tile(shares, rows, used, panel, stride, to.ctypes.data, out.ctypes.data + 8 * at, out_stride)
+        return
+    tile(shares, rows, used, panel, stride, every.ctypes.data, whole.ctypes.data, GROUP)
+    for r in range(TILE):
+        row = out[to[r]]
+        for i in range(lanes):
+            row[at + i] = whole[r, i]
+
+
+@kernel
+def slopes_of_wrench(room: Any) -> None:
+    """wrench (fin, WRENCHES, ways): the wrench of each fin on the body at both stages by every way."""
+    ways = room.moved.shape[2]
+    for f in range(2):
+        for i in range(STAGES):
+            for at in range(0, ways, GROUP):
+                _put_tile(
+                    room.by_base[f, i].ctypes.data, room.every.ctypes.data, MOTIONS,
+                    room.moved[f].ctypes.data + 8 * at, ways, room.every[6 * i : 6 * i + 6], room.every, room.wrench[f],
+                    at, ways, min(GROUP, ways - at), room.tile,
+                )  # fmt: skip
         for n in range(WRENCHES):
-            total = 0.0
-            for k in range(2 * BASE_SIZE):
-                total += room.by_base[g, n, k] * factors[k]
-            row = room.by_fin[g, n]
-            for r in range(BODY):
-                head[r] += total * row[r]
-        if turned:
-            for n in range(WRENCHES):
-                t = w * (room.wrench[0, n // 6, g, n % 6] - room.wrench[1, n // 6, g, n % 6])
-                row = room.by_body[12 + n]
-                for r in range(BODY):
-                    head[r] += t * row[r]
-        if f < 2:
-            for k in range(2 * ROD_WORDS):
-                rod = 2 * ROD_WORDS * g + k
-                head[BODY + rod] = w * (room.rods[0, rod] - room.rods[1, rod])
+            for d in range(RODS_AT, COMMAND_AT + 2):
+                room.wrench[f, n, d] += room.turned[f, n, d]
+
+
+@kernel
+def put_right(finned: Any, room: Any) -> None:
+    """right: what the wrenches of each chain do to the body, by its joints."""
+    m, blocks, chains, groups = finned.links, finned.blocks, finned.chains, LANES // GROUP
+    tiles, count, every = room.right.shape[0] // TILE, room.right.shape[1], room.every
+    for f in range(2):
+        for i in range(STAGES):
+            for n in range(6):
+                for t in range(tiles):
+                    share = room.by_fin[f, t, 6 * i + n]
+                    for r in range(TILE):
+                        share[r] = 0.0
+                    for k in range(6):
+                        by = room.on_body[n, k, 2 * i + f]
+                        for r in range(TILE):
+                            share[r] += by * room.applied[6 * i + k, TILE * t + r]
         for b in range(blocks):
-            lanes = min(LANES, chains - b * LANES)
-            combine(links, room.ends[g * blocks + b].ctypes.data, factors.ctypes.data, room.column.ctypes.data)
-            for e in range(2 * count):
-                at = ((e // count * 2 + g) * count + e % count) * chains + b * LANES
-                for i in range(lanes):
-                    below[at + i] = room.column[e, i]
+            for g in range(groups):
+                lane = b * LANES + g * GROUP
+                lanes = min(GROUP, chains - lane)
+                if lanes <= 0:
+                    continue
+                for c in range(2 * m):
+                    at = (c // m * 2 + f) * m * chains + c % m * chains + lane
+                    panel = room.pushed[(f * blocks + b) * groups + g, c].ctypes.data
+                    for t in range(tiles):
+                        _put_tile(
+                            room.by_fin[f, t].ctypes.data, every.ctypes.data, WRENCHES, panel, GROUP,
+                            every[TILE * t : TILE * t + TILE], every, room.right, at, count, lanes, room.tile,
+                        )  # fmt: skip
 
 
 @kernel
-def traced_by_head(finned: Any, memory: Any, links: Any, room: Any) -> int:
-    """As `slopes_by_head`, from what was traced: the supports alone are displaced."""
-    state, command, origin, c = memory.state, memory.command, room.origin, finned.current
-    still, rods = c[0] == 0.0 and c[1] == 0.0 and c[2] == 0.0, 2 * ROD_WORDS
-    for k in range(POSE):
-        for r in range(BODY):
-            room.head[k, r] = room.by_body[k, r]
-    for m in range(POSE if still else ATTITUDE, HEAD + INPUTS):
-        is_rod, is_command = BODY <= m < HEAD, m >= HEAD
-        if (is_rod and m >= BODY + rods) or m >= HEAD + 2:
-            continue
-        by, other = room.by[m], m + 2 if is_command else m + rods
-        for side in range(2):
-            e = by if side == 0 else -by
-            if is_command:
-                command[m - HEAD] += e
-                command[m - HEAD + 2] += e
-            else:
-                move(state, room.places, POSITION, room.frames[0], m, e)
-            if is_rod:
-                move(state, room.places, POSITION, room.frames[0], other, e)
-                status = settle(memory)
-                if status != OK:
-                    return int(status)
-            if is_rod or is_command:
-                status = support_motions(finned, memory, room.moved[side])
-                if status != OK:
-                    return int(status)
-                _wrench_moved(finned, memory, room, room.wrench[side])
-                for k in range(4 * ROD_WORDS):
-                    room.rods[side, k] = memory.work[W_RODS + room.places[BODY + k] - RODS]
-            else:
-                base_motions(finned, memory, room.moved[side])
-            if is_command:
-                command[m - HEAD], command[m - HEAD + 2] = room.commands[m - HEAD], room.commands[m - HEAD + 2]
-            else:
-                for k in range(FINS):
-                    state[k] = origin[k]
-        w = 0.5 / by
-        if is_rod or is_command:
-            _put_traced(finned, room, links, m, m, w, 0, True)
-            _put_traced(finned, room, links, m, other, w, 1, True)
-        else:
-            _put_traced(finned, room, links, m, m, w, 2, False)
-    return OK
+def _put_column(finned: Any, room: Any, m: int, column: int, push: Array) -> None:
+    """The body's rows of a column of the head, of what is pushed (WRENCHES,), and of coordinate m itself; -1: none."""
+    head, after = room.head[column], room.after
+    body = room.head.shape[1] - ROD_COORDINATES
+    for r in range(AFTERS):
+        after[r] = 0.0
+    if m >= 0:
+        by_itself(finned, m, room, push, after)
+    for n in range(WRENCHES):
+        for r in range(AFTERS):
+            after[r] += push[n] * room.applied[n, r]
+    for r in range(body):
+        head[r] = after[r]
+    seen = room.seen[column]
+    for r in range(seen.shape[0]):
+        seen[r] = after[AFTER_LATER + r]
 
 
 @kernel
-def jacobian(memory: Any, many: int | None, links: Any, room: Any) -> int:
+def put_head(finned: Any, room: Any) -> None:
+    """head, and seen: the body's rows."""
+    heads, push, wrench = room.head.shape[1], room.push, room.wrench
+    body = heads - ROD_COORDINATES
+    for m in range(body):
+        at = ATTITUDE_AT + m - 3 if m < 6 else TWIST_AT + m - 6 if m < 12 else ACCEL_AT + m - 12
+        for n in range(WRENCHES):
+            push[n] = wrench[0, n, at] + wrench[1, n, at] if m >= 3 else 0.0
+        _put_column(finned, room, m if m < 12 else -1, m, push)
+    for f in range(2):
+        for d in range(FIN_RODS + 2):
+            is_command = d >= FIN_RODS
+            at = COMMAND_AT + d - FIN_RODS if is_command else RODS_AT + d
+            for n in range(WRENCHES):
+                push[n] = wrench[f, n, at]
+            column = heads + 2 * f + d - FIN_RODS if is_command else body + FIN_RODS * f + d
+            _put_column(finned, room, -1, column, push)
+
+
+@kernel
+def traced_jacobian(memory: Any, many: int | None, links: Any, room: Any) -> int:
     """The blocks of A and B in `room`, of the state room.origin under room.commands; a status as of a step.
 
     many   links a chain where they are not three, else None
-    links  a tuple with as many members as a chain has links, where their slopes are traced; None: by differences
+    links  a tuple with as many members as a chain has links
     """
-    finned, body, state = memory.finned, memory.body, memory.state
+    finned, body, state, c = memory.finned, memory.body, memory.state, memory.finned.current
     copy(room.origin, state)
     for k in range(INPUTS):
         memory.command[k] = room.commands[k]
     rotation(room.origin[POSITION + 3 : POSITION + 7], room.frames[0])
     rotation(room.reference[3:7], room.frames[1])
-    status = support_motions(finned, memory, room.bases[0])
+    status = take_step(finned, body, memory, many, room)
     if status != OK:
         return int(status)
-    if links is None:
-        status = step_chains(finned, memory, many, room.bases[0], room.sums[2])
-    else:
-        status = trace_chains(finned, memory, many, links, room)
-    if status != OK:
-        return int(status)
-    fins_on_body(finned, memory, room.sums[2], room.wrench[2], room.on_support)
-    slopes_of_body(finned, body, memory, room)
-    _body_by_fins(finned, memory, room)
-    if links is None:
-        status = slopes_by_chains(finned, memory, many, room)
-        if status != OK:
-            return int(status)
-        return int(slopes_by_head(finned, memory, many, room))
-    _put_own(finned, room)
-    _sum_wrenches(finned, memory, room)
-    return int(traced_by_head(finned, memory, links, room))
+    slopes_of_attitude(finned, memory, room)
+    slopes_of_supports(finned, memory, room)
+    slopes_of_force(finned, body, memory, room)
+    slopes_of_pose(memory, room)
+    slopes_of_rods(finned, memory, room)
+    slopes_of_motion(finned, room, c[0] == 0.0 and c[1] == 0.0 and c[2] == 0.0)
+    share_motion(room)
+    slopes_of_chains(finned, memory, links, room)
+    slopes_of_wrench(room)
+    slopes_by_wrench(finned, memory, room)
+    put_right(finned, room)
+    put_head(finned, room)
+    return OK

@@ -1,5 +1,5 @@
 """Slopes of a chain's step, traced: the equations of fin_link.py, recorded as graphs, differentiated, written as vector
-code for sixteen chains abreast.
+code for GROUP chains abreast, so few that what passes from one graph to the next stays near the processor.
 
 A stage of a chain in residual form: its joints' accelerations a are inputs, and
 
@@ -17,12 +17,16 @@ from numba import types
 from numba.extending import intrinsic
 
 from rtmms.analysis import graphs
+from rtmms.analysis.tiles import COLUMNS
 from rtmms.robots.manta.kernels import fin_link
 from rtmms.robots.manta.kernels.fin_layout import BASE_SIZE, LANES, LINK_FIELDS, QD, QDD, F, L, Q
 
+GROUP = COLUMNS
+"""Chains at once."""
 PARAMS, JOINTS, BEFORE, SUPPORT, SCALARS, OUT = range(6)
-"""Arrays of a stage: of fin_layout.pack_links and of its scratch, from a block on; a and n of the stage before
-(2 m, LANES); the support's motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written."""
+"""Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row
+(2, LANES) for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's
+motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
 LINKS = (2, 3, 4)
 """Numbers of links a chain of which this is done."""
 
@@ -39,11 +43,13 @@ def stage_rows(m: int, second: bool) -> int:
 
 
 def _stage(m: int, second: bool) -> list[graphs.Output]:
-    """Slopes of a stage, to OUT (columns, rows, LANES): columns by q, q', support, and of the second a and n before."""
+    """Slopes of a stage, to OUT (columns, rows, GROUP): columns by q, q', support, and of the second a and n before."""
     graphs.start()
-    q = [graphs.load(JOINTS, j * F + Q * LANES) for j in range(m)]
-    v = [graphs.load(JOINTS, j * F + QD * LANES) for j in range(m)]
-    a = [graphs.load(JOINTS, j * F + QDD * LANES) for j in range(m)]
+    if second:
+        q, v, a = ([graphs.load(JOINTS, j * F + one * LANES) for j in range(m)] for one in (Q, QD, QDD))
+    else:
+        q, v = ([graphs.load(JOINTS, (2 * j + rate) * LANES) for j in range(m)] for rate in range(2))
+        a = [graphs.load(BEFORE, j * LANES) for j in range(m)]
     base = [graphs.same(SUPPORT, k) for k in range(BASE_SIZE)]
     back = [graphs.load(BEFORE, k * LANES) for k in range(2 * m)] if second else [0.0] * (2 * m)
     implicit = tuple(graphs.same(SCALARS, k) for k in range(4)) if second else (graphs.same(SCALARS, 0), 0.0, 1.0, 0.0)
@@ -65,7 +71,7 @@ def _stage(m: int, second: bool) -> list[graphs.Output]:
             for j in range(m):
                 total = graphs.add(total, graphs.multiply(by_a[j][i], found[j]))
             found.append(total)
-        outputs += [graphs.Output(value, OUT, (c * len(rows) + i) * LANES) for i, value in enumerate(found)]
+        outputs += [graphs.Output(value, OUT, (c * len(rows) + i) * GROUP) for i, value in enumerate(found)]
     return outputs
 
 
@@ -145,76 +151,89 @@ def _solve(factors: tuple[list[list[Any]], list[Any]], right: list[Any]) -> list
     return y
 
 
-FIRST, SECOND, TIMES, ENDS, WRENCHED = range(5)
-"""Arrays of `compose`: slopes of both stages; g, c, dt; slopes of q, q' after the step (2 m rows) and of both wrenches
-(12 rows), each (rows, columns, LANES), columns by q, q' and the support's motion at both stages."""
+def _slopes_of(array: int, m: int, second: bool) -> list[list[Any]]:
+    """The slopes of a stage as `compose` reads them, by columns; what is always zero is 0."""
+    empty = [graphs.is_zero(one.value) for one in _stage(m, second)]
+    rows = stage_rows(m, second)
+    return [
+        [None if empty[c * rows + r] else (array, (c * rows + r) * GROUP) for r in range(rows)]
+        for c in range(len(empty) // rows)
+    ]
+
+
+def _loaded(places: list[list[Any]]) -> list[list[Any]]:
+    return [[0.0 if one is None else graphs.load(*one) for one in column] for column in places]
+
+
+FIRST, SECOND, TIMES, ENDS, PUSHED, SUMMED = range(6)
+"""Arrays of `compose`, written from ENDS on: slopes of both stages; g, c, dt; slopes of q, q' after the step (columns,
+2 m, GROUP), columns by q, q' and the support's motion at both stages; slopes of both wrenches (2 m, 12, GROUP) by q,
+q', and by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added."""
 
 
 def _compose(m: int) -> list[graphs.Output]:
     """The slopes of a step: q2 = q + c (v + g a1), v2 = v + c a1; q+ = q + dt/2 (v + v2 + g (a2 - a1)),
     v+ = v + dt/2 (a1 + a2), of the linearly implicit method (coupling/joints.py)."""
+    places = _slopes_of(FIRST, m, False), _slopes_of(SECOND, m, True)
     graphs.start()
     g, c, dt = (graphs.same(TIMES, k) for k in range(3))
-    one_rows, two_rows, own = stage_rows(m, False), stage_rows(m, True), 2 * m + BASE_SIZE
-    first = [[graphs.load(FIRST, (k * one_rows + r) * LANES) for r in range(one_rows)] for k in range(own)]
-    second = [[graphs.load(SECOND, (k * two_rows + r) * LANES) for r in range(two_rows)] for k in range(own + 2 * m)]
-    columns, half, outputs = own + BASE_SIZE, 0.5 * dt, []
+    two_rows, own, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
+    first, second = (_loaded(one) for one in places)
+    columns, half, cg = own + BASE_SIZE, 0.5 * dt, c * g
+    outputs: list[graphs.Output] = []
+
+    def wrench(k: int, row: int, value: Any) -> None:
+        if k < width:
+            outputs.append(graphs.Output(value, PUSHED, (k * 12 + row) * GROUP))
+        else:
+            outputs.append(graphs.Output(value, SUMMED, ((k - width) * 12 + row) * GROUP, added=True))
+
     for r in range(two_rows):
         # by a and n of the first stage, through the second one's joints and recall
-        by_a = [c * g * second[j][r] + c * second[m + j][r] + second[own + j][r] for j in range(m)]
+        by_a = [
+            graphs.add(
+                graphs.add(graphs.multiply(cg, second[j][r]), graphs.multiply(c, second[m + j][r])), second[own + j][r]
+            )
+            for j in range(m)
+        ]
         by_n = [second[own + m + j][r] for j in range(m)]
         for k in range(columns):
             if k < own:
                 total: Any = 0.0
                 for j in range(m):
-                    total = total + by_a[j] * first[k][j] + by_n[j] * first[k][m + 6 + j]
-                if k < 2 * m:
-                    total = total + second[k][r]
-                if m <= k < 2 * m:
-                    total = total + c * second[k - m][r]
+                    total = graphs.add(total, graphs.multiply(by_a[j], first[k][j]))
+                    total = graphs.add(total, graphs.multiply(by_n[j], first[k][m + 6 + j]))
+                if k < width:
+                    total = graphs.add(total, second[k][r])
+                if m <= k < width:
+                    total = graphs.add(total, graphs.multiply(c, second[k - m][r]))
             else:
-                total = second[2 * m + k - own][r]
+                total = second[width + k - own][r]
             if r >= m:
-                outputs.append(graphs.Output(total, WRENCHED, ((6 + r - m) * columns + k) * LANES))
+                wrench(k, 6 + r - m, total)
                 continue
             before = first[k][r] if k < own else 0.0
-            moved = c * before + g * (total - before)
-            angle, rate = half * moved, half * (before + total)
+            moved = graphs.add(graphs.multiply(c, before), graphs.multiply(g, graphs.subtract(total, before)))
+            angle, rate = graphs.multiply(half, moved), graphs.multiply(half, graphs.add(before, total))
             if k == r:
-                angle = angle + 1.0
+                angle = graphs.add(angle, 1.0)
             if k == m + r:
-                angle, rate = angle + dt, rate + 1.0
-            outputs.append(graphs.Output(angle, ENDS, (r * columns + k) * LANES))
-            outputs.append(graphs.Output(rate, ENDS, ((m + r) * columns + k) * LANES))
+                angle, rate = graphs.add(angle, dt), graphs.add(rate, 1.0)
+            outputs.append(graphs.Output(angle, ENDS, (k * width + r) * GROUP))
+            outputs.append(graphs.Output(rate, ENDS, (k * width + m + r) * GROUP))
     for r in range(6):
-        for k in range(columns):
-            value = first[k][m + r] if k < own else 0.0
-            outputs.append(graphs.Output(value, WRENCHED, (r * columns + k) * LANES))
-    return outputs
-
-
-COLUMN_OF, FACTORS, COLUMN = range(3)
-"""Arrays of `combine`: slopes as of ENDS; factors (2 BASE_SIZE,); a column (2 m, LANES), written."""
-
-
-def _combine(m: int) -> list[graphs.Output]:
-    """What a motion of the support does to the joints after the step."""
-    graphs.start()
-    columns, outputs = 2 * m + 2 * BASE_SIZE, []
-    for r in range(2 * m):
-        sums: list[Any] = [0.0, 0.0]
-        for k in range(2 * BASE_SIZE):
-            by = graphs.load(COLUMN_OF, (r * columns + 2 * m + k) * LANES)
-            sums[k % 2] = sums[k % 2] + graphs.same(FACTORS, k) * by
-        outputs.append(graphs.Output(sums[0] + sums[1], COLUMN, r * LANES))
+        for k in range(own):
+            wrench(k, r, first[k][m + r])
     return outputs
 
 
 def _written(make: Any, arrays: int) -> Any:
-    """An intrinsic (links, address, ...): links is a tuple with as many members as a chain has links."""
+    """An intrinsic (links, address, ...): links is a tuple with as many members as a chain has links. What is always
+    zero is not written: arrays are zero at first."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        graphs.write(builder, args[1:], LANES, make(signature.args[0].count))
+        outputs = [one for one in make(signature.args[0].count) if not graphs.is_zero(one.value)]
+        graphs.write(builder, args[1:], GROUP, outputs)
         return context.get_dummy_value()
 
     return lambda links: (types.void(links, *[types.int64] * arrays), generate)
@@ -231,10 +250,5 @@ def second_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: An
 
 
 @intrinsic
-def compose(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any) -> Any:
-    return _written(_compose, 5)(links)
-
-
-@intrinsic
-def combine(typing_context: Any, links: Any, a: Any, b: Any, c: Any) -> Any:
-    return _written(_combine, 3)(links)
+def compose(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    return _written(_compose, 6)(links)
