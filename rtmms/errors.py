@@ -29,8 +29,8 @@ class UnknownNameError(ModelError):
         near = sorted(close, key=lambda k: (-difflib.SequenceMatcher(None, name, k).ratio(), abs(len(k) - len(name))))[
             :3
         ]
-        listed = ", ".join(known) if known else "none"
-        hint = f"did you mean {' or '.join(near)}?" if near else f"known: {listed}"
+        listed = f"known: {', '.join(known)}" if known else "there is none"
+        hint = f"did you mean {' or '.join(near)}?" if near else listed
         super().__init__(f"unknown {kind} '{name}'; {hint}" + (f" ({more})" if more else ""))
         self.kind, self.name, self.near, self.known = kind, name, near, known
 

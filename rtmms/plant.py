@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ArgumentError, ModelError, UnknownNameError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,7 +114,9 @@ def robots() -> dict[str, Any]:
 def builder(robot: str) -> Any:
     """The entry point that builds a robot: by its name, or, for a file, by the end of its name (group
     rtmms.plant_files, for example '.fmu'), which 'FILE.py:NAME' has before a colon. UnknownNameError, or ModelError
-    where there is no such file."""
+    where there is no such file, ArgumentError for what is no text."""
+    if not isinstance(robot, str):
+        raise ArgumentError(f"robot: expected a name or a file as text, got {robot!r:.60}")
     known = robots()
     if robot in known:
         return known[robot]

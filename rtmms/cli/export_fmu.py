@@ -23,7 +23,7 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 @COUPLING
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0).")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, help="Seed of what is random (default 0).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def export_fmu(
     robot: str, output: Path, fmi: str, dt: float | None, coupling: str | None, set_: tuple[str, ...],

@@ -38,7 +38,7 @@ _EVERY_S = 0.2
 @click.option("--segments", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="Of each recording, each with a first pose and twist of its own.")  # fmt: skip
 @click.option("--starts", type=click.IntRange(1, 100), default=2, show_default=True, help="Points to begin from.")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of those points.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of those points.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of the model, in place of the "
               "recording's; for one that is sought where the search begins.")  # fmt: skip
 @click.option("--robot", type=Installed("rtmms.plants"), help="Of tables; or the plant in place of the file that a log "

@@ -87,7 +87,7 @@ resume = _simple("resume", "Let a paused plant go on.", "{robot}: goes on at ste
 stop = _simple("stop", "End a run, with its report.", "{robot}: stopped at step {step}")
 reset = _simple(
     "reset", "Put a plant that runs back to t = 0.", "{robot}: back at step {step}",
-    click.option("--seed", type=click.IntRange(min=0), help="Seed of what is random (default: the run's)."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of what is random (default: the run's)."),
 )  # fmt: skip
 
 

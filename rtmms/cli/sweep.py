@@ -45,7 +45,7 @@ METHODS = ("grid", "sobol", "lhs")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of all runs; may be repeated.")
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
 @click.option("--sensors", metavar="ideal|typical|FILE.toml", help="As rtmms run.")
-@click.option("--seed", type=click.IntRange(min=0), help="Seed of each run (default 0).")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of each run (default 0).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def sweep(

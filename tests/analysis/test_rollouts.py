@@ -252,6 +252,15 @@ def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, words: dict[str, 
     assert quadrotor.snapshot() == before
 
 
+@pytest.mark.parametrize("given", ["quadrotor", None, 7])
+def test_what_is_no_plant_or_no_robot_is_refused(given: Any) -> None:
+    with pytest.raises(rtmms.ArgumentError, match=r"rollout: expected a plant, as rtmms.load gives, got"):
+        rtmms.rollout(given, np.zeros((1, 1, 4)))
+    if not isinstance(given, str):
+        with pytest.raises(rtmms.ArgumentError, match=r"robot: expected a name or a file as text, got"):
+            rtmms.load(given)
+
+
 def test_what_does_not_fit_is_refused_with_its_bytes(quadrotor: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rollouts, "_free_bytes", lambda: 100_000)
     with pytest.raises(rtmms.ModelError, match=r"10000 runs with 3 samples need [\d,]+ bytes, and 100,000 are free"):

@@ -150,7 +150,7 @@ def test_snapshot_and_restore_by_request() -> None:
         ("reset", {"seed": True}, "seed must be a whole number"),
         ("reset", {"sed": 7}, "unknown argument of reset 'sed'; did you mean seed?"),
         ("step", {"foo": 1}, "unknown argument of step 'foo'; known: count"),
-        ("pause", {"foo": 1}, "unknown argument of pause 'foo'; known: none"),
+        ("pause", {"foo": 1}, "unknown argument of pause 'foo'; there is none"),
         ("restore", {}, "restore: state must be what a snapshot gave (base64 text), got none"),
         ("restore", {"state": 3}, "got int"),
         ("restore", {"state": "%%"}, "got text that is not base64"),

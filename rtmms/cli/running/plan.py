@@ -240,7 +240,7 @@ simulation = options(
     click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file."),
     click.option("--sensors", default="ideal", metavar="ideal|typical|FILE.toml",
                  help="What controllers see: the true state (default), typical instruments, or those of a file."),
-    click.option("--seed", type=click.IntRange(min=0), default=0, help="Seed of what is random (default 0)."),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, help="Seed of what is random (default 0)."),
     click.option("--priority", default="auto", metavar="auto|off|N",
                  help="Real-time priority: where permitted (default), none, or SCHED_FIFO N."),
     click.option("--keys", type=click.Path(path_type=Path), metavar="DIR",

@@ -20,7 +20,7 @@ CAUSE_WORDS = {
     "page_fault": "page faults", "involuntary_switch": "other processes on the core", "unknown": "unknown causes",
 }  # fmt: skip
 ENDS = {
-    "interrupt": "ended by Ctrl-C", "stop": "ended by a request", "policy": "ended by a policy",
+    "interrupt": "ended by Ctrl-C or SIGTERM", "stop": "ended by a request", "policy": "ended by a policy",
     "peer": "ended as a peer was missing", "diverged": "diverged",
 }  # fmt: skip
 """How a run ended that did not reach its duration."""
