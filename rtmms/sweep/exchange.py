@@ -16,10 +16,11 @@ from rtmms.loop.kernels.fallback import within
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.plant import Channel, Plant
 from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.decode import read_surroundings
 from rtmms.wire.peer.joining import Settable
 from rtmms.wire.plant.peer import Multirate
 from rtmms.wire.plant.selection import Matching, select
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refused, plain_parameters, told_surroundings
 from rtmms.wire.protocol.state import PlantInfo, State
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ class Direct:
         info = PlantInfo(
             robot, plant.dt, "lockstep", None, None, tuple(plant.actuators), tuple(plant.outputs),
             granted=tuple(index), selected=tuple(channel.name for channel in reads), seed=seed, every=every,
-            delay=delay,
+            delay=delay, parameters=plain_parameters(plant), surroundings=read_surroundings(told_surroundings(plant)),
         )  # fmt: skip
         settable = Settable({key: getattr(controller, key) for key in controller.settable}, controller.change)
         multirate = Multirate(every, delay, controller.interpolation)

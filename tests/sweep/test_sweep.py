@@ -63,6 +63,15 @@ def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: 
     assert row["mean_angle_rad"] == pytest.approx(one.report["summary"]["mean_angle_rad"], rel=1e-9)
 
 
+def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_path: Path, sweep: Any) -> None:
+    """`hover` takes the quadrotor's mass from what the plant tells."""
+    status, _ = sweep("quadrotor", "--over", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
+                      "--columns", "final.position[2]", "--json")  # fmt: skip
+    one = rtmms(tmp_path, "run", "quadrotor", "--duration", "0.5", "--mode", "lockstep", "--json", "--set", "mass_kg=0.8")
+    assert (status, one.status) == (0, 0)
+    assert rows(tmp_path / "t.parquet")[1]["final.position[2]"] == one.report["final"]["position"][2]
+
+
 @pytest.mark.slow
 def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     for name, workers in (("one", "1"), ("two", "2")):

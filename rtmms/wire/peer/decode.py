@@ -60,7 +60,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
-            surroundings=_surroundings(message.get("surroundings")), robots=_robots(message),
+            surroundings=read_surroundings(message.get("surroundings")), robots=_robots(message),
             member=str(message.get("member", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
@@ -77,13 +77,13 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
             str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
             _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
             tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
-            shape=read_shape(one.get("shape")), surroundings=_surroundings(one.get("surroundings")), member=str(name),
+            shape=read_shape(one.get("shape")), surroundings=read_surroundings(one.get("surroundings")), member=str(name),
         )
         for name, one in (message.get("robots") or {}).items()
     }  # fmt: skip
 
 
-def _surroundings(told: Any) -> dict[str, Any]:
+def read_surroundings(told: Any) -> dict[str, Any]:
     """What is told of them, and of the right kind; what is not known of today is left out."""
     found: dict[str, Any] = {}
     for name, value in (told or {}).items():
