@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.record.log import open_log
+from rtmms.record.log import Step, open_log
 from rtmms.terminal import print_text
 
 from .closing import SCENARIOS, run
@@ -48,11 +48,13 @@ def recorded(words: list[str]) -> Run:
         log = open_log(path)
         rows = []
         for row in log.rows():
+            if not isinstance(row, Step):
+                continue
             told = log.split(row.outputs)
             prefix = "truth." if "truth.position" in told else ""
             w, x, y, z = told[f"{prefix}quaternion"]
             yaw = math.atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-            rows.append((row.step, *told[f"{prefix}position"], yaw))
+            rows.append((row.step + 1, *told[f"{prefix}position"], yaw))
     found = np.array(rows)
     return Run(found[:, 0] * float(log.origin["dt"]), found[:, 1:4], np.unwrap(found[:, 4]), report)
 
@@ -172,7 +174,9 @@ def manoeuvres(only: str = "") -> list[dict[str, Any]]:
                 continue
             ran = recorded([str(gate) if word == "{gate}" else word for word in words])
             ended = str(ran.report["ended"])
-            told = next((one["figures"] for one in ran.report["exchange"]["peers"] if one["figures"]), {})
+            told: dict[str, Any] = next(
+                (one["figures"] for one in ran.report["exchange"]["peers"] if one["figures"]), {}
+            )
             measured = measure(ran) if ended == "duration" else {"ended": ended}
             rows.append({
                 "task": what, "controller": controller, "target": target, "measured": measured,

@@ -129,4 +129,4 @@ def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Hos
 )
 def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, rest: str) -> None:
     assert split_word(word) == (name, rest)
-    assert is_file(word) == (name != "predictive" and not rest)
+    assert is_file(word) == (name != "predictive")
