@@ -114,10 +114,10 @@ def swum(of: Run) -> dict[str, str]:
     heading, depth = np.degrees(mean(of.yaw)) - 30.0, mean(-of.position[:, 2]) - 0.3
     outside = np.flatnonzero((np.abs(heading) > 3.0) | (np.abs(depth) > 0.03))
     time = of.time[count - 1 :]
-    settled = "never" if outside[-1] + 1 >= len(time) else f"{time[outside[-1] + 1]:.1f} s"
+    settled = "never" if outside[-1] + 1 >= len(time) else f"after {time[outside[-1] + 1]:.1f} s"
     late = time > time[-1] - 10.0
     return {
-        "settled after": settled, "heading, rms": f"{np.sqrt(np.mean(heading[late] ** 2)):.1f} deg",
+        "settled": settled, "heading, rms": f"{np.sqrt(np.mean(heading[late] ** 2)):.1f} deg",
         "depth, rms": f"{100.0 * np.sqrt(np.mean(depth[late] ** 2)):.1f} cm",
     }  # fmt: skip
 
