@@ -8,7 +8,7 @@ Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s tha
 run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
 quarters of that time: the loop's misses with the planner beside it and without, and what the planner took. With
 --tasks-too single tasks from rest, without errors of sensors: iLQR, sampling, and the controller without a model, one
-after the other.
+after the other; and the manoeuvres of manoeuvres.py.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from rtmms.terminal import print_json, print_text
 
 from . import setting
 from .closing import SCENARIOS, run
+from .manoeuvres import manoeuvres, tell_manoeuvres
 
 SEEDS = 3
 LINES = (
@@ -139,6 +140,7 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tas
         setting.refuse_less("predictive: --seconds", seconds, _QUARTERS * 5.0)
     loops = beside(seconds) if seconds else []
     single = tasks() if tasks_too else []
+    moved = manoeuvres() if tasks_too else []
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES if seeds else ():
         found = [measured(scenario, seed) for seed in range(1, seeds + 1)]
@@ -153,7 +155,11 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tas
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
     if as_json:
-        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops, "tasks": single}))
+        print_json(
+            json.dumps(
+                {"commit": setting.commit(), "rows": rows, "realtime": loops, "tasks": single, "manoeuvres": moved}
+            )
+        )
         return 0
     if rows:
         tell_courses(rows)
@@ -161,6 +167,7 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tas
         tell_beside(loops, seconds)
     if single:
         tell_tasks(single)
+        tell_manoeuvres(moved)
     return 0
 
 

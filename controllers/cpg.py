@@ -25,7 +25,7 @@ _LIMITS = {
 }  # fmt: skip
 _MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
 _EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
-_GROWTH = 0.17
+GROWTH = 0.17
 """Per joint of the eel: amplitudes grow by exp of it from joint to joint, as exp(1.2 s) does over links of 0.14 m."""
 
 
@@ -168,7 +168,7 @@ class _Chain:
         values = {name: _EEL[name] if getattr(own, name) is None else getattr(own, name) for name in _EEL}
         n = len(self.yaw)
         for i, (amplitude, bias) in enumerate(zip(self.chain.amplitude, self.chain.bias, strict=True)):
-            amplitude.target = radians(values["amplitude_deg"]) * exp(_GROWTH * (i + 1 - n))
+            amplitude.target = radians(values["amplitude_deg"]) * exp(GROWTH * (i + 1 - n))
             bias.target = radians(own.bias_deg)
         for lag in self.chain.lag:
             lag.target = -radians(values["phase_deg"])

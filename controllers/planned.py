@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .cpg import GROWTH
+
 ILQR = "ilqr"
 CLAMPED = 0.85
 """rad: as far as iLQR moves a rod of the manta. The supports of its fins are singular where two rods are 1.81 rad
@@ -32,10 +34,18 @@ class Usual:
 USUAL: Mapping[tuple[str, bool], Usual] = {
     ("manta", False): Usual(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
     ("manta", True): Usual(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
+    ("eel", False): Usual(2.5, 2.5, 0.02, 0.1, 2, ("depth_m", "heading_deg")),
     ("quadrotor", False): Usual(0.8, 25.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """By robot, and whether the method is iLQR."""
+SAMPLES = {"eel": 48}
+"""Candidates of a plan; else 32. With 16 of them the eel wanders 4 deg and 4 cm about what it should hold."""
+FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
+"""Of the stroke or wave, else 0.6; over the ground, else 0.4."""
+TELLING = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
+"""An actuator that tells which robot a plant is."""
+FOLLOWS_COURSES = ("manta", "eel")
 
 
 def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) -> Any:
@@ -47,6 +57,9 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) ->
         most = CHAINS.get(method, COARSE_CHAINS)
         given["chains"] = min(most, int(given.get("chains", most)))
         unknown: tuple[str, ...] = ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost")
+    elif robot == "eel":
+        given["gait"] = "none"
+        unknown = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
     else:
         unknown = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
     for name in unknown:  # what the robot is in, and what has befallen it
@@ -78,3 +91,33 @@ def rotor_knots(model: Any, rows: int, horizon_s: float) -> Any:
     words = Knots(model.actuators, rows, horizon_s, np.full(4, model.parameters.hover_rad_s))
     words.scale[:] = 20.0
     return words
+
+
+def eel_waves(model: Any, rows: int, horizon_s: float, frequency_hz: float, limit: float) -> Any:
+    """Waves of the eel's joints, at first that of `eel_course`."""
+    from math import radians
+
+    from rtmms.planning.waves import Waves
+
+    names = [one.name for one in model.actuators]
+    yaw, pitch = ([k for k, name in enumerate(names) if name.startswith(kind)] for kind in ("yaw", "pitch"))
+    return Waves(
+        yaw, pitch, len(names), growth=GROWTH, lag=radians(28.0), amplitude=radians(8.0),
+        frequency_hz=frequency_hz, limit=limit, rows=rows, horizon_s=horizon_s,
+    )  # fmt: skip
+
+
+def course_cost(robot: str, way: Any, speed_m_s: float, horizon_s: float) -> Any:
+    """Of a robot that follows a course."""
+    from rtmms.planning.swaying import sway_along
+    from rtmms.planning.tasks import along_course
+
+    return (sway_along if robot == "eel" else along_course)(way, speed_m_s, horizon_s)
+
+
+def holding_cost(robot: str, depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Any:
+    """Of a swimmer that holds depth, heading and speed."""
+    from rtmms.planning.swaying import sway_holding
+    from rtmms.planning.tasks import hold
+
+    return (sway_holding if robot == "eel" else hold)(depth_m, heading_rad, speed_m_s, horizon_s)

@@ -3,6 +3,7 @@
 rtmms run manta --controller predictive:course=helix,radius_m=3,rise_m=-1 --sensors typical
 rtmms run manta --controller predictive:depth_m=1,heading_deg=90
 rtmms run manta --controller predictive:cost=mine.py:deep
+rtmms run eel --set gait=none --controller predictive:model=eel,course=helix,speed_m_s=0.15
 rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,x_m=2,z_m=1
 """
 
@@ -19,7 +20,21 @@ import rtmms
 from rtmms.terminal import print_text
 
 from .following import Following
-from .planned import ILQR, USUAL, gait_knots, model_of, rotor_knots
+from .planned import (
+    FOLLOWS_COURSES,
+    FREQUENCY_HZ,
+    ILQR,
+    SAMPLES,
+    SPEED_M_S,
+    TELLING,
+    USUAL,
+    course_cost,
+    eel_waves,
+    gait_knots,
+    holding_cost,
+    model_of,
+    rotor_knots,
+)
 from .rods import checked, rod_ratio
 from .senses import Motion, Senses
 from .strokes import RODS
@@ -30,7 +45,7 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR)
-_ROBOTS = ("manta", "quadrotor")
+_ROBOTS = ("manta", "quadrotor", "eel")
 _POINTS = 5
 """Of a planned motion as it is told."""
 _SPENT = 0.8
@@ -42,7 +57,7 @@ class Predictive(rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    model         of which robot its model is: manta or quadrotor
+    model         of which robot its model is: manta, quadrotor or eel
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
@@ -65,15 +80,15 @@ class Predictive(rtmms.Controller):
     depth_m: float = 0.5
     course_heading_deg: float = 0.0
     heading_deg: float = 0.0
-    speed_m_s: float = 0.4
+    speed_m_s: float | None = None
     cost: str = ""
     method: str = "cem"
-    samples: int = 32
+    samples: int | None = None
     horizon_s: float | None = None
     rate_hz: float | None = None
     grid_s: float | None = None
     targets: int | None = None
-    frequency_hz: float = 0.6
+    frequency_hz: float | None = None
     observe_current: bool = True
     threads: int = 1
     seed: int = 0
@@ -86,7 +101,7 @@ class Predictive(rtmms.Controller):
     stage_s: float | None = None
     smooth: float = 1e-3
 
-    robots = ("manta", "quadrotor")
+    robots = ("manta", "quadrotor", "eel")
     claim = ("*",)
     every = 5
     interpolation = "linear"
@@ -110,7 +125,15 @@ class Predictive(rtmms.Controller):
             if one not in known:
                 unknown = rtmms.UnknownNameError(name, one, known)
                 raise rtmms.ModelError(f"controller 'predictive': {name}: {unknown}")
+        if (self.model, self.method == ILQR) not in USUAL:
+            raise rtmms.ModelError(f"controller 'predictive': method: of the {self.model} expected one of "
+                                   f"{', '.join(_METHODS[:-1])}, got 'ilqr'")  # fmt: skip
         usual = USUAL[self.model, self.method == ILQR]
+        own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
+               "speed_m_s": SPEED_M_S.get(self.model, 0.4)}  # fmt: skip
+        for name, value in own.items():
+            if getattr(self, name) is None:
+                setattr(self, name, value)
         for name in ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets"):
             if getattr(self, name) is None:
                 setattr(self, name, getattr(usual, name))
@@ -134,7 +157,7 @@ class Predictive(rtmms.Controller):
             self._rows = 1 + _whole("horizon_s", horizon, "stage_s", stage)
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
-        if self.model != "manta" and (self.course or self.waypoints):
+        if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost, or x_m")
         self._track(() if self.cost else usual.tracks)
         self._way: Any = None
@@ -174,7 +197,7 @@ class Predictive(rtmms.Controller):
         """Compile the model's kernels and the cost; see rtmms.Controller."""
         from rtmms.jit import compile_progress
         from rtmms.planning.background import Background
-        from rtmms.planning.tasks import along_course, hold, hover_at
+        from rtmms.planning.tasks import hover_at
 
         self._senses.prepare()
         if self.cost:
@@ -185,11 +208,13 @@ class Predictive(rtmms.Controller):
                 raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
             self._own = load_named("cost", self.cost, lambda one: isinstance(one, Cost), "a cost (rtmms.cost)")
         elif self._way is not None:
-            self._own = along_course(self._way, self.speed_m_s, self._horizon)
+            self._own = course_cost(self.model, self._way, float(self.speed_m_s or 0.0), self._horizon)
         elif self.model == "quadrotor":
             self._own = hover_at(self.x_m, self.y_m, self.z_m, radians(self.yaw_deg))
         else:
-            self._own = hold(self.depth_m, radians(self.heading_deg), self.speed_m_s, self._horizon)
+            self._own = holding_cost(
+                self.model, self.depth_m, radians(self.heading_deg), float(self.speed_m_s or 0.0), self._horizon
+            )
         self._lockstep = True
         self._background = Background("planner")
         with compile_progress("the planner's kernels"):
@@ -199,11 +224,13 @@ class Predictive(rtmms.Controller):
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
         self._names = tuple(channel.name for channel in plant.actuators)
-        if {"manta": "left.front", "quadrotor": "front.speed"}[self.model] not in self._names:
+        if TELLING[self.model] not in self._names:
             raise rtmms.ModelError(
                 f"controller 'predictive': model: this plant ('{plant.robot}') is no {self.model}; give model=, one of "
                 f"{', '.join(_ROBOTS)}"
             )
+        if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
+            raise rtmms.ModelError("controller 'predictive': the eel's own gait is on; run it with --set gait=none")
         self._senses.start(plant)
         if self.model == "manta":
             self._following.start(plant)
@@ -276,7 +303,7 @@ class Predictive(rtmms.Controller):
         return _finite(self._plans[-1].spread) if self._plans else None
 
     def _share(self, count: int) -> float:
-        return count / max(1, int(self.iterations if self.method == ILQR else self.samples) * len(self._plans))
+        return count / max(1, int(self.iterations if self.method == ILQR else self.samples or 32) * len(self._plans))
 
     def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.ilqr import IterativeLqr
@@ -305,7 +332,7 @@ class Predictive(rtmms.Controller):
         else:
             self._planner = Planner(
                 planned, self._words, self._own, method=self.method, horizon_s=self._horizon,
-                samples=int(self.samples), threads=int(self.threads), seed=int(self.seed),
+                samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
         self._made = key
 
@@ -315,10 +342,13 @@ class Predictive(rtmms.Controller):
 
         if self.model == "quadrotor":
             return rotor_knots(model, self._rows, self._horizon)
+        frequency = float(self.frequency_hz or 0.0)
+        if self.model == "eel":
+            return eel_waves(model, self._rows, self._horizon, frequency, limit)
         if self.method == ILQR:
-            strokes = Strokes(rod_ratio(told), limit, self.frequency_hz, 1, self._horizon)
+            strokes = Strokes(rod_ratio(told), limit, frequency, 1, self._horizon)
             return gait_knots(model, strokes, self._rows, self._horizon, limit)
-        return Strokes(rod_ratio(told), limit, self.frequency_hz, self._rows, self._horizon)
+        return Strokes(rod_ratio(told), limit, frequency, self._rows, self._horizon)
 
     def _begin(self) -> None:
         self._finish()
@@ -435,7 +465,7 @@ class Predictive(rtmms.Controller):
             from rtmms.planning.tasks import begin_at
 
             begin_at(self._own, there)
-        elif not self.cost and self.model == "manta":
+        elif not self.cost and self.model in FOLLOWS_COURSES:
             from rtmms.planning.tasks import hold_from
 
             hold_from(self._own, there)

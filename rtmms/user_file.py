@@ -15,7 +15,9 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.trust import is_library, refuse_library
 
 _OURS = Path(__file__).resolve().parent
-_FORM = re.compile(r"(?P<file>.+?\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<rest>.*))?", re.DOTALL)
+_FORM = re.compile(
+    r"(?P<file>(?:[A-Za-z]:)?[^:]+?\.py)(?::(?P<name>[A-Za-z_]\w*)(?=:|$))?(?::(?P<rest>.*))?", re.DOTALL
+)
 
 
 def split_word(word: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.jit import kernel
+from rtmms.planning.words import shifted_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -106,8 +107,4 @@ class Strokes:
 
     def shifted(self, plan: Array, by: float) -> Array:
         """See Words."""
-        rows = len(plan)
-        if rows == 1:
-            return plan.copy()
-        at = np.arange(rows) * self.span
-        return np.array([np.interp(np.minimum(at + by, at[-1]), at, column) for column in plan.T]).T
+        return shifted_rows(plan, self.span, by)

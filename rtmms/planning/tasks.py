@@ -162,13 +162,17 @@ class Given(Cost):
         return costs
 
 
-def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
-    """To follow a course at a speed over the ground; `begin_at` before each plan."""
-    data = (
+def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array, ...]:
+    """points, direction, length, (speed, horizon, segment and arc length where a plan begins)."""
+    return (
         np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
         np.array([speed_m_s, horizon_s, 0.0, 0.0]),
     )  # fmt: skip
-    return Given(_along_course, _end_of_course, _course_totals, 8, data)
+
+
+def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
+    """To follow a course at a speed over the ground; `begin_at` before each plan."""
+    return Given(_along_course, _end_of_course, _course_totals, 8, course_data(way, speed_m_s, horizon_s))
 
 
 def begin_at(course: Cost, position: Array) -> float:

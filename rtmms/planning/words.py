@@ -45,3 +45,11 @@ class Words(Protocol):
 def within(words: Words, plans: Array) -> Array:
     found: Any = np.clip(plans, words.lower, words.upper)
     return found  # type: ignore[no-any-return]
+
+
+def shifted_rows(plan: Array, span: float, by: float) -> Array:
+    """Targets `span` s apart as they are `by` s later; the last one stays."""
+    if len(plan) == 1:
+        return plan.copy()
+    at = np.arange(len(plan)) * span
+    return np.array([np.interp(np.minimum(at + by, at[-1]), at, column) for column in plan.T]).T

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.user_file import called, split_word
+from rtmms.user_file import called, is_file, split_word
 from rtmms.wire.peer.plugins import build, check_controller, split_spec
 from rtmms.wire.peer.running import run_controller
 from tests.wire.bench import Host
@@ -117,3 +117,16 @@ def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Hos
         thread.join(10.0)
     assert steps
     assert all(step % 4 == 0 for step in steps)
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "rest"),
+    [
+        ("mine.py:Mine:gain=2", "mine.py:Mine", "gain=2"),
+        ("C:\\own\\mine.py", "C:\\own\\mine.py", ""),
+        ("predictive:method=ilqr,cost=own/mine.py:deep", "predictive", "method=ilqr,cost=own/mine.py:deep"),
+    ],
+)
+def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, rest: str) -> None:
+    assert split_word(word) == (name, rest)
+    assert is_file(word) == (name != "predictive")

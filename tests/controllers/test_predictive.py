@@ -122,6 +122,7 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
         ({"model": "cat"}, "model: .*'cat'"),
         ({"method": "ilqr", "stage_s": 0.07}, "stage_s: expected whole steps of grid_s = 0.02 s"),
         ({"method": "ilqr", "stage_s": 0.3}, "horizon_s: expected whole steps of stage_s = 0.3 s"),
+        ({"model": "eel", "method": "ilqr"}, "method: of the eel expected one of cem, mppi, ps, got 'ilqr'"),
         ({"model": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
     ],
 )
@@ -165,6 +166,22 @@ def test_a_quadrotor_flies_through_a_gate() -> None:
     assert at[0] >= 2.0
     assert np.hypot(at[1] - 0.3, at[2] - 1.0) < 0.1
     controller.stop("")
+
+
+@pytest.mark.slow
+def test_an_eel_turns_and_dives() -> None:
+    controller = Predictive(model="eel", heading_deg=20.0, depth_m=0.1)
+    controller.prepare()
+    plant = rtmms.load("eel", dt=2e-2, gait="none")
+    path = swim(controller, plant, 10.0, robot="eel")
+    beat = path[-62:]
+    assert beat[:, 2].mean() == pytest.approx(-0.1, abs=0.04)
+    q = plant.observe()["quaternion"]
+    assert np.degrees(np.arctan2(2.0 * (q[0] * q[3] + q[1] * q[2]), 1.0 - 2.0 * (q[2] ** 2 + q[3] ** 2))) > 10.0
+    assert getattr(controller, "tracks") == ("depth_m", "heading_deg")  # noqa: B009
+    controller.stop("")
+    with pytest.raises(rtmms.ModelError, match="own gait is on; run it with --set gait=none"):
+        Predictive(model="eel").start(told(rtmms.load("eel", dt=2e-2), "eel"))
 
 
 def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:

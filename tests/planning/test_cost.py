@@ -11,6 +11,7 @@ import pytest
 import rtmms
 from rtmms.analysis.courses import course
 from rtmms.planning.cost import POSE, Cost
+from rtmms.planning.swaying import sway_along, sway_holding
 from rtmms.planning.tasks import along_course, begin_at, hold, project
 
 RUNS, SAMPLES = 4, 6
@@ -124,3 +125,27 @@ def test_the_nearest_place_of_a_course_is_found_onwards() -> None:
         k, found, _ = project(way.points, way.direction, way.length, k, point)
         along = way.nearest(point, along)
         assert found == pytest.approx(along, abs=2e-3)
+
+
+@pytest.mark.parametrize("what", ["course", "hold"])
+def test_a_head_that_swings_with_its_beat_costs_no_more_at_the_end(what: str) -> None:
+    """Along the wanted line, swinging to both sides over whole beats, with the speed that is wanted: only the running
+    cost is left. Swimming off to a side costs what is said at the head of the file."""
+    times = 0.025 * np.arange(1, 101)  # 2.5 s, two beats
+    swing = 0.1 * np.sin(2.0 * math.pi * 0.8 * times)
+    runs: dict[str, Any] = {name: np.zeros((2, 100, size)) for name, size in zip(POSE, (3, 4, 3, 3), strict=True)}
+    runs["position"][:, :, 0] = 0.2 * times
+    runs["position"][1, :, 2] = 0.04 * times
+    if what == "course":
+        runs["position"][:, :, 1] = swing
+        runs["quaternion"][:, :, 0] = 1.0
+        cost = sway_along(course("waypoints", waypoints="0 0 0; 10 0 0"), 0.2, 2.5)
+        begin_at(cost, np.zeros(3))
+    else:
+        runs["quaternion"][:, :, 0], runs["quaternion"][:, :, 3] = np.cos(0.5 * swing), np.sin(0.5 * swing)
+        cost = sway_holding(0.0, 0.0, 0.2, 2.5)
+    found = cost.total(runs, np.zeros((1, 1, 1)), 0.025, 1, np.array([100, 100]))
+    swinging = np.mean(swing**2) * (1.0 if what == "course" else 0.5)
+    high = runs["position"][1, :, 2]
+    going = 2.0 * high[50:].mean() - high[:50].mean()
+    np.testing.assert_allclose(found, [swinging, swinging + np.mean(high**2) + 2.0 * going**2], atol=1e-12)

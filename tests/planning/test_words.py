@@ -13,6 +13,7 @@ from rtmms.planning.cross_entropy import CrossEntropy
 from rtmms.planning.knots import Knots
 from rtmms.planning.planner import METHODS
 from rtmms.planning.strokes import Strokes
+from rtmms.planning.waves import Waves
 from rtmms.plant import Channel
 
 RATIO = 0.185 / 0.215
@@ -116,3 +117,34 @@ def test_a_plan_of_the_library_is_taken_whole() -> None:
     costs = np.ones(32)
     costs[2] = 0.0
     np.testing.assert_array_equal(method.mean(tried, costs, words.home), words.library[1])
+
+
+def waves(rows: int = 2) -> Waves:
+    """Of three links with yaw, pitch and roll."""
+    return Waves(
+        (0, 3, 6), (1, 4, 7), 9, growth=0.2, lag=0.5, amplitude=0.1, frequency_hz=0.8, limit=1.5, rows=rows,
+        horizon_s=2.5,
+    )  # fmt: skip
+
+
+def test_words_of_a_wave_that_stay_run_along_the_chain() -> None:
+    words = waves(1)
+    plan, state = np.array([[[0.1, 0.02, -0.03]]]), np.array([0.0, 0.1, 0.02, -0.03])
+    commands, end = words.commands(plan, state, 0.0, 125, 0.01)
+    theta = 2.0 * math.pi * 0.8 * 0.01 * np.arange(1, 126)
+    for i, joint in enumerate((0, 3, 6)):
+        share = math.exp(0.2 * (i - 2))
+        np.testing.assert_allclose(commands[0, :, joint], 0.02 + 0.1 * share * np.sin(theta - 0.5 * i), atol=1e-12)
+        np.testing.assert_allclose(commands[0, :, joint + 1], -0.03, atol=1e-12)
+    assert not commands[..., 2::3].any()
+    np.testing.assert_allclose(end, [2.0 * math.pi, 0.1, 0.02, -0.03])
+
+
+def test_a_plan_of_a_wave_goes_on_where_it_was_left() -> None:
+    words = waves()
+    plan = np.random.default_rng(1).uniform(words.lower, words.upper, (2, 2, 3))
+    whole, _ = words.commands(plan, words.start(), 0.0, 60, 0.02)
+    first, state = words.commands(plan[:1], words.start(), 0.0, 25, 0.02)
+    second, _ = words.commands(plan[:1], state, 25 * 0.02, 35, 0.02)
+    np.testing.assert_allclose(np.concatenate([first, second], axis=1)[0], whole[0], atol=1e-13)
+    np.testing.assert_allclose(words.shifted(plan[0], 1.25)[0], 0.5 * (plan[0, 0] + plan[0, 1]))

@@ -67,7 +67,9 @@ def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_
     """`hover` takes the quadrotor's mass from what the plant tells."""
     status, _ = sweep("quadrotor", "--over", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
                       "--columns", "final.position[2]", "--json")  # fmt: skip
-    one = rtmms(tmp_path, "run", "quadrotor", "--duration", "0.5", "--mode", "lockstep", "--json", "--set", "mass_kg=0.8")
+    one = rtmms(
+        tmp_path, "run", "quadrotor", "--duration", "0.5", "--mode", "lockstep", "--json", "--set", "mass_kg=0.8"
+    )
     assert (status, one.status) == (0, 0)
     assert rows(tmp_path / "t.parquet")[1]["final.position[2]"] == one.report["final"]["position"][2]
 

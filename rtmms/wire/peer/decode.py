@@ -77,7 +77,8 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
             str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
             _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
             tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
-            shape=read_shape(one.get("shape")), surroundings=read_surroundings(one.get("surroundings")), member=str(name),
+            shape=read_shape(one.get("shape")),
+            surroundings=read_surroundings(one.get("surroundings")), member=str(name),
         )
         for name, one in (message.get("robots") or {}).items()
     }  # fmt: skip

@@ -1,0 +1,135 @@
+"""Costs of a swimmer whose head swings with its beat, as the eel's. World frame, z up; SI.
+
+What counts at the end of a horizon of whole beats are means over its halves, for a momentary heading or velocity tells
+where in the beat the head is. With 1 and 2 the means of the first and the second half, along a course:
+
+    running    e^2 + h^2
+    terminal   w ((2 e2 - e1)^2 + (2 h2 - h1)^2) + ((s - s0) / T - U)^2
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.courses import Course
+from rtmms.jit import kernel
+from rtmms.planning.cost import Cost
+from rtmms.planning.tasks import Given, Pose, angles, course_data, project, wrapped
+
+Array = npt.NDArray[np.float64]
+
+AHEAD = 2.0
+"""w: what is off at the end, and where it is going."""
+FIRST, SECOND, K, S, BEGUN, COUNTS = 0, 2, 4, 5, 6, 7
+"""Places in the memory of a run: sums of two quantities over either half, the course's, samples of either half."""
+MEMORY = 9
+
+
+@kernel
+def _summed(first: float, second: float, time: float, horizon: float, memory: Any) -> None:
+    half = 0 if time <= 0.5 * horizon + 1e-9 else 1
+    memory[FIRST + 2 * half] += first
+    memory[FIRST + 2 * half + 1] += second
+    memory[COUNTS + half] += 1.0
+
+
+@kernel
+def _going(which: int, memory: Any) -> float:
+    """2 e2 - e1 of one quantity."""
+    first, second = max(memory[COUNTS], 1.0), max(memory[COUNTS + 1], 1.0)
+    return 2.0 * memory[SECOND + which] / second - memory[FIRST + which] / first  # type: ignore[no-any-return]
+
+
+@kernel
+def _along(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
+    """Running cost of a course; data as rtmms.planning.tasks.course_data."""
+    points, direction, length, given = data
+    if memory[BEGUN] == 0.0:
+        memory[BEGUN], memory[K] = 1.0, given[2]
+    k, s, along = project(points, direction, length, int(memory[K]), state.position)
+    dx, dy, dz = direction[k, 0], direction[k, 1], direction[k, 2]
+    flat = math.sqrt(dx * dx + dy * dy) + 1e-12
+    off = (-(state.position[0] - points[k, 0]) * dy + (state.position[1] - points[k, 1]) * dx) / flat
+    high = state.position[2] - points[k, 2] - along * dz
+    memory[K], memory[S] = k, s
+    _summed(off, high, time, given[1], memory)
+    return off * off + high * high  # type: ignore[no-any-return]
+
+
+@kernel
+def _end_along(state: Any, memory: Any, data: Any) -> float:
+    given = data[3]
+    off, high, slow = _going(0, memory), _going(1, memory), (memory[S] - given[3]) / given[1] - given[0]
+    return AHEAD * (off * off + high * high) + slow * slow  # type: ignore[no-any-return]
+
+
+@kernel
+def _along_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+    samples = outputs.position.shape[1]
+    for run in range(len(costs)):
+        if not taken[run]:
+            continue
+        memory[:] = 0.0
+        found = 0.0
+        for k in range(samples):
+            state = Pose(
+                outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
+                outputs.angular_velocity[run, k],
+            )  # fmt: skip
+            found += _along(state, memory, (k + 1) * dt, memory, data)
+            if k == samples - 1:
+                found += samples * _end_along(state, memory, data)
+        if np.isfinite(found):
+            costs[run] = found / samples
+
+
+@kernel
+def _holding(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
+    """Running cost of depth and heading; data as of rtmms.planning.tasks.hold."""
+    _, _, yaw = angles(state.quaternion)
+    off, high = wrapped(yaw - data[1]), state.position[2] - data[0]
+    _summed(off, high, time, data[3], memory)
+    return 0.5 * off * off + high * high  # type: ignore[no-any-return]
+
+
+@kernel
+def _end_holding(state: Any, memory: Any, data: Any) -> float:
+    off, high = _going(0, memory), _going(1, memory)
+    gone = (state.position[0] - data[4]) * math.cos(data[1]) + (state.position[1] - data[5]) * math.sin(data[1])
+    slow = gone / data[3] - data[2]
+    return AHEAD * (0.5 * off * off + high * high) + slow * slow  # type: ignore[no-any-return]
+
+
+@kernel
+def _holding_totals(outputs: Any, dt: float, taken: Any, memory: Any, data: Any, costs: Any) -> None:
+    samples = outputs.position.shape[1]
+    for run in range(len(costs)):
+        if not taken[run]:
+            continue
+        memory[:] = 0.0
+        found = 0.0
+        for k in range(samples):
+            state = Pose(
+                outputs.position[run, k], outputs.quaternion[run, k], outputs.velocity[run, k],
+                outputs.angular_velocity[run, k],
+            )  # fmt: skip
+            found += _holding(state, memory, (k + 1) * dt, memory, data)
+            if k == samples - 1:
+                found += samples * _end_holding(state, memory, data)
+        if np.isfinite(found):
+            costs[run] = found / samples
+
+
+def sway_along(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
+    """To follow a course at a speed over the ground; rtmms.planning.tasks.begin_at before each plan."""
+    return Given(_along, _end_along, _along_totals, MEMORY, course_data(way, speed_m_s, horizon_s))
+
+
+def sway_holding(depth_m: float, heading_rad: float, speed_m_s: float, horizon_s: float) -> Cost:
+    """To hold depth (positive down), heading and speed; rtmms.planning.tasks.hold_from before each plan."""
+    data = np.array([-depth_m, heading_rad, speed_m_s, horizon_s, 0.0, 0.0])
+    return Given(_holding, _end_holding, _holding_totals, MEMORY, data)

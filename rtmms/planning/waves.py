@@ -1,0 +1,75 @@
+"""Words of a wave that runs along a chain of joints, as the eel's: its amplitude, a bend to the side, a bend downwards.
+
+x' = (u - x) / tau           each word follows its target
+theta' = 2 pi f
+yaw_i = bend + A exp(g (i - n)) sin(theta - (i - 1) lag),   pitch_i = dive,   i = 1 .. n from the head
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, pi, radians
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.planning.words import shifted_rows
+
+Array = npt.NDArray[np.float64]
+
+NAMES = ("amplitude", "bend", "dive")
+FOLLOWS_1_S = 5.0
+SCALE = (radians(2.0), radians(2.0), radians(1.5))
+LOWER = (0.0, radians(-8.0), radians(-6.0))
+UPPER = (radians(14.0), radians(8.0), radians(6.0))
+
+
+class Waves:
+    """Words (rtmms.planning.words) of a chain's actuators.
+
+    yaw, pitch   places of these joints' actuators among all `count`, from the head to the tail; others stay at 0
+    growth       g, of a joint's amplitude to the next;  lag  rad, by which each joint trails the one before it
+    amplitude    rad, of the last joint, at home;  frequency_hz  of all;  limit  rad, of each actuator
+    rows         targets in a horizon of horizon_s, evenly spaced
+    """
+
+    names = NAMES
+
+    def __init__(
+        self, yaw: Sequence[int], pitch: Sequence[int], count: int, *, growth: float, lag: float, amplitude: float,
+        frequency_hz: float, limit: float, rows: int, horizon_s: float,
+    ) -> None:  # fmt: skip
+        n = len(yaw)
+        self._yaw, self._pitch, self._count, self._limit = list(yaw), list(pitch), count, limit
+        self._share = np.array([exp(growth * (i + 1 - n)) for i in range(n)])
+        self._lag, self._omega = lag * np.arange(n), 2.0 * pi * frequency_hz
+        self.span = horizon_s / max(1, rows - 1)
+        self.home = np.tile([amplitude, 0.0, 0.0], (rows, 1))
+        self.scale, self.lower, self.upper = np.array(SCALE), np.array(LOWER), np.array(UPPER)
+        self.library = (self.home,)
+
+    def start(self) -> Array:
+        """See Words: the phase, then the words; a straight chain at rest."""
+        return np.zeros(1 + len(NAMES))
+
+    def commands(self, plans: Array, state: Array, since: float, steps: int, dt: float) -> tuple[Array, Array]:
+        """See Words."""
+        rows = plans.shape[1]
+        at = (since + dt * np.arange(1, steps + 1)) / self.span if rows > 1 else np.zeros(steps)
+        row = np.minimum(at.astype(np.int64), rows - 1)
+        part = np.where(row < rows - 1, np.minimum(at - row, 1.0), 0.0)[None, :, None]
+        words = plans[:, row] + part * (plans[:, np.minimum(row + 1, rows - 1)] - plans[:, row])
+        share, now = 1.0 - exp(-FOLLOWS_1_S * dt), np.tile(state[1:], (len(plans), 1))
+        for step in range(steps):
+            now = now + share * (words[:, step] - now)
+            words[:, step] = now
+        phase = state[0] + self._omega * dt * np.arange(1, steps + 1)
+        wave = self._share * np.sin(phase[:, None] - self._lag)
+        out = np.zeros((len(plans), steps, self._count))
+        out[:, :, self._yaw] = np.clip(words[:, :, 1:2] + words[:, :, :1] * wave, -self._limit, self._limit)
+        out[:, :, self._pitch] = np.clip(words[:, :, 2:], -self._limit, self._limit)
+        return out, np.concatenate([phase[-1:], words[0, -1]])
+
+    def shifted(self, plan: Array, by: float) -> Array:
+        """See Words."""
+        return shifted_rows(plan, self.span, by)
