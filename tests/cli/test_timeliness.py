@@ -12,7 +12,7 @@ from rtmms.cli.running.timing import warnings_before, warnings_of
 
 def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
     return {
-        "steps": steps, "exchange": {"misses": misses, "rejected": {}}, "final": {},
+        "steps": steps, "exchange": {"misses": misses, "rejected": {}, "peers": []}, "final": {}, "mode": "realtime",
         "schedule": {"overruns": overruns, "skipped": skipped, "blame": {"peer_late": 0, "machine": 0} | blame},
     }  # fmt: skip
 
@@ -31,6 +31,19 @@ def test_more_than_one_in_a_hundred_is_a_warning(told: dict[str, int], words: st
 @pytest.mark.parametrize("told", [{}, {"misses": 10}, {"overruns": 10, "skipped": 10}, {"steps": 0, "misses": 5}])
 def test_less_is_none(told: dict[str, int]) -> None:
     assert warnings_of(report(**told)) == []
+
+
+@pytest.mark.parametrize(
+    ("every", "reused", "warned"), [(1, 740, True), (1, 9, False), (5, 805, False), (5, 900, True)]
+)
+def test_a_free_run_on_earlier_commands_is_told(every: int, reused: int, warned: bool) -> None:
+    told = report() | {"mode": "free"}
+    told["exchange"] |= {"reused": reused, "peers": [{"every": every}]}
+    lines = warnings_of(told)
+    assert bool(lines) == warned
+    if warned:
+        assert lines[0].startswith(f"{reused} of 1000 steps used an earlier command (")
+    assert warnings_of(told | {"mode": "lockstep"}) == []
 
 
 def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:

@@ -126,6 +126,9 @@ def _tell_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[
 SHARE = 0.01
 """Of the steps: more that were late than that is worth a word."""
 
+FRESH = 0.9
+"""Of the steps that a controller means to answer: where fewer are, a free run is another one on another machine."""
+
 _ROOM = 0.8
 _HALF = 0.5
 
@@ -158,6 +161,13 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
     if lines:
         causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
+    reused = report["exchange"].get("reused", 0)
+    every = max((peer["every"] for peer in report["exchange"]["peers"]), default=1)
+    if report["mode"] == "free" and reused > (1.0 - FRESH / every) * steps:
+        lines.append(
+            f"{reused} of {steps} steps used an earlier command ({_percent(reused / steps)}): --mode free does not "
+            "wait for controllers, so a closed loop depends on this machine; --mode lockstep waits"
+        )
     if refused:
         lines.append(
             "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())

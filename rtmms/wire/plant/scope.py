@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rtmms.errors import UnknownNameError
@@ -22,11 +22,13 @@ from rtmms.wire.protocol.messages import (
 class Scope:
     """
     robot   what it is;  plant  it, through its sensors;  prefix  what names of the whole plant begin with here
+    beside  outputs that the whole plant has of it, and it has not alone: what it sees of other robots
     """
 
     robot: str
     plant: Plant
     prefix: str = ""
+    beside: tuple[Channel, ...] = ()
 
     @property
     def actuators(self) -> tuple[Channel, ...]:
@@ -34,7 +36,7 @@ class Scope:
 
     @property
     def outputs(self) -> tuple[Channel, ...]:
-        return self.plant.outputs
+        return (*self.plant.outputs, *self.beside)
 
     def told(self) -> dict[str, Any]:
         """Of the plant in a welcome: as it is now."""
@@ -54,7 +56,8 @@ class Scopes:
         self._robots: Mapping[str, Scope] = {}
         if isinstance(plant, Composed):
             self._robots = {
-                name: Scope(plant.kinds[name], one, f"{name}.") for name, one in plant.robots.items()
+                name: Scope(plant.kinds[name], one, f"{name}.", _beside(plant.outputs, one, f"{name}."))
+                for name, one in plant.robots.items()
             }  # fmt: skip
 
     def of(self, robot: str) -> Scope:
@@ -69,3 +72,11 @@ class Scopes:
     def robots(self) -> dict[str, Any]:
         """What a welcome tells of each robot; nothing where there is but one."""
         return {name: scope.told() for name, scope in self._robots.items()}
+
+
+def _beside(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
+    own = {prefix + channel.name for channel in robot.outputs}
+    return tuple(
+        replace(channel, name=channel.name.removeprefix(prefix))
+        for channel in outputs if channel.name.startswith(prefix) and channel.name not in own
+    )  # fmt: skip

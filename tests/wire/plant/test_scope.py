@@ -18,8 +18,8 @@ from tests.wire.looping import Looping
 class Pair(Host):
     """Two toys on one clock."""
 
-    def __init__(self, **options: Any) -> None:
-        self.plant = rtmms.World([("one", Toy()), ("two", Toy())])  # type: ignore[assignment]
+    def __init__(self, two: dict[str, Any] | None = None, **options: Any) -> None:
+        self.plant = rtmms.World([("one", Toy()), ("two", Toy(), two or {})])  # type: ignore[assignment]
         anywhere = dict.fromkeys(("exchange", "step", "telemetry"), "tcp://127.0.0.1:*")
         options = {"robot": "world", "token": None, "deadline_s": 5e-4} | anywhere | options
         self.server = Server(self.plant, **options)
@@ -50,6 +50,19 @@ def test_names_are_the_robots_own(pair: Pair) -> None:
         running.wait(lambda: pair.command.tolist()[4:6] == [0.25, -0.5])
         assert pair.command.tolist()[:4] == [0.0] * 4
         assert pair.rejected == {}
+
+
+def test_what_a_robot_sees_of_another_is_among_its_outputs() -> None:
+    host = Pair(two={"sees": ["one"]})
+    try:
+        with Looping(host), rtmms.connect(host.exchange, name="mine", robot="two", outputs=["one.*", "speed"]) as link:
+            seen = {f"one.{name}" for name in ("range", "bearing", "position", "valid", "time")}
+            assert {one.name for one in link.plant.outputs if one.name.startswith("one.")} == seen
+            state = next(iter(link))
+            assert state["one.valid"] == 1.0
+            assert set(state.outputs) == seen | {"speed"}
+    finally:
+        host.server.close()
 
 
 def test_one_that_asks_for_none_gets_all(pair: Pair) -> None:
