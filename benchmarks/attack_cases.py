@@ -348,7 +348,7 @@ def flipped(data: bytes, chance: random.Random) -> bytes:
 
 # --- environment ------------------------------------------------------------------------------------------------------
 
-PLACES = ("", "/nonexistent/x", "/dev/null", "/proc", "\n", "/etc/passwd", "relative", "x" * 5000, "~", "/dev/full")
+PLACES = ("", "/dev/null/x", "/dev/null", "/proc", "\n", "/etc/passwd", "relative", "x" * 5000, "~", "/dev/full")
 ENVIRONMENT: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("HOME", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "NUMBA_CACHE_DIR",
                      "MPLCONFIGDIR"), PLACES),

@@ -101,7 +101,7 @@ class Rollout:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise ArgumentError(f"rollout: threads: expected a whole number from 1 on, got {threads!r}")
-        if not isinstance(plant, Plant):
+        if not callable(getattr(plant, "step", None)):
             raise ArgumentError(f"rollout: expected a plant, as rtmms.load gives, got {plant!r:.60}")
         self.plant, self.threads = plant, threads or cores
         self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="rollout")
