@@ -13,7 +13,7 @@ import click
 from rtmms.cli.words import Installed, Near, Number, refuse_figure
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_json, print_text
-from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+from rtmms.whole_file import KINDS, refuse_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,10 +63,7 @@ def sweep(
     refuse_missing("-o")
     if output.suffix != ".parquet":
         raise ModelError(f"-o {output}: expected a name that ends in .parquet")
-    if not output.parent.is_dir():
-        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
-    refuse_other_than_file(output, "-o")
-    refuse_other_kind(output, "-o", b"PAR1", "Parquet file", "it stays as it is")
+    refuse_output(output, "-o", KINDS[".parquet"])
     if figure is not None:
         refuse_figure("--figure", figure)
     if threads is not None and dask is not None:
