@@ -133,6 +133,9 @@ def plan(
     for word in words.get("bridges", ()):
         check_bridge(split_word(word)[0])
     parent = words.get("parent")
+    if parent is None:  # a log's rate is its own
+        _refuse_without_schedule(words)
+    _refuse_twice(controllers)
     parameters = dict(parent.parameters) if parent is not None else settings(words.pop("set_", ()))
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
@@ -152,6 +155,7 @@ def plan(
     for option in ("trace", "log"):
         path = words.get(option)
         if path is not None:
+            _refuse_ending(path, option)
             refuse_output(
                 path, f"--{option}", None if words.get("force") else KINDS[_ENDINGS[option]], way_out=_OVERWRITES
             )
@@ -180,6 +184,32 @@ def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool)
         names = called_names(controllers)
         refuse_unknown(found, names, lambda k, _, text: ModelError(f"--link {words[k]}: {text}"))
     return found
+
+
+def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
+    """ModelError for what only a mode with a schedule heeds."""
+    mode = words.get("mode", "realtime")
+    for option, none in (("rate", 1.0), ("deadline", None)):
+        if mode not in TIMED and words.get(option, none) != none:
+            raise ModelError(
+                f"--{option} {words[option]:g}: the mode {mode} has no schedule; expected --mode {' or '.join(TIMED)}, "
+                f"or no --{option}"
+            )
+
+
+def _refuse_twice(controllers: Sequence[str]) -> None:
+    """ModelError for the same words twice: both would claim the same actuators."""
+    for k, word in enumerate(controllers):
+        if word in controllers[:k]:
+            raise ModelError(f"--controller {word}: is given twice; expected controllers of different actuators")
+
+
+def _refuse_ending(path: Path, option: str) -> None:
+    """ModelError for a name that promises another kind of file than is written."""
+    ending = path.suffix.lower()
+    if ending in KINDS and ending != _ENDINGS[option]:
+        way = "; rtmms log csv makes a table of a log" * (option == "log")
+        raise ModelError(f"--{option} {path}: expected a name that ends in {_ENDINGS[option]}, got {ending}{way}")
 
 
 _ENDINGS = {"log": ".mcap", "trace": ".npz"}

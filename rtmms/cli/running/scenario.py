@@ -119,7 +119,10 @@ def check_words(
         try:
             check_controller(name)
             if not is_file(name):
-                made.setdefault(peer_name(word), build(word))
+                called, one = peer_name(word), build(word)
+                if called in made and one.claim and one.claim == made[called].claim:
+                    raise ModelError(f"controller '{called}' is given twice, and both drive {', '.join(one.claim)}")
+                made.setdefault(called, one)
         except ModelError as fault:
             raise told("controller", k, fault) from None
         except Exception:  # of its own code: its own process tells it, with its lines
