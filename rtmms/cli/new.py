@@ -57,9 +57,7 @@ def _words(kind: str, name: str) -> dict[str, str]:
     if name.startswith("rtmms") or name == "tests":
         raise ModelError(f"name: '{name}' would stand in the way of a package that is there; take another")
     if _taken(name):
-        raise ModelError(
-            f"name: a module '{name}' is there, and a package of that name would hide it; take another"
-        )
+        raise ModelError(f"name: a module '{name}' is there, and a package of that name would hide it; take another")
     title = "".join(part.capitalize() for part in name.split("_") if part) or name
     obj = name if kind == "robot" else title
     return {
