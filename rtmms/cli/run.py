@@ -115,6 +115,7 @@ def _typed(context: click.Context) -> set[str]:
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
     from rtmms.cli.running.session import Session
+    from rtmms.cli.sweep import check_table
 
     found = scenario(file, context.command)
     typed = _typed(context)
@@ -126,6 +127,7 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     try:
         faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
         asked = plan(found.robot, words, _driving(controllers, found.controllers), found.robots, faults)
+        check_table(found, asked)
         parameters, links = {**found.parameters, **asked.parameters}, links_of(found, asked)
         return Session(replace(asked, parameters=parameters, links=links, scenario=found)).execute()
     except ModelError as fault:

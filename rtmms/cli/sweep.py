@@ -18,6 +18,8 @@ from rtmms.whole_file import KINDS, refuse_output
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rtmms.cli.running.plan import Plan
+    from rtmms.scenario import Scenario
     from rtmms.sweep.study import Study
 
 INTERRUPTED = 130
@@ -105,6 +107,16 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     parameters = {**found.parameters, **base.parameters}
     made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
     return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
+
+
+def check_table(found: Scenario, asked: Plan) -> None:
+    """The table [sweep] of a scenario, of which a single run makes nothing, held to what `rtmms sweep` takes of the
+    file: what is wrong with it is told at the first run, too. ModelError."""
+    if found.sweep:
+        from rtmms.sweep.study import read_study
+
+        over = () if found.sweep.get("over") else ("seed=0,1",)  # what differs may be said on the command line
+        read_study(str(found.path), _of_plan(asked), found.sweep, over, None, None, ())
 
 
 def _usual(typed: dict[str, Any]) -> dict[str, Any]:
