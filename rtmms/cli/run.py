@@ -113,9 +113,8 @@ def _typed(context: click.Context) -> set[str]:
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
+    from rtmms.cli.running.scenario import check_peers, check_table, check_times, links_of, merged, scenario
     from rtmms.cli.running.session import Session
-    from rtmms.cli.sweep import check_table
 
     found = scenario(file, context.command)
     typed = _typed(context)

@@ -18,8 +18,6 @@ from rtmms.whole_file import KINDS, refuse_output
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from rtmms.cli.running.plan import Plan
-    from rtmms.scenario import Scenario
     from rtmms.sweep.study import Study
 
 INTERRUPTED = 130
@@ -83,14 +81,14 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
     from rtmms.cli.run import _driving, run
     from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, one_run, scenario
     from rtmms.sweep.study import Base
 
     controllers = words.pop("controllers")
     typed = {name: value for name, value in words.items() if value is not None and value != ()}
     if not what.endswith(".toml"):
         asked = plan(what, _usual(typed), _driving(controllers, None))
-        return _of_plan(asked), {}
+        return one_run(asked), {}
     found = scenario(what, run)
     if found.bridges:
         raise ModelError(f"{what}: [[bridge]]: a study has no peers but its controllers")
@@ -103,33 +101,14 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         links = links_of(found, asked)
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None
-    base = _of_plan(asked)
+    base = one_run(asked)
     parameters = {**found.parameters, **base.parameters}
     made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
     return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
 
 
-def check_table(found: Scenario, asked: Plan) -> None:
-    """The table [sweep] of a scenario, of which a single run makes nothing, held to what `rtmms sweep` takes of the
-    file: what is wrong with it is told at the first run, too. ModelError."""
-    if found.sweep:
-        from rtmms.sweep.study import read_study
-
-        over = () if found.sweep.get("over") else ("seed=0,1",)  # what differs may be said on the command line
-        read_study(str(found.path), _of_plan(asked), found.sweep, over, None, None, ())
-
-
 def _usual(typed: dict[str, Any]) -> dict[str, Any]:
     return {"mode": "lockstep", "duration": 20.0, "set_": (), "sensors": "ideal", "seed": 0, **typed}
-
-
-def _of_plan(asked: Any) -> Any:
-    from rtmms.sweep.study import Base
-
-    return Base(
-        asked.robot, asked.controllers, asked.load_parameters(), asked.preset, asked.dt, asked.duration, asked.seed,
-        asked.sensors, {}, (), asked.estimate, asked.tracking_from,
-    )  # fmt: skip
 
 
 def _carry_out(
