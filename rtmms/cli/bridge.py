@@ -87,6 +87,8 @@ def bridge(
         lines, where = own_lines(fault)
         print_text(lines, err=True)
         status, reason = 1, f"failed: {where}: {type(fault).__name__}: {fault}"
+    if runner is not None and status == 0 and runner.unmet and (child or reason != "interrupted"):
+        status, reason = 1, runner.unmet
     named = "" if reason.startswith("bridge '") else f"bridge '{spec}': "
     if runner is not None and status == 0:
         if not child:

@@ -89,6 +89,12 @@ class Session:
                     status, text = self._run(stack)
                 finally:
                     self._end_log(text)
+            if self.children.unmet and (status, self.report["ended"], self.plan.peer_failure) == (
+                0,
+                "duration",
+                "fail",
+            ):
+                status, text = 1, "; ".join(self.children.unmet)
         except KeyboardInterrupt:
             if self.plant_at_end is None:  # else it had ended before, and only what follows was broken off
                 self.report["ended"], status = "interrupt", self._broken_off()
