@@ -130,3 +130,26 @@ def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Hos
 def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, rest: str) -> None:
     assert split_word(word) == (name, rest)
     assert is_file(word) == (name != "predictive")
+
+
+@pytest.mark.parametrize("states", [0, 5])
+def test_an_update_that_returns_no_command_is_told_with_its_line(
+    tmp_path: Path, make_host: Callable[..., Host], states: int
+) -> None:
+    path = tmp_path / "wordy.py"
+    path.write_text(f"""class Wordy:
+    claim, outputs, settable, every, delay, interpolation, robot = ("*",), (), (), 1, None, "hold", ""
+    seen = 0
+
+    def start(self, plant): ...
+    def change(self, values): ...
+
+    def update(self, state):
+        self.seen += 1
+        return "ahead" if self.seen > {states} else {{"left.front": 0.1}}
+""")
+    with (
+        Looping(make_host(token=None)) as running,
+        pytest.raises(rtmms.ModelError, match=r"wordy.py, line 8: update: expected .*actuator: number.* got 'ahead'"),
+    ):
+        run_controller(build(str(path)), running.host.exchange)
