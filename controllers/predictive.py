@@ -118,6 +118,7 @@ class Predictive(rtmms.Controller):
         "least_cost",
         "spread_of_costs",
         "planned_motion",
+        "planned_samples",
     )
 
     def __post_init__(self) -> None:
@@ -271,6 +272,14 @@ class Predictive(rtmms.Controller):
         last, count = len(good) - 1, min(len(good), _POINTS)
         rows = [good[round(k * last / max(count - 1, 1))] for k in range(count)]
         return " ".join(",".join(f"{x:.2f}" for x in row) for row in rows)
+
+    @property
+    def planned_samples(self) -> str:
+        """Others that were tried for the last plan, for viewers, see rtmms.planning.shown."""
+        from rtmms.planning.shown import as_text
+
+        last = self._plans[-1] if self._plans and self._plans[-1].good else None
+        return as_text(last.path[0], last.shown) if last is not None and len(last.path) else ""
 
     @property
     def core(self) -> float:

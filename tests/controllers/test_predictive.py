@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.predictive import Predictive, summary
@@ -76,6 +77,12 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     plant.reset()
     assert swim(prepared, plant, 0.6).tobytes() == first.tobytes()
     assert np.abs(first[-1]).max() > 1e-3
+    shown = {name: getattr(prepared, name) for name in ("planned_motion", "planned_samples")}
+    (motion,), others = ahead(shown), tried(shown)
+    assert len(others) == 4
+    assert all(path.shape == (4, 3) for path in others)
+    assert max(np.abs(path[-1] - motion[-1]).max() for path in others) > 0.01
+    assert np.abs(np.array(others)[:, 0] - motion[0]).max() == 0.0
 
 
 @pytest.mark.slow

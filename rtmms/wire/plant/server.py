@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import PLANNED_MOTION, Applied
+from rtmms.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant import Coupling, Plant, bare
@@ -239,14 +239,15 @@ class Server:
 
     def set_points(self) -> dict[str, Any]:
         """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
-        the motion that they plan, where they told."""
+        the motion that they plan with others that they tried, where they told."""
         found = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
         }  # fmt: skip
         for peer in self._peers.claimants:
-            if PLANNED_MOTION in peer.figures:
-                found[peer.prefix + PLANNED_MOTION] = peer.figures[PLANNED_MOTION]
+            for name in (PLANNED_MOTION, PLANNED_SAMPLES):
+                if name in peer.figures:
+                    found[peer.prefix + name] = peer.figures[name]
         return found
 
     def holders(self) -> set[str]:
