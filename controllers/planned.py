@@ -48,14 +48,17 @@ TELLING = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle
 FOLLOWS_COURSES = ("manta", "eel")
 
 
-def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) -> Any:
-    """The planner's model: with the parameters that the plant tells, but for what nobody knows."""
+def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
+    """The planner's model: with the parameters that the plant tells, but for what nobody knows.
+
+    whole   with all chains, as the plant itself"""
     import rtmms
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
     if robot == "manta":
-        most = CHAINS.get(method, COARSE_CHAINS)
-        given["chains"] = min(most, int(given.get("chains", most)))
+        if not whole:
+            most = CHAINS.get(method, COARSE_CHAINS)
+            given["chains"] = min(most, int(given.get("chains", most)))
         unknown: tuple[str, ...] = ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost")
     elif robot == "eel":
         given["gait"] = "none"

@@ -119,6 +119,7 @@ class Predictive(rtmms.Controller):
         "spread_of_costs",
         "planned_motion",
         "planned_samples",
+        "model_error_m",
     )
 
     def __post_init__(self) -> None:
@@ -171,6 +172,7 @@ class Predictive(rtmms.Controller):
         self._following = Following("predictive", _tell)
         self._own: Any = None
         self._made: Any = None
+        self.model_error_m: float | None = None  # told as a figure: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
@@ -241,6 +243,7 @@ class Predictive(rtmms.Controller):
         self._lead = (plant.delay + plant.every) * plant.dt
         limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
         self._build(dict(plant.parameters), min(limits, default=1.2))
+        self._compare(dict(plant.parameters), plant.dt)
         self._begin()
 
     @property
@@ -344,6 +347,14 @@ class Predictive(rtmms.Controller):
                 samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
         self._made = key
+
+    def _compare(self, told: Mapping[str, Any], dt: float) -> None:
+        """The planner's model with the plant's own, in its steps and with all its chains."""
+        from rtmms.planning.model_error import distance_apart
+
+        coarse = model_of(self.model, told, self._grid, self.method)
+        fine = model_of(self.model, told, dt, self.method, whole=True)
+        self.model_error_m = _finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
         """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
@@ -495,6 +506,9 @@ class Predictive(rtmms.Controller):
         self._finish()
         if self._plans:
             _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples, self.method == ILQR)}")
+            if self.model_error_m is not None:
+                off = f"{100.0 * self.model_error_m:.2g} cm"
+                _tell(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
         self._close()
         if self._background is not None:
             self._background.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.planning.knots import Knots
+from rtmms.planning.model_error import distance_apart
 from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -83,6 +86,28 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     assert all(path.shape == (4, 3) for path in others)
     assert max(np.abs(path[-1] - motion[-1]).max() for path in others) > 0.01
     assert np.abs(np.array(others)[:, 0] - motion[0]).max() == 0.0
+
+
+def test_it_tells_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:
+    controller = Predictive(samples=8)
+    controller.prepare()
+    controller.start(told(rtmms.load("manta", dt=DT)))
+    assert controller.model_error_m is not None
+    assert 1e-4 < controller.model_error_m < 1e-2
+    controller.start(replace(told(rtmms.load("manta", dt=0.02, **SMALL)), dt=0.02))
+    assert controller.model_error_m == 0.0, "both are the same"
+    swim(controller, rtmms.load("manta", dt=DT, **SMALL), 0.2)
+    controller.stop("")
+    assert re.search(r"the planner's model is off by [\d.]+ cm after 2\.5 s", capsys.readouterr().err)
+
+
+def test_models_are_compared_from_rest_wherever_they_are() -> None:
+    coarse, fine = (rtmms.load("quadrotor", dt=step) for step in (0.02, 0.005))
+    words = Knots(coarse.actuators, 3, 0.4, np.array([468.0, 500.0, 468.0, 440.0]))
+    words.home[:] = [468.0, 500.0, 468.0, 440.0]
+    apart = distance_apart(coarse, fine, words, 0.4)
+    coarse.place(position=(9.0, 0.0, 0.0))  # type: ignore[attr-defined]
+    assert distance_apart(coarse, fine, words, 0.4) == apart > 1e-6
 
 
 @pytest.mark.slow
