@@ -70,6 +70,26 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, wh
     return rtmms.load(robot, dt=grid_s, **given)
 
 
+def read_preset(path: str, robot: str) -> dict[str, Any]:
+    """The parameters of a FILE.toml for the planner's model, whose step is its own; ModelError where they are none of
+    the robot's."""
+    import rtmms
+    from rtmms.toml_file import read_toml
+
+    if not path.endswith(".toml"):
+        raise rtmms.ModelError(f"controller 'predictive': preset: expected a FILE.toml of parameters, got '{path}'")
+    try:
+        found = read_toml(path)
+    except rtmms.ModelError as fault:
+        raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
+    found.pop("dt", None)
+    try:
+        rtmms.load(robot, **found)
+    except rtmms.RtmmsError as fault:
+        raise rtmms.ModelError(f"controller 'predictive': preset: {path}: is not of the {robot}: {fault}") from None
+    return found
+
+
 def gait_knots(model: Any, strokes: Any, rows: int, horizon_s: float, limit: float) -> Any:
     """Knots of the manta's rods, at first of its usual gait."""
     import numpy as np

@@ -33,6 +33,7 @@ from .planned import (
     gait_knots,
     holding_cost,
     model_of,
+    read_preset,
     rotor_knots,
 )
 from .rods import checked, rod_ratio
@@ -69,6 +70,8 @@ class Predictive(rtmms.Controller):
     grid_s        step of the planner's model;  targets  of each word within the horizon
     stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
     frequency_hz  of the stroke
+    preset        FILE.toml of parameters (as `rtmms identify --write` makes): in the model, in place of what the plant
+                  tells; one that names a preset begins from that
     observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
     """
 
@@ -100,6 +103,7 @@ class Predictive(rtmms.Controller):
     iterations: int = 2
     stage_s: float | None = None
     smooth: float = 1e-3
+    preset: str = ""
 
     robots = ("manta", "quadrotor", "eel")
     claim = ("*",)
@@ -172,6 +176,7 @@ class Predictive(rtmms.Controller):
         self._following = Following("predictive", _tell)
         self._own: Any = None
         self._made: Any = None
+        self._preset: dict[str, Any] = {}
         self.model_error_m: float | None = None  # told as a figure: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
@@ -203,6 +208,8 @@ class Predictive(rtmms.Controller):
         from rtmms.planning.tasks import hover_at
 
         self._senses.prepare()
+        if self.preset:
+            self._preset = read_preset(self.preset, self.model)
         if self.cost:
             from rtmms.planning.cost import Cost
             from rtmms.user_file import is_file, load_named
@@ -221,7 +228,7 @@ class Predictive(rtmms.Controller):
         self._lockstep = True
         self._background = Background("planner")
         with compile_progress("the planner's kernels"):
-            self._build({})
+            self._build(self._believed({}))
             self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
 
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -242,7 +249,7 @@ class Predictive(rtmms.Controller):
         self._lockstep = plant.period_s is None
         self._lead = (plant.delay + plant.every) * plant.dt
         limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
-        self._build(dict(plant.parameters), min(limits, default=1.2))
+        self._build(self._believed(plant.parameters), min(limits, default=1.2))
         self._compare(dict(plant.parameters), plant.dt)
         self._begin()
 
@@ -348,11 +355,15 @@ class Predictive(rtmms.Controller):
             )  # fmt: skip
         self._made = key
 
+    def _believed(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's parameters, where the plant tells these."""
+        return dict(self._preset) if "preset" in self._preset else {**told, **self._preset}
+
     def _compare(self, told: Mapping[str, Any], dt: float) -> None:
         """The planner's model with the plant's own, in its steps and with all its chains."""
         from rtmms.planning.model_error import distance_apart
 
-        coarse = model_of(self.model, told, self._grid, self.method)
+        coarse = model_of(self.model, self._believed(told), self._grid, self.method)
         fine = model_of(self.model, told, dt, self.method, whole=True)
         self.model_error_m = _finite(distance_apart(coarse, fine, self._words, self._horizon))
 
