@@ -12,6 +12,7 @@ import rtmms
 from rtmms.user_file import called, is_file, split_word
 from rtmms.wire.peer.plugins import build, check_controller, split_spec
 from rtmms.wire.peer.running import run_controller
+from tests.cli.shell import rtmms as shell
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -153,3 +154,25 @@ def test_an_update_that_returns_no_command_is_told_with_its_line(
         pytest.raises(rtmms.ModelError, match=r"wordy.py, line 8: update: expected .*actuator: number.* got 'ahead'"),
     ):
         run_controller(build(str(path)), running.host.exchange)
+
+
+TELLS = """
+import rtmms
+
+class Tells(rtmms.Controller):
+    claim, figures = ("*",), ("seen",)
+    seen = 0
+
+    def update(self, state):
+        self.seen += 1
+        return {}
+"""
+
+
+def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    words = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
+    said = shell(tmp_path, "run", *words)
+    assert said.status == 0, said.err
+    (peer,) = said.report["exchange"]["peers"]
+    assert peer["figures"] == {"seen": said.report["steps"]}

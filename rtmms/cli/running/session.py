@@ -166,6 +166,8 @@ class Session:
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         server.close()
+        for peer, figures in zip(self.report["exchange"]["peers"], server.figures(), strict=True):
+            peer["figures"] = figures
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant

@@ -39,10 +39,18 @@ class Figures:
         """Tell them if it is time."""
         if self._names and monotonic() >= self._next:
             self._next = monotonic() + self.EACH_S
-            now = {name: getattr(self._controller, name) for name in self._names}
+            now = self._now()
             if now != self._told:
                 self._told = now
                 self._tell(now)
+
+    def end(self) -> None:
+        """Tell them a last time, others or not: the plant waits for it."""
+        if self._names:
+            self._tell(self._now())
+
+    def _now(self) -> dict[str, Any]:
+        return {name: getattr(self._controller, name) for name in self._names}
 
 
 def _placed(fault: ModelError, controller: Controller, values: object) -> ModelError:
@@ -113,5 +121,6 @@ def run_controller(
                 quick.go()
         if quick is not None:
             quick.close()
+        figures.end()
         controller.stop(link.ended)
         return link.ended
