@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 from .cpg import GROWTH
@@ -31,7 +32,7 @@ class Usual:
     tracks: tuple[str, ...]
 
 
-USUAL: Mapping[tuple[str, bool], Usual] = {
+TUNED: Mapping[tuple[str, bool], Usual] = {
     ("manta", False): Usual(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
     ("manta", True): Usual(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
     ("eel", False): Usual(2.5, 2.5, 0.02, 0.1, 2, ("depth_m", "heading_deg")),
@@ -39,6 +40,8 @@ USUAL: Mapping[tuple[str, bool], Usual] = {
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """By robot, and whether the method is iLQR."""
+ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
+"""Of another robot, or an eel by iLQR: with a cost of one's own."""
 SAMPLES = {"eel": 48}
 """Candidates of a plan; else 32. With 16 of them the eel wanders 4 deg and 4 cm about what it should hold."""
 FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
@@ -46,11 +49,46 @@ FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
 TELLING = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
 """An actuator that tells which robot a plant is."""
 FOLLOWS_COURSES = ("manta", "eel")
+ROBOTS = tuple(TELLING)
+"""That have costs of their own here."""
+_SURROUNDINGS = ("current", "wind")
+"""How parameters begin that are not the robot's."""
+
+
+def usual(robot: str, method: str) -> Usual:
+    """What a robot is planned with where nothing else is asked for."""
+    return TUNED.get((robot, method == ILQR), ANY)
+
+
+def refuse_unknown_model(robot: str) -> None:
+    """ModelError for a robot that there is none of."""
+    import rtmms
+    from rtmms.plant import builder
+
+    try:
+        builder(robot)
+    except rtmms.RtmmsError as fault:
+        raise rtmms.ModelError(f"controller 'predictive': model: {fault}") from None
+
+
+def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], plant: str) -> None:
+    """ModelError where a plant, with actuators of these names, is another robot. own: the model's actuators, where
+    none of them tells the robot by itself."""
+    import rtmms
+
+    telling = TELLING.get(robot)
+    other = tuple(names) != tuple(own) if telling is None else telling not in names
+    if other:
+        raise rtmms.ModelError(
+            f"controller 'predictive': model: this plant ('{plant}') is no {robot}; give model=, one of "
+            f"{', '.join(ROBOTS)}, or with cost=, another robot"
+        )
 
 
 def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) -> Any:
     """The planner's model: with the parameters that the plant tells, but for what nobody knows."""
     import rtmms
+    from rtmms.wire.protocol.messages import plain_parameters
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
     if robot == "manta":
@@ -61,24 +99,42 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) ->
         given["gait"] = "none"
         unknown = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
     else:
-        unknown = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
+        unknown = tuple(name for name in given if name.startswith(_SURROUNDINGS))
     for name in unknown:  # what the robot is in, and what has befallen it
         given.pop(name, None)
+    if robot not in ROBOTS:
+        found = rtmms.load(robot, dt=grid_s)
+        usual_ones = plain_parameters(found)
+        given = {name: value for name, value in given.items() if _differs(value, usual_ones.get(name))}
+        if not given:
+            return found
     return rtmms.load(robot, dt=grid_s, **given)
 
 
-def gait_knots(model: Any, strokes: Any, rows: int, horizon_s: float, limit: float) -> Any:
-    """Knots of the manta's rods, at first of its usual gait."""
+def _differs(one: Any, other: Any) -> bool:
+    return (list(one) if isinstance(one, tuple) else one) != (list(other) if isinstance(other, tuple) else other)
+
+
+def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
+    """Knots of a robot's actuators, at first neutral."""
+    import numpy as np
+
+    from rtmms.planning.knots import Knots
+
+    return Knots(model.actuators, rows, horizon_s, np.array([channel.neutral for channel in model.actuators]))
+
+
+def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: float, most: float = inf) -> Any:
+    """Knots of joints, at first of a gait: words (rtmms.planning.words) of that period. most: rad, of each joint."""
     import numpy as np
 
     from rtmms.planning.knots import Knots
 
     span = horizon_s / (rows - 1)
-    (gait,), _ = strokes.commands(strokes.home[None], strokes.start(), 0.0, rows - 1, span)
-    most = min(limit, CLAMPED)
-    words = Knots(model.actuators, rows, horizon_s, np.zeros(4), 1.0 / strokes.home[0, 0])
+    (commands,), _ = gait.commands(gait.home[None], gait.start(), 0.0, rows - 1, span)
+    words = Knots(model.actuators, rows, horizon_s, np.zeros(len(model.actuators)), period_s)
     words.lower, words.upper = np.maximum(words.lower, -most), np.minimum(words.upper, most)
-    words.home[1:] = np.clip(gait, -most, most)
+    words.home[1:] = np.clip(commands, words.lower, words.upper)
     return words
 
 

@@ -21,19 +21,24 @@ from rtmms.terminal import print_text
 
 from .following import Following
 from .planned import (
+    ANY,
+    CLAMPED,
     FOLLOWS_COURSES,
     FREQUENCY_HZ,
     ILQR,
+    ROBOTS,
     SAMPLES,
     SPEED_M_S,
-    TELLING,
-    USUAL,
+    any_knots,
     course_cost,
     eel_waves,
     gait_knots,
     holding_cost,
     model_of,
+    refuse_other_plant,
+    refuse_unknown_model,
     rotor_knots,
+    usual,
 )
 from .rods import checked, rod_ratio
 from .senses import Motion, Senses
@@ -45,7 +50,6 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR)
-_ROBOTS = ("manta", "quadrotor", "eel")
 _POINTS = 5
 """Of a planned motion as it is told."""
 _SPENT = 0.8
@@ -57,7 +61,8 @@ class Predictive(rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    model         of which robot its model is: manta, quadrotor or eel
+    model         of which robot its model is: manta, quadrotor or eel; with `cost` any robot that plans can be made
+                  for, by name or FILE.py:NAME
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
@@ -101,7 +106,7 @@ class Predictive(rtmms.Controller):
     stage_s: float | None = None
     smooth: float = 1e-3
 
-    robots = ("manta", "quadrotor", "eel")
+    robots = ROBOTS
     claim = ("*",)
     every = 5
     interpolation = "linear"
@@ -121,14 +126,17 @@ class Predictive(rtmms.Controller):
     )
 
     def __post_init__(self) -> None:
-        for name, one, known in (("method", self.method, _METHODS), ("model", self.model, _ROBOTS)):
-            if one not in known:
-                unknown = rtmms.UnknownNameError(name, one, known)
-                raise rtmms.ModelError(f"controller 'predictive': {name}: {unknown}")
-        if (self.model, self.method == ILQR) not in USUAL:
-            raise rtmms.ModelError(f"controller 'predictive': method: of the {self.model} expected one of "
-                                   f"{', '.join(_METHODS[:-1])}, got 'ilqr'")  # fmt: skip
-        usual = USUAL[self.model, self.method == ILQR]
+        if self.method not in _METHODS:
+            unknown = rtmms.UnknownNameError("method", self.method, _METHODS)
+            raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
+        if self.model not in ROBOTS:
+            refuse_unknown_model(self.model)
+            self.__dict__["robots"] = ()
+        given = usual(self.model, self.method)
+        if given is ANY and not self.cost:
+            by = f" by {self.method}" if self.model in ROBOTS else ""
+            raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
+                                   "cost=FILE.py:NAME")  # fmt: skip
         own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
                "speed_m_s": SPEED_M_S.get(self.model, 0.4)}  # fmt: skip
         for name, value in own.items():
@@ -136,7 +144,7 @@ class Predictive(rtmms.Controller):
                 setattr(self, name, value)
         for name in ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets"):
             if getattr(self, name) is None:
-                setattr(self, name, getattr(usual, name))
+                setattr(self, name, getattr(given, name))
         for name, least, most in _RANGES:
             checked("predictive", name, getattr(self, name), least, most)
         for name, least, most in (
@@ -158,8 +166,9 @@ class Predictive(rtmms.Controller):
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
-            raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost, or x_m")
-        self._track(() if self.cost else usual.tracks)
+            raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost"
+                                   + ", or x_m" * (self.model == "quadrotor"))  # fmt: skip
+        self._track(() if self.cost else given.tracks)
         self._way: Any = None
         if self.course:
             self._find_course()
@@ -224,11 +233,8 @@ class Predictive(rtmms.Controller):
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
         self._names = tuple(channel.name for channel in plant.actuators)
-        if TELLING[self.model] not in self._names:
-            raise rtmms.ModelError(
-                f"controller 'predictive': model: this plant ('{plant.robot}') is no {self.model}; give model=, one of "
-                f"{', '.join(_ROBOTS)}"
-            )
+        own = () if self.model in ROBOTS else self._words.names
+        refuse_other_plant(self.model, own, self._names, plant.robot)
         if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
             raise rtmms.ModelError("controller 'predictive': the eel's own gait is on; run it with --set gait=none")
         self._senses.start(plant)
@@ -342,13 +348,18 @@ class Predictive(rtmms.Controller):
 
         if self.model == "quadrotor":
             return rotor_knots(model, self._rows, self._horizon)
+        if self.model not in ROBOTS:
+            return any_knots(model, self._rows, self._horizon)
         frequency = float(self.frequency_hz or 0.0)
+        rows = 1 if self.method == ILQR else self._rows
+        gait: Any
         if self.model == "eel":
-            return eel_waves(model, self._rows, self._horizon, frequency, limit)
-        if self.method == ILQR:
-            strokes = Strokes(rod_ratio(told), limit, frequency, 1, self._horizon)
-            return gait_knots(model, strokes, self._rows, self._horizon, limit)
-        return Strokes(rod_ratio(told), limit, frequency, self._rows, self._horizon)
+            gait, most = eel_waves(model, rows, self._horizon, frequency, limit), limit
+        else:
+            gait, most = Strokes(rod_ratio(told), limit, frequency, rows, self._horizon), min(limit, CLAMPED)
+        return (
+            gait_knots(model, gait, 1.0 / frequency, self._rows, self._horizon, most) if self.method == ILQR else gait
+        )
 
     def _begin(self) -> None:
         self._finish()

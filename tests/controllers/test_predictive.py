@@ -92,8 +92,8 @@ def test_it_learns_of_a_rod_that_is_stuck_and_swims_on(prepared: Predictive) -> 
     controller.stop("")
 
 
-(MINE,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
-"""The page's own cost."""
+MINE, AHEAD = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+"""The page's own costs."""
 
 
 @pytest.mark.slow
@@ -119,10 +119,11 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
         ({"waypoints": "0 0 0; 1 0 0"}, "waypoints: they go with course=waypoints"),
         ({"cost": "a.py:b", "course": "helix"}, "cost, course: expected one of them"),
         ({"speed_m_s": float("nan")}, "speed_m_s: expected a number"),
-        ({"model": "cat"}, "model: .*'cat'"),
+        ({"model": "kat"}, "model: .*'kat'"),
+        ({"model": "cat"}, "cost: of 'cat' there is none; give cost=FILE.py:NAME"),
         ({"method": "ilqr", "stage_s": 0.07}, "stage_s: expected whole steps of grid_s = 0.02 s"),
         ({"method": "ilqr", "stage_s": 0.3}, "horizon_s: expected whole steps of stage_s = 0.3 s"),
-        ({"model": "eel", "method": "ilqr"}, "method: of the eel expected one of cem, mppi, ps, got 'ilqr'"),
+        ({"model": "eel", "method": "ilqr"}, "cost: of 'eel' by ilqr there is none; give cost=FILE.py:NAME"),
         ({"model": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
     ],
 )
@@ -141,6 +142,37 @@ def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) 
     assert (path[-1, 0] - path[-201, 0]) / 2.0 == pytest.approx(0.4, abs=0.1)
     assert 1.0 <= controller.iterations_a_plan <= 2.0
     assert "iterations a plan" in summary(controller._plans, 0, 2, iterating=True)
+    controller.stop("")
+
+
+@pytest.mark.slow
+def test_any_robot_is_planned_for_by_a_cost_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(AHEAD)
+    controller = Predictive(
+        model="torpedo", method="ilqr", horizon_s=4.0, stage_s=0.2, cost=f"{tmp_path}/mine.py:ahead"
+    )
+    controller.prepare()
+    plant = rtmms.load("torpedo", dt=DT)
+    path = swim(controller, plant, 20.0, robot="torpedo")
+    assert path[-1, 0] > 8.0
+    np.testing.assert_allclose(path[-1, 1:], [0.5, -1.0], atol=0.05)
+    controller.stop("")
+
+
+def test_a_robot_from_a_file_has_the_parameters_of_the_plant(tmp_path: Path) -> None:
+    """As far as its function takes them and the plant tells others than its own."""
+    (tmp_path / "mine.py").write_text(AHEAD)
+    own = Path(__file__).resolve().parents[2] / "examples" / "13_own_robot.py"
+    words: dict[str, Any] = {"model": f"{own}:robot", "samples": 8, "grid_s": 0.05}
+    controller = Predictive(cost=f"{tmp_path}/mine.py:ahead", **words)
+    controller.prepare()
+    plant = rtmms.load(words["model"], dt=DT)
+    path = swim(controller, plant, 0.5, robot="13_own_robot")
+    assert controller._planner.model.dt == 0.05
+    assert np.isfinite(path).all()
+    assert controller.failed == 0.0
+    with pytest.raises(rtmms.ModelError, match=r"this plant \('quadrotor'\) is no "):
+        controller.start(told(rtmms.load("quadrotor"), "quadrotor"))
     controller.stop("")
 
 
