@@ -58,7 +58,7 @@ _SURROUNDINGS = ("current", "wind")
 
 
 def usual(robot: str, method: str) -> Usual:
-    """What a robot is planned with where nothing else is asked for. ModelError for linear plans of one that has none."""
+    """What a robot is planned with where nothing else is asked for. ModelError: it has no linear plans."""
     if method == LINEAR:
         if robot not in BY_STROKES:
             import rtmms

@@ -65,15 +65,16 @@ class Predictive(rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    model         of which robot its model is: manta, quadrotor, eel or moth; with `cost` any robot that plans can be made
-                  for, by name or FILE.py:NAME
+    model         of which robot its model is: manta, quadrotor, eel or moth; with `cost` any robot that plans can be
+                  made for, by name or FILE.py:NAME
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
     depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
     x_m, y_m, z_m, yaw_deg   of the quadrotor and the moth: where it flies to; z_m is 1 or 0 where it is not given
     cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
-    method        cem, mppi, ps or ilqr; of the moth linear, without a cost;  samples  candidates of a plan;  iterations  of ilqr, at most, of a plan
+    method        cem, mppi, ps or ilqr; linear for the moth (that is its usual one, and takes no cost)
+    samples       candidates of a plan;  iterations  of ilqr, at most, of a plan
     horizon_s     more than a beat;  rate_hz  plans a second
     grid_s        step of the planner's model;  targets  of each word within the horizon
     stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
@@ -144,7 +145,7 @@ class Predictive(rtmms.Controller):
         if self.method == LINEAR and self.cost:
             raise rtmms.ModelError("controller 'predictive': cost: linear plans have their own; give another method")
         if given is ANY and not self.cost:
-            by = f" by {self.method}" if self.model in ROBOTS else ""
+            by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
         own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),

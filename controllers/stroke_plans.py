@@ -31,7 +31,7 @@ def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
     """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
     from rtmms.planning.stroke_map import WINDS
 
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
     for name, expected in (("start", "hover"), ("drive", "motion"), ("thorax", "free")):
         if given.get(name, expected) != expected:
             raise rtmms.ModelError(
@@ -52,6 +52,9 @@ class StrokePlans:
     def __init__(self, grid_s: float, half_s: float, horizon_s: float, quaternion: Callable[..., Any]) -> None:
         self._grid, self._half, self._horizon, self._quaternion = grid_s, half_s, horizon_s, quaternion
         self._made: Any = None
+        self._known: Any = None
+        self._planner: Any = None
+        self._shadow: Any = None
         self._job: Future[Plan] | None = None
         self._background: Background | None = None
         self._clear()
@@ -116,7 +119,9 @@ class StrokePlans:
             self._take(in_time=now.time + self._lead - self._answer <= self._tick + 0.5 * self._half + 1e-9)
         part = (now.time + self._lead - self._tick) / self._half  # up to 1.5
         before, between, after = self._knots
-        values = before + (between - before) * (part + 0.5) if part <= 0.5 else between + (after - between) * (part - 0.5)
+        values = (
+            before + (between - before) * (part + 0.5) if part <= 0.5 else between + (after - between) * (part - 0.5)
+        )
         return dict(zip(ACTUATORS, values.tolist(), strict=True))
 
     def _take(self, in_time: bool) -> None:
@@ -168,11 +173,12 @@ class StrokePlans:
         )  # fmt: skip
         state = shadow.state
         if well and len(sent) == 1 and not now.doubts:
-            psi = linear.yaw(phase, state)
-            planner.observer.hear(
-                1 - phase, linear.off(phase, state, psi, there), linear.off(phase, predicted, psi, there)
-            )
-        found = planner.plan(phase, state, before, between, there, yaw)
+            psi = linear.yaw(1 - phase, self._known)
+            flown = linear.off(phase, predicted, psi, there)
+            straight = linear.after(1 - phase, linear.off(1 - phase, self._known, psi, there), np.array(sent[0]))
+            planner.observer.hear(1 - phase, linear.off(phase, state, psi, there), flown, straight)
+        self._known = state
+        found: Plan = planner.plan(phase, state, before, between, there, yaw)
         self.spent_s += thread_time() - spent
         return found
 
@@ -183,6 +189,8 @@ class StrokePlans:
             job.result()
 
     def _build(self, told: Mapping[str, Any]) -> None:
+        import numpy as np
+
         from rtmms.planning.linear import LinearPlanner
         from rtmms.planning.shadow import Shadow
         from rtmms.planning.stroke_map import stroke_map
@@ -191,11 +199,8 @@ class StrokePlans:
         if self._made == key:
             return
         model = own_moth(told, self._grid)
-        limits = [max(abs(channel.lower or 0.0), abs(channel.upper or 0.0)) for channel in model.actuators]
-        most = [min(LIMIT, limit) for limit in limits]
+        most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
         linear = stroke_map(model, round(self._half / self._grid))
-        self._planner = LinearPlanner(
-            linear, round(self._horizon / self._half), [-one for one in most], list(most)
-        )  # fmt: skip
+        self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)
         self._shadow = Shadow(model)
         self._made = key

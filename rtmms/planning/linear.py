@@ -28,10 +28,10 @@ Array = npt.NDArray[np.float64]
 
 SWEEPS, SETTLED = 4000, 1e-9
 """Half strokes of the Riccati recursion, at most; the change of V over a stroke, of its largest, at which it ends."""
-FAR_M, TURN_RAD = 0.3, 0.4
+FAR_M, TURN_RAD = 0.15, 0.4
 """A place that is farther, or a heading, counts as so far: beyond it the linear model does not hold."""
 TWIST = slice(6, 12)
-BELIEVED, SLOW = 0.7, 0.02
+BELIEVED, SLOW = 0.7, 0.1
 """Share of what a half stroke tells that is believed at once: of the wind, and of what is left besides it."""
 _RATE = 0.02
 """s: what an angular velocity counts beside a velocity of 1 m/s, for the wind."""
@@ -64,20 +64,20 @@ class WindObserver:
     def clear(self) -> None:
         """Still air."""
         self.wind = np.zeros(3)
-        self.rest = (np.zeros(12), np.zeros(12))
+        k = len(self._model.halves[0].a)
+        self.rest = (np.zeros(k), np.zeros(k))
 
-    def hear(self, phase: int, seen: Array, predicted: Array) -> None:
-        """seen, predicted  (k,) x at the end of the half stroke `phase`, by the model of still air."""
-        off = (seen - predicted)[:12]
+    def hear(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
+        """x (k,) at the end of the half stroke `phase`: as it is, as the robot's full model in still air has it, and as
+        the linear one has it without any disturbance."""
         half = self._model.halves[phase]
-        told = self._by_twist[phase] @ (off - self.rest[phase])[TWIST]
+        told = self._by_twist[phase] @ (seen - flown)[TWIST]
         self.wind += BELIEVED * (told - self.wind)
-        self.rest[phase][:] += SLOW * (off - half.wind[:12] @ self.wind - self.rest[phase])
+        self.rest[phase][:] += SLOW * (seen - linear - half.wind @ self.wind - self.rest[phase])
 
     def disturbance(self, phase: int) -> Array:
         """(k,) added to x in that half stroke."""
-        found: Array = self._model.halves[phase].wind @ self.wind
-        found[:12] += self.rest[phase]
+        found: Array = self._model.halves[phase].wind @ self.wind + self.rest[phase]
         return found
 
 
@@ -87,7 +87,9 @@ class LinearPlanner:
     ModelError where the robot cannot be held.
     """
 
-    def __init__(self, model: StrokeMap, count: int, lower: Array, upper: Array, weights: Weights | None = None) -> None:
+    def __init__(
+        self, model: StrokeMap, count: int, lower: Array, upper: Array, weights: Weights | None = None
+    ) -> None:
         self.model, self.count, self.observer = model, count, WindObserver(model)
         w = Weights() if weights is None else weights
         k, n = model.halves[0].before.shape
@@ -157,19 +159,25 @@ class LinearPlanner:
         found = self._stay @ (halves[1].a @ d[0] + d[1])
         x = np.zeros(k)
         x[self._free] = found[: len(self._free)]
-        one, other = found[-2 * n : -n], found[-n:]  # in the middle of the first and of the second half stroke
-        first, second = np.concatenate([x, other, one]), np.empty(k + 2 * n)
-        second[:k] = self._f[0][:k] @ first + self._g[0][:k] @ other + d[0]
-        second[k:] = np.concatenate([one, other])
+        knot = found[-n - 1 : -1]
+        first, second = np.concatenate([x, knot, knot]), np.empty(k + 2 * n)
+        second[:k] = self._f[0][:k] @ first + self._g[0][:k] @ knot + d[0]
+        second[k:] = first[k:]
         return first, second
 
     def _staying(self) -> Array:
-        """(., k) of the disturbance over a stroke: coordinates but for place and heading, and both knots."""
+        """(., k) of the disturbance over a stroke: coordinates but for place and heading, the knot, and a turn.
+
+        (I - A) x - B u + e s = d:  in a wind the robot turns by s a stroke, about the vertical e, unless knots of both
+        half strokes differ. That takes more than the limits leave, so that the heading is left to the feedback.
+        """
         (first, second), k = self.model.halves, self._k
-        one = second.a @ first.between + second.before + second.after
-        other = second.a @ (first.before + first.after) + second.between
-        whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -one, -other])
-        scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(2 * self._n)])
+        knot = second.a @ (first.before + first.between + first.after) + second.before + second.between + second.after
+        vertical = np.zeros((k, 1))
+        q = self.model.told.pose + 3
+        vertical[3:6, 0] = quaternion_matrix(self.model.orbit[0][q : q + 4])[2]
+        whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -knot, vertical])
+        scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(self._n), np.full(1, 1.0 / _KEPT)])
         found: Array = scale[:, None] * np.linalg.pinv(whole * scale, rcond=1e-9)
         return found
 

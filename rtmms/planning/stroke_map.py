@@ -62,6 +62,12 @@ class StrokeMap:
         seen[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
         return between(told, origin, seen)
 
+    def after(self, phase: int, x: Array, knots: Array) -> Array:
+        """(k,) x after a half stroke, in still air, with knots (3, n): before, between, after."""
+        half = self.halves[phase]
+        found: Array = half.a @ x + half.before @ knots[0] + half.between @ knots[1] + half.after @ knots[2]
+        return found
+
     def yaw(self, phase: int, state: Array) -> float:
         """rad, that a state is turned to the left from the orbit."""
         q = slice(self.told.pose + 3, self.told.pose + 7)
@@ -85,7 +91,9 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
         states.append(model.present()[0])
     off = np.abs(between(told, states[0], states[2]) / told.size).max()
     if not off < CLOSED:
-        raise ModelError(f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke")
+        raise ModelError(
+            f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke"
+        )
     k = len(told.names)
     halves = []
     for phase in range(2):
