@@ -92,8 +92,8 @@ def tell_beside(rows: list[dict[str, Any]], seconds: float) -> None:
 AWAY = "x_m=2,z_m=1"
 DEEPER = "depth_m=0.5"
 TASKS = (
-    ("quadrotor, 2 m ahead and 1 m up", "quadrotor", 5.0, ("x_m", "y_m", "z_m"),
-     (f"predictive:model=quadrotor,method=ilqr,{AWAY}", f"hover:{AWAY}")),
+    ("quadrotor, 2 m ahead and 1 m up", "quadrotor", 8.0, ("x_m", "y_m", "z_m"),
+     (f"predictive:model=quadrotor,method=ilqr,{AWAY}", f"predictive:model=quadrotor,{AWAY}", f"hover:{AWAY}")),
     ("manta, 0.5 m deeper", "manta", 15.0, ("depth_m",),
      (f"predictive:method=ilqr,{DEEPER}", f"predictive:{DEEPER}", f"autopilot:{DEEPER}")),
 )  # fmt: skip

@@ -36,7 +36,7 @@ TUNED: Mapping[tuple[str, bool], Usual] = {
     ("manta", False): Usual(2.5, 10.0, 0.02, 0.1, 1, ("depth_m", "heading_deg", "speed_m_s")),
     ("manta", True): Usual(2.0, 10.0, 0.02, 0.08, 1, ("depth_m", "heading_deg", "speed_m_s")),
     ("eel", False): Usual(2.5, 2.5, 0.02, 0.1, 2, ("depth_m", "heading_deg")),
-    ("quadrotor", False): Usual(0.8, 25.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
+    ("quadrotor", False): Usual(0.8, 50.0, 0.02, 0.04, 3, ("x_m", "y_m", "z_m", "yaw_deg")),
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """By robot, and whether the method is iLQR."""
@@ -44,8 +44,9 @@ BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.8, 50.0, 1e-3, 0.02, 1, ("x_m
 """Robots with linear plans: a plan and a knot each half stroke."""
 ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
 """Of another robot, or an eel by iLQR: with a cost of one's own."""
-SAMPLES = {"eel": 48}
-"""Candidates of a plan; else 32. With 16 of them the eel wanders 4 deg and 4 cm about what it should hold."""
+SAMPLES = {"eel": 48, "quadrotor": 48}
+"""Candidates of a plan; else 32. With 16 of them the eel wanders 4 deg and 4 cm about what it should hold; with 32 the
+quadrotor 15 cm."""
 FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
 """Of the stroke or wave, else 0.6; over the ground, else 0.4."""
 TELLING = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
@@ -148,14 +149,24 @@ def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: flo
     return words
 
 
-def rotor_knots(model: Any, rows: int, horizon_s: float) -> Any:
-    """Knots of the quadrotor's rotors, at first those that carry it."""
+MIXING = ((1.0, 0.0, -1.0, -1.0), (1.0, 1.0, 0.0, 1.0), (1.0, 0.0, 1.0, -1.0), (1.0, -1.0, 0.0, 1.0))
+"""Speeds of the rotors (front, left, back, right) of lift, and of moments about x, y and z."""
+LIFT_RAD_S, MOMENT_RAD_S, YAW_RAD_S = 5.0, 1.5, 10.0
+"""By how much candidates differ. More of a moment turns the quadrotor over within the horizon; about z the rotors have
+a seventh of the arm."""
+
+
+def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
+    """Knots of the quadrotor's rotors, at first those that carry it; for sampling of lift and moments."""
     import numpy as np
 
     from rtmms.planning.knots import Knots
 
-    words = Knots(model.actuators, rows, horizon_s, np.full(4, model.parameters.hover_rad_s))
-    words.scale[:] = 20.0
+    carried = np.full(4, model.parameters.hover_rad_s)
+    if method == ILQR:
+        return Knots(model.actuators, rows, horizon_s, carried)
+    words = Knots(model.actuators, rows, horizon_s, carried, mixing=np.array(MIXING))
+    words.scale[:] = LIFT_RAD_S, MOMENT_RAD_S, MOMENT_RAD_S, YAW_RAD_S
     return words
 
 

@@ -26,6 +26,7 @@ from rtmms.analysis.stage_kernel import guided, multiply, stage_slopes, stage_tr
 from rtmms.analysis.structures import structure_of
 from rtmms.errors import ModelError
 from rtmms.plant import Coordinated, Fork
+from rtmms.snapshot import model_of
 from rtmms.spatial import Array
 
 
@@ -106,6 +107,7 @@ class Stages:
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
         self._workers = [_Worker(plant, fork, self.told)]
+        self._model = b""
         self._pool: ThreadPoolExecutor | None = None
 
     def close(self) -> None:
@@ -116,11 +118,14 @@ class Stages:
 
     def follow(self) -> None:
         """Take up the plant's parameters of now."""
+        model = model_of(self.plant.snapshot())
         for i, worker in enumerate(self._workers):
             if not worker.fork.follow():
                 fork = self.plant.fork()
                 self._workers[i] = _Worker(self.plant, fork, self.told)
-            self._workers[i].structure = None
+            elif model != self._model:
+                worker.structure = None
+        self._model = model
 
     def _worker(self, i: int) -> _Worker:
         while len(self._workers) <= i:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +20,8 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 THREADED = 4
 """Runs from which on threads pay."""
+PARTS = 4
+"""In which the runs of a thread are taken up."""
 
 
 class Batch(Protocol):
@@ -42,39 +44,36 @@ def batch(plant: Plant, runs: int, threads: int | None) -> Batch:
 
 
 class _Forked:
-    """On forks. A run with parameters of its own has a fork of its own, the others share one of their thread."""
+    """On forks, one for each thread. A run with parameters of its own has a fork of its own, which any thread may step.
+
+    A thread that is done with some runs takes the next ones, so that none waits for a slower one."""
 
     def __init__(self, plant: Any, runs: int, fork: Fork, threads: int | None) -> None:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         count = max(1, min(runs, cores if threads is None else threads) if runs >= THREADED or threads else 1)
-        self.plant, self.runs = plant, runs
+        self.plant, self.runs, self.threads = plant, runs, count
         self.shape = {channel.name: channel.shape for channel in plant.outputs}
         self.places = dict(fork.places)
         self.states = np.zeros((runs, fork.state.size))
         self.counts, self.status = np.zeros(runs, dtype=np.int64), np.zeros(runs, dtype=np.int64)
-        ends = np.linspace(0, runs, count + 1).astype(int).tolist()
-        self.parts = list(pairwise(ends))
-        self.forks: list[Fork] = []
-        self.own: list[tuple[Fork, Any]] = []
-        self.table = np.zeros((runs, WORDS), dtype=np.int64)
-        for k, (begin, end) in enumerate(self.parts):
-            shared = fork if k == 0 else plant.fork()
-            words = self._row(shared)
-            self.own.append((shared, words))
-            for run in range(begin, end):
-                self.forks.append(shared)
-                self._enter(run, shared, words)
-        self.usual = list(self.own)
-        self.words: list[Any] = [None] * runs
+        size = runs if count == 1 else max(1, runs // (PARTS * count))
+        self.parts = [(begin, min(begin + size, runs)) for begin in range(0, runs, size)]
+        self.shared = [fork, *(plant.fork() for _ in range(count - 1))]
+        self.own: list[Fork | None] = [None] * runs
+        self.words = [self._words(one) for one in self.shared]
+        self.own_words: list[Any] = [None] * runs
+        self.table = np.zeros((count, runs, WORDS), dtype=np.int64)
+        for k, one in enumerate(self.shared):
+            self.table[k] = self._entered(one, self.words[k])
         self.pool = ThreadPoolExecutor(count, thread_name_prefix="environments") if count > 1 else None
 
-    def _row(self, fork: Fork) -> Any:
+    def _words(self, fork: Fork) -> Any:
         words = np.zeros(ARGUMENTS, dtype=np.int64)
         words[: len(fork.entry.arguments)] = fork.entry.arguments
         return words
 
-    def _enter(self, run: int, fork: Fork, words: Any) -> None:
-        self.table[run] = (
+    def _entered(self, fork: Fork, words: Any) -> tuple[int, ...]:
+        return (
             fork.entry.function, words.ctypes.data, fork.entry.command, fork.start.ctypes.data, fork.state.ctypes.data
         )  # fmt: skip
 
@@ -82,35 +81,41 @@ class _Forked:
         self.states[run], self.counts[run] = self.plant.present()
         if parameters:
             fork = self.plant.fork()
-            self.forks[run], self.words[run] = fork, self._row(fork)
-            self._enter(run, fork, self.words[run])
+            self.own[run], self.own_words[run] = fork, self._words(fork)
+            self.table[:, run] = self._entered(fork, self.own_words[run])
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
+        left = deque(self.parts)
         if self.pool is None:
-            self._part(0, commands, steps, active)
+            self._work(0, left, commands, steps, active)
         else:
-            going = [self.pool.submit(self._part, k, commands, steps, active) for k in range(1, len(self.parts))]
+            going = [self.pool.submit(self._work, k, left, commands, steps, active) for k in range(1, self.threads)]
             try:
-                self._part(0, commands, steps, active)
+                self._work(0, left, commands, steps, active)
             finally:
                 for one in going:
                     one.result()
         failed: Mask = self.status != 0
         return failed
 
-    def _part(self, k: int, commands: Array, steps: int, active: Mask) -> None:
-        begin, end = self.parts[k]
-        while begin < end:
-            failed = int(
-                advance(
-                    self.table, commands, steps, self.states, self.counts, active, begin, end, self.plant.dt,
-                    self.status,
-                )
-            )  # fmt: skip
-            if failed < 0:
+    def _work(self, k: int, left: deque[tuple[int, int]], commands: Array, steps: int, active: Mask) -> None:
+        """Parts, as long as some are left, on thread k."""
+        while True:
+            try:
+                begin, end = left.popleft()
+            except IndexError:
                 return
-            self.forks[failed].clear()
-            begin = failed + 1
+            while begin < end:
+                failed = int(
+                    advance(
+                        self.table[k], commands, steps, self.states, self.counts, active, begin, end, self.plant.dt,
+                        self.status,
+                    )
+                )  # fmt: skip
+                if failed < 0:
+                    break
+                (self.own[failed] or self.shared[k]).clear()
+                begin = failed + 1
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:
         found = {}

@@ -63,6 +63,11 @@ class CostSlopes:
         self._pairs = list(itertools.combinations(range(m), 2))
         both = np.array([own[i] + own[j] for i, j in self._pairs]).reshape(-1, m)
         self._moves = np.concatenate([np.zeros((1, m)), own, -own, both, -both])
+        if self._six:  # turns as quaternions (cos, sin axis) of half the angle
+            turned = self._moves[:, 3:6]
+            angle = np.linalg.norm(turned, axis=1)
+            share = np.where(angle > 0.0, np.sin(0.5 * angle) / np.where(angle > 0.0, angle, 1.0), 0.5)
+            self._turns = np.concatenate([np.cos(0.5 * angle)[:, None], share[:, None] * turned], axis=1)
 
     def remembered(self, outputs: Mapping[str, Array], commands: Array, times: Array) -> Array:
         """(s, memory) before each sample."""
@@ -91,7 +96,7 @@ class CostSlopes:
         moves = np.tile(self._moves, (count, 1))
         if self._posed:
             at = self._stages.coordinates.pose + 3
-            self._displace(given, np.repeat(motion.states[1:, at : at + 4], p, axis=0), moves)
+            self._displace(given, motion.states[1:, at : at + 4])
         for i, (name, number) in enumerate([*self._single, *self._told]):
             given[name].reshape(len(moves), -1)[:, number] += moves[:, self._six + i]
         pushed = np.repeat(commands, p, axis=0) + moves[:, m - self._n :]
@@ -102,15 +107,13 @@ class CostSlopes:
             )
         return self._spread(*self._differences(costs / count), told)
 
-    def _displace(self, given: dict[str, Array], attitude: Array, moves: Array) -> None:
-        """p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle; attitude (count, 4) q_ref."""
+    def _displace(self, given: dict[str, Array], attitude: Array) -> None:
+        """p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle; attitude (s, 4) q_ref."""
         for name, begin in self._posed:
             if begin == 0:
-                given[name] += _rotated(attitude, moves[:, :3])
+                given[name] += (self._moves[:, :3] @ _rotation(attitude).transpose(0, 2, 1)).reshape(-1, 3)
             else:
-                angle = np.linalg.norm(moves[:, 3:6], axis=1)
-                share = np.where(angle > 0.0, np.sin(0.5 * angle) / np.where(angle > 0.0, angle, 1.0), 0.5)
-                given[name] = _product(attitude, np.cos(0.5 * angle), share[:, None] * moves[:, 3:6])
+                given[name] = (self._turns @ _before(attitude).transpose(0, 2, 1)).reshape(-1, 4)
 
     def _differences(self, costs: Array) -> tuple[Array, Array]:
         """Gradient (s, m) and Hessian (s, m, m) in what is displaced, from the costs (s, moves)."""
@@ -152,16 +155,18 @@ class CostSlopes:
         return np.einsum("smz,sm->sz", by, gradient), across @ hessian @ by
 
 
-def _rotated(q: Array, v: Array) -> Array:
-    """R v of quaternions (c, 4) and vectors (c, 3)."""
-    w, u = q[:, :1], q[:, 1:]
-    t = 2.0 * np.cross(u, v)
-    found: Array = v + w * t + np.cross(u, t)
-    return found
+def _rotation(q: Array) -> Array:
+    """(s, 3, 3) of quaternions (s, 4): R v in the world of v in the body."""
+    w, x, y, z = q.T
+    rows = (
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+    )  # fmt: skip
+    return np.stack(rows, axis=1).reshape(-1, 3, 3)
 
 
-def _product(q: Array, w: Array, u: Array) -> Array:
-    """(c, 4) q times the quaternions of scalar parts w (c,) and vector parts u (c, 3)."""
-    a, v = q[:, 0], q[:, 1:]
-    scalar = a * w - np.einsum("ci,ci->c", v, u)
-    return np.concatenate([scalar[:, None], a[:, None] * u + w[:, None] * v + np.cross(v, u)], axis=1)
+def _before(q: Array) -> Array:
+    """(s, 4, 4) that take a quaternion r to q r."""
+    w, x, y, z = q.T
+    return np.stack([w, -x, -y, -z, x, w, -z, y, y, z, w, -x, z, -y, x, w], axis=1).reshape(-1, 4, 4)

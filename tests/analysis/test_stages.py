@@ -116,3 +116,24 @@ def test_feedback_leads_back(manta: Any) -> None:
     assert half.knots[2, 0] == pytest.approx(min(base[2, 0] + 0.05 - 2.0 * off, 0.45))
     assert np.abs(one.knots[1:]).max() <= 0.45
     stages.close()
+
+
+def test_slopes_take_up_parameters_that_change(manta: Any) -> None:
+    """What is kept from plan to plan is not kept beyond a change of the plant."""
+    stages, given, before = Stages(manta, STEPS), knots(), manta.parameters.drag_coefficient
+    try:
+        stages.follow()
+        first = stages.slopes(stages.roll(given))
+        stages.follow()
+        kept = stages._workers[0].structure
+        manta.set(drag_coefficient=2.0 * before)
+        stages.follow()
+        motion = stages.roll(given)
+        found, anew = stages.slopes(motion), slopes(manta, motion, 1)
+    finally:
+        manta.set(drag_coefficient=before)
+    assert kept is not None
+    assert first is not None
+    assert found is not None
+    np.testing.assert_array_equal(found.a, anew.a)
+    assert np.abs(found.a - first.a).max() > 1e-4

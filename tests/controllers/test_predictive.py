@@ -188,6 +188,15 @@ def test_a_quadrotor_flies_to_a_place() -> None:
 
 
 @pytest.mark.slow
+def test_a_quadrotor_flies_to_a_place_by_sampling() -> None:
+    controller = Predictive(model="quadrotor", x_m=1.0, z_m=0.5)
+    controller.prepare()
+    path = swim(controller, rtmms.load("quadrotor", dt=DT), 5.0, robot="quadrotor")
+    assert np.abs(path[-100:] - [1.0, 0.0, 0.5]).max() < 0.15
+    controller.stop("")
+
+
+@pytest.mark.slow
 def test_a_quadrotor_flies_through_a_gate() -> None:
     """By the example's own cost: where it passes the wall it is near the gate's middle."""
     cost = PAGE.parents[1] / "examples" / "quadrotor" / "gate.py"

@@ -80,6 +80,24 @@ def test_knots_are_straight_lines_held_after_the_last() -> None:
     assert alone.shape == (1, 4, 2)
 
 
+def test_knots_of_mixed_words_are_those_of_their_commands() -> None:
+    mixing = np.array([[1.0, 1.0], [1.0, -1.0]])
+    plain, mixed = (
+        Knots(two(), 3, 1.0, np.array([0.5, 20.0])),
+        Knots(two(), 3, 1.0, np.array([0.5, 20.0]), mixing=mixing),
+    )
+    plans = np.stack([mixed.home, mixed.home + 0.1])
+    (first, moved), _ = mixed.commands(plans, mixed.start(), 0.0, 4, 0.25)
+    np.testing.assert_allclose(first, plain.commands(plain.home[None], plain.start(), 0.0, 4, 0.25)[0][0])
+    np.testing.assert_allclose(moved - first, np.tile([0.2, 0.0], (4, 1)), atol=1e-12)
+    corners = np.array([[a, b] for a in (plain.lower[0], plain.upper[0]) for b in (plain.lower[1], plain.upper[1])])
+    words = np.linalg.solve(mixing, corners.T).T  # each command can be reached
+    np.testing.assert_allclose(words.min(axis=0), mixed.lower)
+    np.testing.assert_allclose(words.max(axis=0), mixed.upper)
+    far, _ = mixed.commands(np.full((1, 3, 2), 1e6), mixed.start(), 0.0, 4, 0.25)
+    assert (far <= plain.upper).all()
+
+
 def test_knots_need_limits() -> None:
     with pytest.raises(rtmms.ModelError, match="actuator 'a' has no limits"):
         Knots((Channel("a", "N"),), 2, 1.0, np.zeros(1))
