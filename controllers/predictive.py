@@ -382,7 +382,7 @@ class Predictive(rtmms.Controller):
         from rtmms.planning.strokes import Strokes
 
         if self.model == "quadrotor":
-            return rotor_knots(model, self._rows, self._horizon, self.method)
+            return rotor_knots(model, self._rows, self._horizon, str(self.method))
         if self.model not in ROBOTS:
             return any_knots(model, self._rows, self._horizon)
         frequency = float(self.frequency_hz or 0.0)
