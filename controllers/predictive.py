@@ -111,7 +111,7 @@ class Predictive(rtmms.Controller):
     stage_s: float | None = None
     smooth: float = 1e-3
 
-    robots = (*ROBOTS, *BY_STROKES)
+    robots = ()  # any: `model` says which, and a plant of another one is refused at the start
     claim = ("*",)
     every = 5
     interpolation = "linear"
@@ -140,7 +140,6 @@ class Predictive(rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
         if self.model not in ROBOTS:
             refuse_unknown_model(self.model)
-            self.__dict__["robots"] = (self.model,) if self.model in BY_STROKES else ()
         given = usual(self.model, self.method)
         if self.method == LINEAR and self.cost:
             raise rtmms.ModelError("controller 'predictive': cost: linear plans have their own; give another method")
