@@ -40,7 +40,7 @@ TUNED: Mapping[tuple[str, bool], Usual] = {
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """By robot, and whether the method is iLQR."""
-BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.8, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))}
+BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.4, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))}
 """Robots with linear plans: a plan and a knot each half stroke."""
 ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
 """Of another robot, or an eel by iLQR: with a cost of one's own."""

@@ -264,6 +264,9 @@ class Predictive(rtmms.Controller):
         self._lockstep = plant.period_s is None
         if self._strokes is not None:
             self._senses.start(plant)
+            if self._senses.sensed:
+                raise rtmms.ModelError("controller 'predictive': linear plans are made from the whole state, which the "
+                                       "estimator does not hold within a stroke; run it without sensors")  # fmt: skip
             self._strokes.start(plant, self._lockstep)
             self._time = -inf
             return

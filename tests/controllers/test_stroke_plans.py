@@ -88,6 +88,9 @@ def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
         prepared.start(told(rtmms.load("quadrotor", dt=1e-2), robot="quadrotor"))
     with pytest.raises(rtmms.ModelError, match="commands at most half of it ahead"):
         prepared.start(told(plant, delay=10))
+    imu = tuple(rtmms.Channel(name, "", (3,)) for name in ("imu.gyro", "imu.accel", "imu.time"))
+    with pytest.raises(rtmms.ModelError, match="made from the whole state"):
+        prepared.start(told(plant, outputs=imu))
     prepared.start(told(plant))
 
 
