@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.moth_hover import MothHover
 from rtmms_controllers.predictive import Predictive, summary
+from rtmms_controllers.senses import Senses
 
 GUSTS = {0.3: (0.0, 0.3, 0.0), 0.8: (0.0, 0.0, 0.0), 1.0: (-0.3, 0.0, 0.0)}
 
@@ -76,6 +78,51 @@ def test_it_flies_aside_and_stops_there(prepared: Predictive) -> None:
     np.testing.assert_allclose(path[-1], [0.0, 0.2, 0.0], atol=0.01)
     assert path[:, 1].max() < 0.22
     assert np.abs(path[:, [0, 2]]).max() < 0.05
+
+
+class Slow:
+    """A background that is done when it is told to be."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[Future[Any], Any]] = []
+
+    def submit(self, function: Any, *arguments: Any) -> Future[Any]:
+        self.jobs.append((Future(), lambda: function(*arguments)))
+        return self.jobs[-1][0]
+
+    def finish(self) -> None:
+        job, work = self.jobs[-1]
+        job.set_result(work())
+
+
+def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared: Predictive) -> None:
+    plans, slow, plant = prepared._strokes, Slow(), rtmms.load("moth")
+    assert plans is not None
+    before = plans._background
+    plans._background = slow  # type: ignore[assignment]
+    try:
+        plans.start(told(plant), False)
+        motion = Senses("predictive")
+        motion.start(told(plant))
+        outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+
+        def at(step: int) -> np.ndarray:
+            now = motion.hear(State({"step": step, "timestamp": step * plant.dt, "outputs": outputs}, told(plant)))
+            return np.array(list(plans.update(now, (0.1, 0.0, 0.0), 0.0).values()))
+
+        for step in (0, 5, 10):
+            np.testing.assert_array_equal(at(step), 0.0)
+        slow.finish()
+        np.testing.assert_array_equal(at(15), 0.0)  # for 25 ms: beyond the middle it has begun as it was
+        assert plans.late == 1
+        assert len(plans.plans) == 1
+        words = plans.plans[0].words
+        np.testing.assert_array_equal(at(20), 0.0)  # 30 ms: the knot that stood
+        assert len(slow.jobs) == 2
+        np.testing.assert_allclose(at(25), 0.25 * words[1], atol=1e-15)
+        assert np.abs(words[1]).max() > 1e-3
+    finally:
+        plans._job, plans._background = None, before
 
 
 def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
