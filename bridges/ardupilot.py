@@ -155,6 +155,7 @@ class ArduPilot(Worded):
         self._socket = bound(family_of(self.host), (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
+        self.unmet = f"ArduPilot was never heard on {place}"
         self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -200,7 +201,7 @@ class ArduPilot(Worded):
         if sender != self._autopilot:
             self.counts.add("autopilots")
             self.io.tell(f"ArduPilot at {sender[0]}:{sender[1]}")
-        self._autopilot, self._heard = sender, now
+        self._autopilot, self._heard, self.unmet = sender, now, ""
 
     def _take(self, servo: Servo) -> None:
         if servo.frame_count == self._frame:

@@ -180,6 +180,7 @@ class Px4(Worded):
         place = f"TCP {self.host}:{self._peer.address[1]}"
         if self._own.names:
             self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
+        self.unmet = f"PX4 was never heard on {place}"
         self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
 
     # -- the plant ---------------------------------------------------------------------------------------------------
@@ -248,7 +249,7 @@ class Px4(Worded):
 
     def _greeted(self) -> None:
         """Its first message: it is PX4, and not only somebody who knocked."""
-        self._here, self._next = True, monotonic()
+        self._here, self._next, self.unmet = True, monotonic(), ""
         if self._before and self.reset:
             self._pacer.reset()
         self._before = True

@@ -15,6 +15,7 @@ from .senses import Senses
 _PLACE = (1.5, 2.2)
 _ATTITUDE = (50.0, 11.0)
 _YAW = (4.0, 4.0)
+_FAR = 1e6
 _TILT = radians(25.0)
 _G = 9.81
 
@@ -48,7 +49,7 @@ class Hover(rtmms.Controller):
 
     def __post_init__(self) -> None:
         for name in ("x_m", "y_m", "z_m", "yaw_deg"):
-            checked("hover", name, getattr(self, name), -inf, inf)
+            checked("hover", name, getattr(self, name), -_FAR, _FAR)
         for name in _OF_THE_PLANT:
             checked("hover", name, getattr(self, name), 1e-12, inf)
         self._senses, self._g = Senses("hover"), _G

@@ -96,15 +96,18 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
         )
 
 
-def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) -> Any:
-    """The planner's model: with the parameters that the plant tells, but for what nobody knows."""
+def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
+    """The planner's model: with the parameters that the plant tells, but for what nobody knows.
+
+    whole   with all chains, as the plant itself"""
     import rtmms
     from rtmms.wire.protocol.messages import plain_parameters
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
     if robot == "manta":
-        most = CHAINS.get(method, COARSE_CHAINS)
-        given["chains"] = min(most, int(given.get("chains", most)))
+        if not whole:
+            most = CHAINS.get(method, COARSE_CHAINS)
+            given["chains"] = min(most, int(given.get("chains", most)))
         unknown: tuple[str, ...] = ("current_m_s", "current_gradient_1_s", "left_chains_lost", "right_chains_lost")
     elif robot == "eel":
         given["gait"] = "none"
@@ -120,6 +123,26 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str) ->
         if not given:
             return found
     return rtmms.load(robot, dt=grid_s, **given)
+
+
+def read_preset(path: str, robot: str) -> dict[str, Any]:
+    """The parameters of a FILE.toml for the planner's model, whose step is its own; ModelError where they are none of
+    the robot's."""
+    import rtmms
+    from rtmms.toml_file import read_toml
+
+    if not path.endswith(".toml"):
+        raise rtmms.ModelError(f"controller 'predictive': preset: expected a FILE.toml of parameters, got '{path}'")
+    try:
+        found = read_toml(path)
+    except rtmms.ModelError as fault:
+        raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
+    found.pop("dt", None)
+    try:
+        rtmms.load(robot, **found)
+    except rtmms.RtmmsError as fault:
+        raise rtmms.ModelError(f"controller 'predictive': preset: {path}: is not of the {robot}: {fault}") from None
+    return found
 
 
 def _differs(one: Any, other: Any) -> bool:

@@ -38,6 +38,7 @@ from .planned import (
     gait_knots,
     holding_cost,
     model_of,
+    read_preset,
     refuse_other_plant,
     refuse_unknown_model,
     rotor_knots,
@@ -79,6 +80,8 @@ class Predictive(rtmms.Controller):
     grid_s        step of the planner's model;  targets  of each word within the horizon
     stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
     frequency_hz  of the stroke
+    preset        FILE.toml of parameters (as `rtmms identify --write` makes): in the model, in place of what the plant
+                  tells; one that names a preset begins from that
     observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
     """
 
@@ -110,6 +113,7 @@ class Predictive(rtmms.Controller):
     iterations: int = 2
     stage_s: float | None = None
     smooth: float = 1e-3
+    preset: str = ""
 
     robots = ()  # any: `model` says which, and a plant of another one is refused at the start
     claim = ("*",)
@@ -128,6 +132,8 @@ class Predictive(rtmms.Controller):
         "least_cost",
         "spread_of_costs",
         "planned_motion",
+        "planned_samples",
+        "model_error_m",
     )
 
     def __post_init__(self) -> None:
@@ -192,6 +198,8 @@ class Predictive(rtmms.Controller):
         self._following = Following("predictive", _tell)
         self._own: Any = None
         self._made: Any = None
+        self._preset: dict[str, Any] = {}
+        self.model_error_m: float | None = None  # told as a figure: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
@@ -232,6 +240,8 @@ class Predictive(rtmms.Controller):
         from rtmms.planning.tasks import hover_at
 
         self._senses.prepare()
+        if self.preset:
+            self._preset = read_preset(self.preset, self.model)
         if self._strokes is not None:
             self._background = Background("planner")
             with compile_progress("the planner's kernels"):
@@ -255,7 +265,7 @@ class Predictive(rtmms.Controller):
         self._lockstep = True
         self._background = Background("planner")
         with compile_progress("the planner's kernels"):
-            self._build({})
+            self._build(self._believed({}))
             self._think(Motion(), [], self._words.home, self._words.start(), 0.0, {})  # or the cost is refused
 
     def start(self, plant: rtmms.PlantInfo) -> None:
@@ -267,7 +277,7 @@ class Predictive(rtmms.Controller):
             if self._senses.sensed:
                 raise rtmms.ModelError("controller 'predictive': linear plans are made from the whole state, which the "
                                        "estimator does not hold within a stroke; run it without sensors")  # fmt: skip
-            self._strokes.start(plant, self._lockstep)
+            self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
             self._time = -inf
             return
         own = () if self.model in ROBOTS else self._words.names
@@ -281,7 +291,8 @@ class Predictive(rtmms.Controller):
                                {channel.name for channel in plant.outputs}), "")  # fmt: skip
         self._lead = (plant.delay + plant.every) * plant.dt
         limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
-        self._build(dict(plant.parameters), min(limits, default=1.2))
+        self._build(self._believed(plant.parameters), min(limits, default=1.2))
+        self._compare(dict(plant.parameters), plant.dt)
         self._begin()
 
     @property
@@ -313,6 +324,14 @@ class Predictive(rtmms.Controller):
         last, count = len(good) - 1, min(len(good), _POINTS)
         rows = [good[round(k * last / max(count - 1, 1))] for k in range(count)]
         return " ".join(",".join(f"{x:.2f}" for x in row) for row in rows)
+
+    @property
+    def planned_samples(self) -> str:
+        """Others that were tried for the last plan, for viewers, see rtmms.planning.shown."""
+        from rtmms.planning.shown import as_text
+
+        last = self._plans[-1] if self._plans and self._plans[-1].good else None
+        return as_text(last.path[0], last.shown) if last is not None and len(last.path) else ""
 
     @property
     def core(self) -> float:
@@ -378,6 +397,18 @@ class Predictive(rtmms.Controller):
                 samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
         self._made = key
+
+    def _believed(self, told: Mapping[str, Any]) -> dict[str, Any]:
+        """The model's parameters, where the plant tells these."""
+        return dict(self._preset) if "preset" in self._preset else {**told, **self._preset}
+
+    def _compare(self, told: Mapping[str, Any], dt: float) -> None:
+        """The planner's model with the plant's own, in its steps and with all its chains."""
+        from rtmms.planning.model_error import distance_apart
+
+        coarse = model_of(self.model, self._believed(told), self._grid, str(self.method))
+        fine = model_of(self.model, told, dt, str(self.method), whole=True)
+        self.model_error_m = _finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
         """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
@@ -554,6 +585,9 @@ class Predictive(rtmms.Controller):
         if self._plans:
             samples, iterating = int(self.samples or 32), self.method in (ILQR, LINEAR)
             _tell(f"predictive: {summary(self._plans, self._late, samples, iterating)}")
+            if self.model_error_m is not None:
+                off = f"{100.0 * self.model_error_m:.2g} cm"
+                _tell(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
         self._close()
         if self._background is not None:
             self._background.close()

@@ -59,8 +59,10 @@ class Senses:
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look what the plant tells; ModelError where it is neither its motion nor an imu."""
-        names = {channel.name for channel in plant.outputs}
-        if {"position", "quaternion", "velocity", "angular_velocity"} <= names:
+        names = dict.fromkeys(
+            channel.name for channel in plant.outputs
+        )  # in the plant's order, which the estimator keeps
+        if {"position", "quaternion", "velocity", "angular_velocity"} <= names.keys():
             self._sensed = False
         elif "imu.gyro" in names:
             self._sensed = True

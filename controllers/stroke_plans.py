@@ -68,8 +68,10 @@ class StrokePlans:
         zero = np.zeros(len(ACTUATORS))
         self._think(Motion(), [], zero, zero, 0, (0.0, 0.0, 0.0), 0.0)
 
-    def start(self, plant: rtmms.PlantInfo, lockstep: bool) -> None:
-        """ModelError where half strokes are no whole answers, or the commands are given too far ahead."""
+    def start(self, plant: rtmms.PlantInfo, lockstep: bool, believed: Mapping[str, Any]) -> None:
+        """believed  the parameters of the planner's model
+
+        ModelError where half strokes are no whole answers, or the commands are given too far ahead."""
         names = tuple(channel.name for channel in plant.actuators)
         if names != ACTUATORS:
             raise rtmms.ModelError(
@@ -90,7 +92,7 @@ class StrokePlans:
                 f"most half of it ahead; got one each {answer:.4g} s for {self._lead:.4g} s later (dt, every, delay)"
             )
         self._lockstep = lockstep
-        self._build(dict(plant.parameters))
+        self._build(believed)
         self.begin()
 
     def begin(self) -> None:

@@ -49,13 +49,13 @@ def refuse_not_finite(place: str, actuators: Sequence[Channel], command: Any) ->
 
 
 def read_seed(place: str, seed: Any) -> int:
-    """A whole number of 64 bits; ArgumentError for anything else."""
+    """A whole number from 0 to 2^63 - 1; ArgumentError for anything else."""
     try:
         number = None if isinstance(seed, bool) else operator.index(seed)
     except TypeError:
         number = None
-    if number is None or not -_SEEDS <= number < _SEEDS:
-        raise ArgumentError(f"{place}: reset: seed: expected a whole number of 64 bits, got {_shown(seed)}")
+    if number is None or not 0 <= number < _SEEDS:
+        raise ArgumentError(f"{place}: reset: seed: expected a whole number from 0 to 2^63 - 1, got {_shown(seed)}")
     return number
 
 

@@ -16,6 +16,8 @@ ESTIMATE = "estimate."
 """Under such names stands what an estimator makes of the sensors."""
 PLANNED_MOTION = "planned_motion"
 """A figure of controllers that plan: where they will have the robot, 'x,y,z x,y,z ...' in m, world."""
+PLANNED_SAMPLES = "planned_samples"
+"""A figure beside it: a few others that were tried, 'x,y,z x,y,z;...', steps in cm from where that motion begins."""
 
 
 MODES = ("realtime", "lockstep", "free", "external")

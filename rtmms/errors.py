@@ -24,7 +24,7 @@ class UnknownNameError(ModelError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
         known = sorted(known)
-        close = set(difflib.get_close_matches(name, known, n=3, cutoff=0.5))
+        close = set(difflib.get_close_matches(name, known, n=3, cutoff=0.6))
         close |= {k for k in known if k.lower() == name.lower() or (len(name) > 2 and k.startswith(name))}
         near = sorted(close, key=lambda k: (-difflib.SequenceMatcher(None, name, k).ratio(), abs(len(k) - len(name))))[
             :3

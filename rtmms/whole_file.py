@@ -5,37 +5,103 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from rtmms.errors import ModelError
 
 
-def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()) -> None:
-    """ModelError where `path` is a device, a pipe or a folder, which a file would take the place of, or a source.
+@dataclass(frozen=True)
+class Kind:
+    """What the files of a kind are called, and what tells them from others.
 
-    word   what the user named it by, for the error
+    begins  the first bytes of one, behind `skip` bytes;  said  what stands near the beginning of one that rtmms made
     """
+
+    name: str
+    begins: tuple[bytes, ...]
+    skip: int = 0
+    said: bytes = b""
+
+    def fits(self, begun: bytes) -> bool:
+        """Whether a file that begins so is of this kind; an empty one has nothing to lose."""
+        return not begun or (begun[self.skip :].lower().startswith(self.begins) and self.said in begun)
+
+
+_ZIP = (b"pk\x03\x04",)
+_NEAR = 4096
+KINDS: Mapping[str, Kind] = {
+    ".png": Kind("PNG picture", (b"\x89png",)), ".jpg": Kind("JPEG picture", (b"\xff\xd8",)),
+    ".jpeg": Kind("JPEG picture", (b"\xff\xd8",)), ".tif": Kind("TIFF picture", (b"ii*\0", b"mm\0*")),
+    ".tiff": Kind("TIFF picture", (b"ii*\0", b"mm\0*")), ".webp": Kind("WebP picture", (b"riff",)),
+    ".svg": Kind("SVG picture", (b"<?xml", b"<svg"), said=b"<svg"), ".pdf": Kind("PDF", (b"%pdf",)),
+    ".eps": Kind("PostScript file", (b"%!ps",)), ".ps": Kind("PostScript file", (b"%!ps",)),
+    ".gif": Kind("GIF", (b"gif8",)), ".mp4": Kind("MP4 film", (b"ftyp",), skip=4),
+    ".html": Kind("page of rtmms", (b"<!doctype html",), said=b'content="rtmms"'),
+    ".mcap": Kind("log (MCAP)", (b"\x89mcap",)), ".npz": Kind("trace of commands", _ZIP), ".fmu": Kind("FMU", _ZIP),
+    ".parquet": Kind("Parquet file", (b"par1",)), ".csv": Kind("table of rtmms log csv", (b"run,step,time,",)),
+    ".toml": Kind("preset of rtmms identify", (b"# ",), said=b", fitted by rtmms identify to "),
+    ".dbc": Kind("DBC file", (b"version ",)),
+}  # fmt: skip
+"""By the ending, in small letters. Of text, which anybody may have written, rtmms's own alone."""
+PAGE_MARK = '<meta name="generator" content="rtmms">'
+"""In the head of each page of HTML."""
+
+
+def refuse_output(
+    path: Path, word: str, kind: Kind | None, sources: tuple[Path, ...] = (), way_out: str = "it stays as it is"
+) -> None:
+    """ModelError where a file must not or cannot be written at `path`: before the work, for every command.
+
+    Refused are a name that is none, a folder that is missing or takes no file, a link, whatever is no file, a file
+    that is read (`sources`), and one of another kind, which would be lost.
+
+    word      what the user named it by, for the error;  kind  None: of any kind
+    way_out   what becomes of the other file, or how to have it overwritten
+    """
+    if not path.name:
+        raise ModelError(f"{word}: expected the name of a file, got '{path if path.parts else ''}'")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{word} {str(path)!a}: expected a name in UTF-8") from None
+    try:
+        if not path.parent.is_dir():
+            raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
+        refuse_other_than_file(path, word, sources)
+        if kind is not None and path.is_file():
+            with path.open("rb") as file:
+                if not kind.fits(file.read(_NEAR)):
+                    raise ModelError(
+                        f"{word} {path}: is no {kind.name}; expected a new name or that of a {kind.name}; {way_out}"
+                    )
+        refuse_closed_folder(path.parent, f"{word} {path}")
+    except OSError as fault:  # a name that is too long, a file that we may not look at
+        raise ModelError(f"{word} {path}: {fault.strerror or fault}") from None
+
+
+def refuse_closed_folder(folder: Path, place: str) -> None:
+    """ModelError where no file can be made in a folder: whether one can be, only the attempt says."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as fault:
+        raise ModelError(f"{place}: no file can be written in '{folder}': {fault.strerror or fault}") from None
+
+
+def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()) -> None:
+    """ModelError where `path` is a link, a device, a pipe or a folder, which a file would take the place of, or a
+    source."""
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{word} {path}: is not a file; expected the name of one, or a new name")
-        for source in sources:
-            if path.samefile(source):
-                raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
-
-
-def refuse_other_kind(path: Path, word: str, magic: bytes, kind: str, way_out: str = "--force overwrites") -> None:
-    """ModelError where a file stands at `path` that is of another kind, and would be lost.
-
-    magic   what files of this kind begin with;  kind: what they are, for the error
-    """
-    if not path.is_file():
-        return  # others look whether a file can stand there
-    with path.open("rb") as file:
-        begun = file.read(len(magic))
-        if begun and begun != magic:
-            raise ModelError(f"{word} {path}: is no {kind}; expected a new name or that of a {kind}; {way_out}")
+    for source in sources:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
+    if path.is_symlink():  # a file would be put in the place of the link, not in that of what it leads to
+        raise ModelError(f"{word} {path}: is a link to '{path.readlink()}'; expected the name of a file, or a new name")
 
 
 @contextmanager

@@ -91,6 +91,10 @@ class Bridge:
     peer_watch: Watchdog = field(init=False, repr=False, compare=False)
     """Of the peer's silence: `fed` when it was heard."""
 
+    unmet: str = field(init=False, default="", repr=False, compare=False)
+    """Why nothing came of it, while its partner has never been there: a run that ends so has failed (exit status 1).
+    '' where it has been there, or the bridge needs none. Set it in `open`, and clear it when the partner speaks."""
+
     closing: ExitStack = field(init=False, default_factory=ExitStack, repr=False, compare=False)
     """What `close` ends, the last one first: `attend` puts files there, other things put themselves."""
 

@@ -86,6 +86,11 @@ class Runner:
                 if self._told is not None:
                     self._told.end()
 
+    @property
+    def unmet(self) -> str:
+        """See Bridge."""
+        return self._bridge.unmet if self._opened else ""
+
     # -- Io ------------------------------------------------------------------------------------------------------------
 
     def watch(

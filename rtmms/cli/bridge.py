@@ -23,7 +23,7 @@ from rtmms.cli.words import Installed
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.terminal import print_text
 from rtmms.user_file import own_lines
-from rtmms.whole_file import beside, refuse_other_than_file
+from rtmms.whole_file import KINDS, beside, refuse_output
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
@@ -87,6 +87,8 @@ def bridge(
         lines, where = own_lines(fault)
         print_text(lines, err=True)
         status, reason = 1, f"failed: {where}: {type(fault).__name__}: {fault}"
+    if runner is not None and status == 0 and runner.unmet and (child or reason != "interrupted"):
+        status, reason = 1, runner.unmet
     named = "" if reason.startswith("bridge '") else f"bridge '{spec}': "
     if runner is not None and status == 0:
         if not child:
@@ -116,7 +118,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     made = build_bridge(spec)
     if not isinstance(made, Laid):
         raise ModelError(f"--write-dbc: bridge '{name}' has no messages that a DBC file lays out")
-    refuse_other_than_file(path, "--write-dbc")
+    refuse_output(path, "--write-dbc", KINDS[".dbc"])
     with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
         text = made.dbc_of(link.plant)
     try:

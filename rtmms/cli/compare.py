@@ -34,7 +34,7 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     if len(files) < 2:
         raise click.UsageError(f"compare: expected two logs or more, got {len(files)}")
     if output is not None:
-        refuse_figure("-o", output)
+        refuse_figure("-o", output, files)
     runs = []
     for file, name in zip(files, _names(files), strict=True):
         with drawing(file):

@@ -13,9 +13,11 @@ import click
 from rtmms.cli.words import folder
 from rtmms.errors import ModelError
 from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
 MEASURED_S = 5.0
 INTERRUPTED = 130
+_KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), said=b'"scenario"')}
 
 
 @click.command()
@@ -63,6 +65,8 @@ def envelope(
     kept, left_out = tolerance(base, found.expect)
     made = studies(base, own, ranges, seeds, [one.name for one in kept])
     folder("-o", output)
+    for name in (*(f"{one}.parquet" for one in made), "envelope.png", "envelope.json"):
+        refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
             f"rtmms: left out of the tolerance, as a run alone does not tell it: {', '.join(left_out)}", err=True
@@ -77,7 +81,6 @@ def envelope(
             return INTERRUPTED
         held[name] = shares(study, done[0], kept)
     from rtmms.sweep.envelope_figure import draw
-    from rtmms.whole_file import beside
 
     figure = output / "envelope.png"
     draw(figure, f"{own} in {Path(scenario).stem}", made, held, machine)

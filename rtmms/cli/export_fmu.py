@@ -11,6 +11,7 @@ from rtmms.cli.words import COUPLING, Installed, Number, check_choice, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
 from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import KINDS, refuse_output
 
 NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms[fmi]')"
 
@@ -31,6 +32,9 @@ def export_fmu(
 ) -> int:  # fmt: skip
     """Write ROBOT as an FMU: FMI 3 or 2, co-simulation, fixed step."""
     builder(robot)
+    if output.suffix == ".fmu":
+        source = Path(robot)
+        refuse_output(output, "-o", KINDS[".fmu"], (source,) if source.is_file() else ())
     check_choice(robot, "coupling", coupling)
     parameters = settings(set_)
     for key in ("dt", "preset", "coupling"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.cli.words import folder
 from rtmms.report.endings import figure_file, written_as
 from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import beside
+from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.sweep.gait_search import Front, Gait, Search
@@ -23,6 +23,9 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
     kept = None
     if out is not None:
         folder("-o", out)
+        refuse_output(out / f"{asked.robot}-front.{form}", "-o", KINDS[f".{form}"])
+        for path in sorted(out.glob(f"{asked.robot}-gait-*.toml")):
+            refuse_output(path, "-o", Kind("gait of rtmms", (f"# {asked.robot}: ".lower().encode(),)))
         kept = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
         front = search(asked, kept=kept, threads=threads, tell=_Progress())

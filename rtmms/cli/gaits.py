@@ -13,6 +13,7 @@ from rtmms.cli.words import Installed, Near, Number, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
 from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import KINDS, Kind, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.locomotion.abilities import Locomoting
@@ -79,8 +80,13 @@ def gaits(
 
     if out is not None:
         folder("-o", out)
+        for name in ("motion", "curvature"):
+            refuse_output(out / f"{robot}-{name}.{form}", "-o", KINDS[f".{form}"])
     plant = _plant(robot, settings(set_))
     assert plant.locomotion is not None
+    if out is not None and word is None:
+        shapes = Kind("file of a gait's shapes", (",".join(plant.model.joint_names).lower().encode() + b"\n",))
+        refuse_output(out / f"{robot}-gait.csv", "-o", shapes)
     own = plant.locomotion.gaits
     one = Connection(plant.model, plant.locomotion.kind) if plant.locomotion.travel is None else None
     found: Best | None = None

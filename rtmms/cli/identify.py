@@ -16,7 +16,7 @@ import click
 from rtmms.cli.words import FIGURES, Installed, Number, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
-from rtmms.whole_file import refuse_other_than_file
+from rtmms.whole_file import KINDS, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.identification.recording import Recording
@@ -113,9 +113,7 @@ def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path 
             continue
         if path.suffix not in endings:
             raise ModelError(f"{option} {path}: expected a name that ends in {', '.join(endings)}")
-        if not path.parent.is_dir():
-            raise ModelError(f"{option} {path}: there is no folder '{path.parent}'")
-        refuse_other_than_file(path, option, tuple(file for file in files if file.exists()))
+        refuse_output(path, option, KINDS[path.suffix], files)
 
 
 def _names(text: str) -> list[str]:

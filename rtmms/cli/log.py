@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import beside, refuse_other_than_file
+from rtmms.whole_file import KINDS, beside, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.record.log import Log
@@ -62,7 +62,7 @@ def csv_(file: Path, output: Path | None) -> int:
     from rtmms.record.tables import write_csv
 
     if output is not None:
-        refuse_other_than_file(output, "-o", (file,))
+        refuse_output(output, "-o", KINDS[".csv"], (file,))
     log = open_log(file)
     with _opened(output) as out:
         write_csv(log, out)
@@ -81,7 +81,7 @@ def parquet(file: Path, output: Path | None) -> int:
     from rtmms.record.tables import write_parquet
 
     path = output or file.with_suffix(".parquet")
-    refuse_other_than_file(path, "-o", (file,))
+    refuse_output(path, "-o", KINDS[".parquet"], (file,))
     log = open_log(file)
     try:
         with beside(path) as part:

@@ -10,11 +10,13 @@ import os
 import sys
 import warnings
 from importlib import import_module
+from pathlib import Path
+from typing import Any
 
 import click
 
 from rtmms.cli.running.process import heeding_interrupts, heeding_termination
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
 from rtmms.terminal import print_text, stdout_is_closed
 
 COMMANDS = {
@@ -119,6 +121,7 @@ def main(arguments: list[str] | None = None) -> None:
 
             settle()
         _refuse_environment()
+        _put_warnings_in_sentences()
     except ModelError as fault:
         print_text(f"rtmms: {fault}", err=True)
         sys.exit(2)
@@ -143,6 +146,18 @@ def _refuse_environment() -> None:
         for one in said:
             if str(one.message).startswith("Environment variable"):
                 raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")
+
+
+def _put_warnings_in_sentences() -> None:
+    """Our own, as every other line of ours; those of libraries as Python has them."""
+    usual, own = warnings.formatwarning, str(Path(__file__).parents[1])
+
+    def formatted(message: Any, category: Any, filename: str, lineno: int, line: str | None = None) -> str:
+        if filename.startswith(own):
+            return f"rtmms: {shown(message)}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = formatted
 
 
 def _open_descriptors() -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import keyword
 import shutil
+import sys
 import tempfile
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from string import Template
 
@@ -54,12 +56,22 @@ def _words(kind: str, name: str) -> dict[str, str]:
         raise ModelError(f"name: expected a lower-case Python name (letters, digits, _), got '{name}'")
     if name.startswith("rtmms") or name == "tests":
         raise ModelError(f"name: '{name}' would stand in the way of a package that is there; take another")
+    if _taken(name):
+        raise ModelError(f"name: a module '{name}' is there, and a package of that name would hide it; take another")
     title = "".join(part.capitalize() for part in name.split("_") if part) or name
     obj = name if kind == "robot" else title
     return {
         "name": name, "title": title, "kind": kind, "group": GROUPS[kind], "object": obj,
         "command": Template(COMMANDS[kind]).substitute(name=name),
     }  # fmt: skip
+
+
+def _taken(name: str) -> bool:
+    """Whether Python or an installed package has a module of that name; a folder of the user's own does not count."""
+    if name in sys.stdlib_module_names:
+        return True
+    found = find_spec(name)
+    return found is not None and found.origin is not None and not Path(found.origin).is_relative_to(Path.cwd())
 
 
 def _write(kind: str, words: dict[str, str], root: Path) -> None:

@@ -35,7 +35,7 @@ def plot(file: Path, output: Path | None) -> int:
 
     beside = output is None
     output = file.with_suffix(".png") if output is None else output
-    refuse_figure("-o", output)
+    refuse_figure("-o", output, (file,))
     log = open_log(file)
     origin = log.origin
     plant = plant_of(log)

@@ -11,6 +11,7 @@ import click
 from rtmms.cli.running.plan import plan, simulation
 from rtmms.cli.running.several import numbered
 from rtmms.cli.words import Installed, Number
+from rtmms.contract import TIMED
 from rtmms.errors import ModelError
 from rtmms.plant import WORLD
 
@@ -112,16 +113,20 @@ def _typed(context: click.Context) -> set[str]:
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
+    from rtmms.cli.running.scenario import check_peers, check_table, check_times, links_of, merged, scenario
     from rtmms.cli.running.session import Session
 
     found = scenario(file, context.command)
-    words = merged(found, words, _typed(context), context.command)
+    typed = _typed(context)
+    words = merged(found, words, typed, context.command)
+    if "mode" in typed and words["mode"] not in TIMED:  # what the file says of its own mode's schedule
+        words.update({name: usual for name, usual in (("rate", 1.0), ("deadline", None)) if name not in typed})
     check_times(found, words["duration"])
     check_peers(found)
     try:
         faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
         asked = plan(found.robot, words, _driving(controllers, found.controllers), found.robots, faults)
+        check_table(found, asked)
         parameters, links = {**found.parameters, **asked.parameters}, links_of(found, asked)
         return Session(replace(asked, parameters=parameters, links=links, scenario=found)).execute()
     except ModelError as fault:

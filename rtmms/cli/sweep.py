@@ -13,7 +13,7 @@ import click
 from rtmms.cli.words import Installed, Near, Number, refuse_figure
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_json, print_text
-from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+from rtmms.whole_file import KINDS, refuse_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,10 +63,7 @@ def sweep(
     refuse_missing("-o")
     if output.suffix != ".parquet":
         raise ModelError(f"-o {output}: expected a name that ends in .parquet")
-    if not output.parent.is_dir():
-        raise ModelError(f"-o {output}: there is no folder '{output.parent}'")
-    refuse_other_than_file(output, "-o")
-    refuse_other_kind(output, "-o", b"PAR1", "Parquet file", "it stays as it is")
+    refuse_output(output, "-o", KINDS[".parquet"])
     if figure is not None:
         refuse_figure("--figure", figure)
     if threads is not None and dask is not None:
@@ -84,14 +81,14 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
     from rtmms.cli.run import _driving, run
     from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, scenario
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, one_run, scenario
     from rtmms.sweep.study import Base
 
     controllers = words.pop("controllers")
     typed = {name: value for name, value in words.items() if value is not None and value != ()}
     if not what.endswith(".toml"):
         asked = plan(what, _usual(typed), _driving(controllers, None))
-        return _of_plan(asked), {}
+        return one_run(asked), {}
     found = scenario(what, run)
     if found.bridges:
         raise ModelError(f"{what}: [[bridge]]: a study has no peers but its controllers")
@@ -104,7 +101,7 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         links = links_of(found, asked)
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None
-    base = _of_plan(asked)
+    base = one_run(asked)
     parameters = {**found.parameters, **base.parameters}
     made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
     return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
@@ -112,15 +109,6 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 def _usual(typed: dict[str, Any]) -> dict[str, Any]:
     return {"mode": "lockstep", "duration": 20.0, "set_": (), "sensors": "ideal", "seed": 0, **typed}
-
-
-def _of_plan(asked: Any) -> Any:
-    from rtmms.sweep.study import Base
-
-    return Base(
-        asked.robot, asked.controllers, asked.load_parameters(), asked.preset, asked.dt, asked.duration, asked.seed,
-        asked.sensors, {}, (), asked.estimate, asked.tracking_from,
-    )  # fmt: skip
 
 
 def _carry_out(

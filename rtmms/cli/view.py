@@ -12,7 +12,7 @@ import click
 
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_text
-from rtmms.whole_file import refuse_other_than_file
+from rtmms.whole_file import KINDS, refuse_output
 from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ def movie(file: Path, output: Path, speed: float | None, camera: str, start: flo
     refuse_ending(output)
     if speed is not None and not speed == speed:  # nan passes every comparison of a range
         raise ModelError(f"--speed: expected a number from 0.001 to 100, got {speed}")
-    _refuse_folder(output, "-o")
-    refuse_other_than_file(output, "-o", (file,))
+    refuse_output(output, "-o", KINDS[output.suffix.lower()], (file,))
     take = Take(speed=speed, follow=camera == "follow", size=_pixels(size), forces=forces, model=model, axes=axes,
                 deadlines=deadlines, start_s=start, end_s=end)  # fmt: skip
     recording = _recording(file)
@@ -103,8 +102,7 @@ def _page(file: Path, html: Path) -> int:
     from rtmms.record.log import drawing
     from rtmms.view.page import write_page
 
-    _refuse_folder(html, "--html")
-    refuse_other_than_file(html, "--html", (file,))
+    refuse_output(html, "--html", KINDS[".html"], (file,))
     recording = _recording(file)
     with _bar(f"writing {html.name}") as progress, drawing(file):
         size = write_page(recording, html, progress)
@@ -164,11 +162,6 @@ def _recording(file: Path) -> Recording:
         found = recorded(log, lambda done: progress(done, max(steps, 1)))
     tell_damage(log)
     return found
-
-
-def _refuse_folder(path: Path, word: str) -> None:
-    if not path.parent.is_dir():
-        raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
 
 
 @contextmanager

@@ -15,17 +15,21 @@ from click.shell_completion import CompletionItem
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
+from rtmms.whole_file import KINDS, refuse_closed_folder, refuse_output
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 """Endings of the formats in which figures can be written."""
 
 
-def refuse_figure(word: str, path: Path) -> None:
-    """ModelError where no figure can be written to `path`, before anything is computed: its format, its folder."""
+def refuse_figure(word: str, path: Path, sources: tuple[Path, ...] = (), *, force: bool | None = None) -> None:
+    """ModelError where no figure can be written to `path`, before anything is computed: its format, its place.
+
+    force  whatever file stands there is overwritten; None: there is no such option
+    """
     if path.suffix.lower() not in FIGURES:
         raise ModelError(f"{word} {path}: expected a name that ends in {', '.join(FIGURES)}")
-    if not path.parent.is_dir():
-        raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
+    way_out = "it stays as it is" if force is None else "--force overwrites"
+    refuse_output(path, word, None if force else KINDS[path.suffix.lower()], sources, way_out)
 
 
 class Near(click.ParamType):
@@ -157,6 +161,7 @@ def folder(option: str, path: Path) -> Path:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise ModelError(f"{option} {path}: {fault.strerror or fault}") from None
+    refuse_closed_folder(path, f"{option} {path}")
     return path
 
 

@@ -16,6 +16,7 @@ from rtmms.identification.fitting import Solution
 from rtmms.identification.preset import write_text
 from rtmms.identification.recording import spread
 from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, say, styled
+from rtmms.whole_file import PAGE_MARK
 
 MOST_POINTS = 1200
 """Of a curve."""
@@ -55,7 +56,8 @@ def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: 
         "<h2>Residuals' correlation in time</h2>", _svg(_whiteness, 9.0, 0.6 + 1.5 * _rows(solution), solution),
     ]  # fmt: skip
     text = "\n".join(parts)
-    write_text(path, f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+    write_text(path, f'<!doctype html>\n<html lang="en"><head>{PAGE_MARK}<meta charset="utf-8">'
+                     f"<title>{title}</title>\n"
                      f"<style>{_STYLE}</style></head><body>\n{text}\n</body></html>\n", "-o")  # fmt: skip
 
 

@@ -206,6 +206,11 @@ class Loop:
         self.requests.fetch()
         self._chores.do(until_ns)
 
+    def answer(self) -> None:
+        """Do the requests that can be done while the commands of the step are waited for."""
+        if self.requests.pending:
+            self.requests.while_waiting()
+
     def check(self, until_ns: int = 0) -> None:
         """A piece of the monitor's work, where it has one and there is time for it until the instant; 0: any."""
         if self.step >= self.check_at and self._monitor is not None:

@@ -103,6 +103,9 @@ class Run(Protocol):
     def serve(self, until_ns: int) -> None:
         """The low-priority work, until the instant at most."""
 
+    def answer(self) -> None:
+        """Do the requests that can be done while the commands of the step are waited for."""
+
     def check(self, until_ns: int = 0) -> None:
         """A piece of the monitor's work, if there is time for it until the instant; 0: whatever it takes."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rtmms.contract import TIMED
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 MOST_WAITING = 64
 MOST_NOTED, LONGEST_NOTE = 16, 1024
 """Names in a note, and numbers or texts of each."""
+WHILE_WAITING = ("note", "set", "snapshot", "status")
+"""Requests that are also done while a step waits for its commands."""
 PAUSE_SLICE_NS = 5_000_000
 
 
@@ -107,6 +109,12 @@ class Requests:
                 run.clock.sleep_until(now + PAUSE_SLICE_NS)
         run.pace.anchor(run.step)
 
+    def while_waiting(self) -> None:
+        """Do what waits and neither moves the run's time nor stops it, in its order: one who drives may ask for it
+        before the next command, without which there is no next time between steps. The step is not taken yet, so all
+        is as if it had been done before its state was published."""
+        self._do_pending(WHILE_WAITING)
+
     def _do_agenda(self) -> None:
         run = self.run
         for act in self.agenda.take(run.step):
@@ -130,9 +138,10 @@ class Requests:
             self.run.end("failed", failure)
         self._passed = self._passing.unanswered()
 
-    def _do_pending(self) -> None:
+    def _do_pending(self, these: Container[str] | None = None) -> None:
+        """In their order; with `these` up to the first that is none of them."""
         assert self._from is not None or not self.pending
-        while self.pending and not self.run.ended:
+        while self.pending and not self.run.ended and (these is None or self.pending[0].op in these):
             request = self.pending.popleft()
             try:
                 result = self._do(request.op, request.args or {})

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
@@ -76,6 +77,7 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"urdf '{path}': no such file")
+    root = _read_xml(path)
     try:
         yourdfpy = import_module("yourdfpy")
     except ImportError:
@@ -83,9 +85,8 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
     scenes = {"build_scene_graph": False, "load_meshes": False, "build_collision_scene_graph": False}
     try:
         robot = yourdfpy.URDF.load(str(path), load_collision_meshes=False, **scenes).robot
-        root = ElementTree.parse(path).getroot()
-    except Exception as fault:  # whatever the library makes of a broken file
-        raise ModelError(f"urdf '{path}': cannot be read: {type(fault).__name__}: {fault}") from None
+    except Exception as fault:  # whatever the library makes of what was not looked at
+        raise ModelError(f"urdf '{path}': yourdfpy cannot read it: {type(fault).__name__}: {fault}") from None
     looks = _drawings(robot.links, path)
     bodies = [replace(_body(link, path), drawings=looks[link.name]) for link in robot.links]
     joints = [_joint(joint, drive, path) for joint in robot.joints]
@@ -95,6 +96,62 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
         {link.name: tuple(_shapes(link)) for link in robot.links},
         tuple((str(child.tag), dict(child.attrib)) for own in root.findall("rtmms") for child in own),
     )  # fmt: skip
+
+
+_NUMBERS: Mapping[str, tuple[tuple[str, int], ...]] = {
+    "mass": (("value", 1),), "origin": (("xyz", 3), ("rpy", 3)), "axis": (("xyz", 3),),
+    "inertia": tuple((name, 1) for name in ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")),
+    "limit": (("lower", 1), ("upper", 1), ("effort", 1), ("velocity", 1)),
+    "dynamics": (("damping", 1), ("friction", 1)),
+    "box": (("size", 3),), "cylinder": (("radius", 1), ("length", 1)), "sphere": (("radius", 1),),
+}  # fmt: skip
+"""Elements of a link or a joint: their attributes that are so many numbers."""
+
+
+def _read_xml(path: Path) -> ElementTree.Element:
+    """The element <robot>, with what every URDF must have: the library that reads the rest says of a fault neither
+    what nor where. ModelError naming the file and the place in it."""
+    try:
+        root = ElementTree.parse(path).getroot()
+    except OSError as fault:
+        raise ModelError(f"urdf '{path}': {fault.strerror or fault}") from None
+    except (ElementTree.ParseError, ValueError, LookupError) as fault:  # the last two: of encodings
+        raise ModelError(f"urdf '{path}': cannot be read: expected XML: {fault}") from None
+    if root.tag != "robot":
+        raise ModelError(f"urdf '{path}': expected the element <robot>, got <{root.tag:.40}>")
+    for kind in ("link", "joint"):
+        for k, one in enumerate(root.findall(kind)):
+            if not one.get("name"):
+                raise ModelError(f"urdf '{path}': <{kind}> number {k + 1}: expected a name, got none")
+            place = f"urdf '{path}': {kind} '{one.get('name')}'"
+            if kind == "joint":
+                _check_joint(one, place)
+            for inner in one.iter():
+                _check_numbers(inner, place)
+    return root
+
+
+def _check_joint(joint: ElementTree.Element, place: str) -> None:
+    if not joint.get("type"):
+        raise ModelError(f"{place}: expected a type ({', '.join(TYPES)}), got none")
+    for end in ("parent", "child"):
+        told = joint.find(end)
+        if told is None or not told.get("link"):
+            raise ModelError(f'{place}: expected <{end} link="...">, got none')
+
+
+def _check_numbers(element: ElementTree.Element, place: str) -> None:
+    for name, count in _NUMBERS.get(element.tag, ()):
+        text = element.get(name)
+        if text is None:
+            continue
+        try:
+            right = len([float(word) for word in text.split()]) == count
+        except ValueError:
+            right = False
+        if not right:
+            wanted = "a number" if count == 1 else f"{count} numbers"
+            raise ModelError(f"{place}: <{element.tag}>: {name}: expected {wanted}, got '{text:.40}'")
 
 
 def _limit(joint: Any, path: Path) -> Limit:
@@ -159,17 +216,18 @@ def _shapes(link: Any) -> list[Shape]:
 
 
 def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
-    """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out."""
+    """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out, and a
+    RuntimeWarning tells it."""
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
     most = MOST_POINTS // max(meshes, 1)
     return {
-        name: tuple(made for one in many if (made := _drawing(one, path, most)) is not None)
+        name: tuple(made for one in many if (made := _drawing(one, path, name, most)) is not None)
         for name, many in shown.items()
     }
 
 
-def _drawing(one: Any, path: Path, most: int) -> Drawing | None:
+def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
     g, place = one.geometry, _placement(one.origin)
     rgba = getattr(getattr(getattr(one, "material", None), "color", None), "rgba", None)
     colour = () if rgba is None else tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in list(rgba)[:3])
@@ -184,21 +242,26 @@ def _drawing(one: Any, path: Path, most: int) -> Drawing | None:
         return Drawing("ellipsoid", place, (wide, wide, wide), colour=colour)
     if g.mesh is None:
         return None
-    return _read_mesh(g.mesh, path, place, colour, most)
+    drawn = _read_mesh(g.mesh, path, place, colour, most)
+    if isinstance(drawn, str):
+        warnings.warn(f"urdf '{path}': link '{link}': mesh '{g.mesh.filename}': {drawn}; it is drawn by its inertia",
+                      RuntimeWarning, stacklevel=2)  # fmt: skip
+        return None
+    return drawn
 
 
-def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | None:
-    """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://."""
+def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
+    """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://. A text: why not."""
     file = _mesh_file(str(told.filename), path)
     if file is None:
-        return None
+        return "there is no such file"
     try:
         read = import_module("trimesh").load(str(file), force="mesh")
         vertices, faces = np.array(read.vertices, dtype=float), np.array(read.faces, dtype=np.int64)
-    except Exception:  # whatever the library makes of a broken file: the link is drawn by its inertia
-        return None
+    except Exception as fault:  # whatever the library makes of a broken file
+        return f"cannot be read ({fault!s:.80})"
     if not len(vertices) or not np.all(np.isfinite(vertices)):
-        return None
+        return "has no points that could be drawn"
     scale = np.ones(3) if told.scale is None else np.broadcast_to(np.asarray(told.scale, dtype=float), 3)
     return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, most)
 

@@ -31,6 +31,7 @@ from rtmms.planning.cost import Cost
 from rtmms.planning.cost_slopes import CostSlopes
 from rtmms.planning.knots import Knots
 from rtmms.planning.planner import Plan
+from rtmms.planning.shown import POINTS, chosen, places
 
 Array = npt.NDArray[np.float64]
 
@@ -260,11 +261,13 @@ class IterativeLqr:
         motion = self.stages.roll(knots)
         least = self.total(motion)
         at_first, iterations, failed = least, 0, 0
+        self._tried: list[tuple[float, Motion]] = []
         if not math.isfinite(least):  # the last plan fails from here: as at the start
             failed = 1
             motion = self.stages.roll(np.concatenate([knots[:1], np.clip(self.words.home[1:], lower, upper)]))
             least = at_first = self.total(motion)
         good = math.isfinite(least)
+        self._tried.append((least, motion))
         while good and iterations < self.samples and (not iterations or time.monotonic() < until):
             found = self._iterate(motion, least, lower, upper, until if iterations else math.inf)
             if found is None:
@@ -283,10 +286,18 @@ class IterativeLqr:
             self.mean, self._regularisation = before, self._first
         path = motion.outputs.get("position", np.zeros((0, 3)))
         spread = at_first - least if good else math.nan
+        shown = self._others(motion, least)
         seconds = time.monotonic() - begin
         return Plan(
-            self.mean.copy(), good, max(1, iterations), failed, least, spread, path, seconds, iterations
+            self.mean.copy(), good, max(1, iterations), failed, least, spread, path, seconds, iterations, shown
         )  # fmt: skip
+
+    def _others(self, best: Motion, least: float) -> Array:
+        """(k, points, 3) m: of the motions that the line searches tried, and the one that they began from."""
+        tried, self._tried = [(cost, one) for cost, one in self._tried if one is not best and one.whole], []
+        kept = chosen([least, *(cost for cost, _ in tried)], 1.0)
+        ways = [tried[k - 1][1].outputs.get("position", np.full((1, 3), np.nan)) for k in kept]
+        return np.array([way[places(len(way))] for way in ways]).reshape(len(ways), POINTS, 3)
 
     def _iterate(
         self, motion: Motion, least: float, lower: Array, upper: Array, until: float
@@ -316,6 +327,7 @@ class IterativeLqr:
                     tried = self.stages.guide(motion, correction, gain, shares, lowest, highest)
                     for share, one in zip(shares, tried, strict=True):
                         cost = self.total(one)
+                        self._tried.append((cost, one))
                         if cost < least and least - cost >= ENOUGH * policy.promised(share):
                             self._regularisation = max(LEAST, DOWN * self._regularisation)
                             return one, cost

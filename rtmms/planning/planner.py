@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from rtmms.planning.cost import Cost
 from rtmms.planning.cross_entropy import CrossEntropy
 from rtmms.planning.mppi import Mppi
 from rtmms.planning.predictive_sampling import PredictiveSampling
+from rtmms.planning.shown import chosen, places
 from rtmms.planning.words import Words
 from rtmms.plant import Forking
 
@@ -37,6 +38,7 @@ class Plan:
     path      (samples, 3) m, of the best candidate
     seconds   it took
     iterations   of a method that goes from one plan to a better one
+    shown     (k, points, 3) m, of a few other candidates (rtmms.planning.shown)
     """
 
     words: Array
@@ -48,6 +50,7 @@ class Plan:
     path: Array
     seconds: float
     iterations: int = 1
+    shown: Array = field(default_factory=lambda: np.zeros((0, 0, 3)))
 
 
 class Planner:
@@ -102,7 +105,7 @@ class Planner:
             self.mean = self.words.shifted(self.mean, since)
         plans = self.method.candidates(self.mean, self.samples)
         costs = np.full(len(plans), math.inf)
-        done, path, least = 0, np.zeros((0, 3)), math.inf
+        done, path, least, ways = 0, np.zeros((0, 3)), math.inf, []
         while done < len(plans) and (done == 0 or time.monotonic() < until):
             part = slice(done, min(done + CHUNK, len(plans)))
             commands, _ = self.words.commands(plans[part], state, 0.0, self.steps, self.model.dt)
@@ -112,6 +115,7 @@ class Planner:
             runs = self.pool(commands, outputs=tuple(names))
             found = self.cost.total(runs.outputs, runs.commands, runs.dt, runs.every, runs.steps)
             costs[part] = found
+            ways.append(runs.outputs["position"][:, places(runs.outputs["position"].shape[1])])
             best = int(np.argmin(found))
             if found[best] < least:
                 least, path = float(found[best]), runs.outputs["position"][best].copy()
@@ -120,5 +124,8 @@ class Planner:
         self.mean = self.method.mean(tried, told, self.mean)
         sound = told[np.isfinite(told)]
         spread = float(np.median(sound) - sound.min()) if sound.size else math.nan
+        shown = np.concatenate(ways)[chosen(told)]
         seconds = time.monotonic() - begin
-        return Plan(self.mean.copy(), bool(sound.size), done, done - int(sound.size), least, spread, path, seconds)
+        return Plan(
+            self.mean.copy(), bool(sound.size), done, done - int(sound.size), least, spread, path, seconds, shown=shown
+        )

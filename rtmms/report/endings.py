@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from rtmms.whole_file import KINDS, refuse_output
+
 FORMATS = ("png", "pdf", "svg")
 
 _CHOSEN: ContextVar[str] = ContextVar("format of figures", default=FORMATS[0])
@@ -23,5 +25,7 @@ def written_as(form: str) -> Iterator[None]:
 
 
 def figure_file(folder: Path, name: str) -> Path:
-    """Where a figure of that name goes."""
-    return folder / f"{name}.{_CHOSEN.get()}"
+    """Where a figure of that name goes; ModelError where a file of another kind would be lost."""
+    path = folder / f"{name}.{_CHOSEN.get()}"
+    refuse_output(path, "-o", KINDS[path.suffix])
+    return path

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.plant import Composed
 from rtmms.report.style import INK, MUTED, SERIES, figure, save, say, styled
 from rtmms.report.timing_panels import timing_panels
 
@@ -15,10 +16,6 @@ if TYPE_CHECKING:
 
 WIDTH, ROW = 16.0, 2.4
 COLUMNS, MOST = 3, 12
-NEEDED = (
-    "a plant with position (3,) or velocity (3,) among its trace_outputs gets a path; "
-    "one with figure(path, trace, recent, statistics) draws its own"
-)
 
 
 def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
@@ -34,8 +31,14 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     with styled():
         page = figure(WIDTH, height)
         name = robot or type(plant).__name__
+        if isinstance(plant, Composed):
+            name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
+        counts = statistics.counters()
+        told = f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
+        if len(kept) > MOST:
+            told += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
         page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
-        page.text(0.05, 1.0 - 0.81 / height, NEEDED, fontsize=10, color=MUTED, va="center")
+        page.text(0.05, 1.0 - 0.81 / height, told, fontsize=10, color=MUTED, va="center")
         rows = page.add_gridspec(
             count + 1, 1, left=0.05, right=0.975, top=1.0 - 1.28 / height, bottom=0.61 / height, hspace=0.6
         )

@@ -197,6 +197,8 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
     units = {channel.name: channel.unit for channel in plant.outputs}
     found: list[tuple[str, str, Array]] = []
     for name, values in kept.items():
+        if name == "power" and np.all(np.abs(values) < NOTHING):
+            continue  # nothing of this robot is driven by what power is told of
         if name == "quaternion":
             found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(attitude_angles(values))))
         elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:

@@ -82,6 +82,15 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
     p: Options = build(Options, given, CHOICES, _MAY_VANISH, _SIGNED, robot="urdf")
     step = step_of("urdf", dt, 1e-3)
+    try:
+        return _made(path, step, p)
+    except ModelError as fault:
+        if str(path) in str(fault):
+            raise
+        raise ModelError(f"urdf '{path}': {fault}") from None  # of the mechanism that it describes
+
+
+def _made(path: str, step: float, p: Options) -> TreePlant:
     file = read_urdf(path, gravity=(0.0, 0.0, -p.gravity_m_s2))
     base = _base(file.mechanism) if p.base == "auto" else p.base
     bodies = [

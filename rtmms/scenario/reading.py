@@ -40,7 +40,7 @@ class Scenario:
     events       in the order of their times
     sensors      tables over those of the profile, which is an option
     links        what impairs the links of controllers
-    sweep        what `rtmms sweep` reads (rtmms.sweep.study); a single run leaves it alone
+    sweep        what `rtmms sweep` reads (rtmms.sweep.study), and a single run looks at alone
     """
 
     path: Path

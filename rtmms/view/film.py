@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.shapes.visual.surface import GROUND
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import ahead, goal, planned
+from rtmms.view.goals import ahead, goal, planned, tried
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame, smoothed
@@ -279,7 +279,7 @@ class Filming:
         ])  # fmt: skip
         points = run.tracked(time)
         renderer.aim(planned(points), goal(points, drawn.pose, self._picture.size), drawn.pose[0])
-        renderer.ahead(ahead(points))
+        renderer.ahead(ahead(points), tried(points))
         target = self._targets[k]
         renderer.stream(self._picture.current, target)
         renderer.look(target + self._distance * FROM, target)

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.courses import Course, read_course
-from rtmms.contract import PLANNED_MOTION
+from rtmms.contract import PLANNED_MOTION, PLANNED_SAMPLES
 from rtmms.errors import ModelError
 from rtmms.loop.tracking import CROSS
+from rtmms.planning.shown import of_text
 from rtmms.shapes.rotations import Vector, rotate
 from rtmms.shapes.shape import Pose
 
@@ -48,6 +49,23 @@ def ahead(points: Mapping[str, Any]) -> list[Array]:
             if path is not None:
                 found.append(path)
     return found
+
+
+def tried(points: Mapping[str, Any]) -> list[Array]:
+    """(n, 3) m, world, of motions that were tried beside those of `ahead`."""
+    found = []
+    for name, words in points.items():
+        prefix, _, last = name.rpartition(PLANNED_SAMPLES)
+        motion = points.get(prefix + PLANNED_MOTION)
+        if not last and prefix[-1:] in ("", ".") and isinstance(words, str) and isinstance(motion, str):
+            found += _read_tried(words, motion)
+    return found
+
+
+@lru_cache(maxsize=8)
+def _read_tried(words: str, motion: str) -> list[Array]:
+    path = _read_motion(motion)
+    return [] if path is None else of_text(words, path[0])
 
 
 @lru_cache(maxsize=8)

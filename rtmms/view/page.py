@@ -12,7 +12,7 @@ from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.scenery import smoothed
 from rtmms.view.stage import Stage, end, serve
-from rtmms.whole_file import beside
+from rtmms.whole_file import PAGE_MARK, beside
 
 FRAMES_HZ = 30.0
 MOST_PATH = 1000
@@ -42,7 +42,7 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
             kept.insert_sleep(1.0 / FRAMES_HZ)
             if number % 20 == 0:
                 progress(number, len(rows))
-        text = kept.as_html()
+        text = kept.as_html().replace("<head>", f"<head>{PAGE_MARK}", 1)
     finally:
         end(server)
     try:

@@ -18,7 +18,7 @@ from rtmms.shapes.visual.meshes import along, moved, revolved, sphere, tiles
 from rtmms.shapes.visual.surface import SPACE, Colour, Surface
 from rtmms.spatial import quaternion_matrix
 from rtmms.view.picture import Drawn, Picture
-from rtmms.view.scenery import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, VIEW_DEG, cell
+from rtmms.view.scenery import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED, VIEW_DEG, cell
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
@@ -230,6 +230,7 @@ class Renderer:
         self._path = Line(plotter, PATH, 3.0)
         self._course = Line(plotter, PLAN, 2.5)
         self._ahead = Line(plotter, AHEAD, 4.0)
+        self._tried = Line(plotter, TRIED, 1.5)
         ball, faces = sphere(1.0)
         self._goal = Part(plotter, faces, PLAN, 0.03 * self.size * ball, opacity=0.85)
         self._goal_line = Line(plotter, PLAN, 1.5)
@@ -447,9 +448,10 @@ class Renderer:
         if goal is not None:
             self._goal.place((tuple(goal), HOME[1]))  # type: ignore[arg-type]
 
-    def ahead(self, plans: Sequence[Array]) -> None:
-        """The motions that controllers plan from now on, (n, 3) m, world."""
+    def ahead(self, plans: Sequence[Array], tried: Sequence[Array] = ()) -> None:
+        """The motions that controllers plan from now on, and others that they tried, (n, 3) m, world."""
         self._ahead.draw(plans if self._shown.plan else [])
+        self._tried.draw(tried if self._shown.plan else [])
 
     def look(self, eye: Array, target: Array) -> None:
         """The camera, and with it the floor that it sees."""

@@ -41,15 +41,16 @@ SCENERIES = {
     GROUND: Scenery((226, 232, 238), (240, 243, 246), (222, 224, 226), (186, 192, 198)),
     SPACE: Scenery((6, 8, 18), (14, 18, 34), (14, 18, 34), (40, 48, 70), has_floor=False, text=(220, 226, 236)),
 }
-PATH, FORCE, FLOW, PLAN, GHOST, AHEAD = (
+PATH, FORCE, FLOW, PLAN, GHOST, AHEAD, TRIED = (
     (228, 87, 46),
     (214, 40, 40),
     (16, 120, 150),
     (24, 150, 80),
     (150, 96, 190),
     (250, 190, 40),
+    (240, 222, 170),
 )
-"""Of the path, forces, flow, set-points, the estimate and the planned motion."""
+"""Of the path, forces, flow, set-points, the estimate, the planned motion, and others that were tried."""
 SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
 """Where the light comes from, world."""
 VIEW_DEG = 28.0

@@ -19,7 +19,7 @@ from rtmms.shapes.shape import HOME, Skin
 from rtmms.shapes.visual.bodies import solid_mesh
 from rtmms.shapes.visual.surface import Surface
 from rtmms.spatial import quaternion_matrix
-from rtmms.view.goals import ahead, goal, planned
+from rtmms.view.goals import ahead, goal, planned, tried
 from rtmms.view.guard import guarding
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.scenery import (
@@ -32,6 +32,7 @@ from rtmms.view.scenery import (
     PLAN,
     SCENERIES,
     SUN,
+    TRIED,
     VIEW_DEG,
     cell,
     floor_height,
@@ -155,6 +156,7 @@ class Stage:
         self._aims = True
         self._planned: Array | None = None
         self._ahead_told: list[Array] = []
+        self._tried_told: list[Array] = []
         self._place_camera(first)
         self.show(first)
 
@@ -255,6 +257,7 @@ class Stage:
         self.path = scene.add_line_segments("/scene/path", nothing, PATH, thickness=2.5, thickness_units="screen")
         self.plan = scene.add_line_segments("/scene/plan", nothing, PLAN, thickness=1.5, thickness_units="screen")
         self.ahead = scene.add_line_segments("/scene/ahead", nothing, AHEAD, thickness=4.0, thickness_units="screen")
+        self.tried = scene.add_line_segments("/scene/tried", nothing, TRIED, thickness=1.5, thickness_units="screen")
         self.goal = scene.add_icosphere("/scene/goal", radius=0.03 * size, color=PLAN, visible=False)
         self.flow = _flow(scene, self.picture.current, size)
         self.ghost = None if self._copy is None else self._copy.root
@@ -352,7 +355,7 @@ class Stage:
 
     @aims.setter
     def aims(self, seen: bool) -> None:
-        self._aims = self.plan.visible = self.ahead.visible = seen
+        self._aims = self.plan.visible = self.ahead.visible = self.tried.visible = seen
         if not seen:
             self.goal.visible = False
 
@@ -362,10 +365,13 @@ class Stage:
         if course is not self._planned and not np.array_equal(course, self._planned):  # type: ignore[arg-type]
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
-        plans = ahead(points)
+        plans, others = ahead(points), tried(points)
         if [id(one) for one in plans] != [id(one) for one in self._ahead_told]:  # kept by their words
             self._ahead_told = plans
             self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
+        if [id(one) for one in others] != [id(one) for one in self._tried_told]:
+            self._tried_told = others
+            self.tried.points = np.concatenate([_segments(one) for one in others or [np.zeros((2, 3))]])
         place = goal(points, drawn.pose, self._size) if self._aims else None
         if self.goal.visible != (place is not None):
             self.goal.visible = place is not None

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+import numpy as np
+
 import rtmms.plant
 from rtmms.arguments import read_numbers
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
@@ -28,6 +30,7 @@ class Member:
 
     robot        as `rtmms.load` takes it, or a plant that stands there already
     position     m, world, where it begins; None: where it begins by itself;  heading_deg  about z, likewise
+    aside_m      along y from where it begins by itself, of one without a position; one that cannot be placed stays
     parameters   its own, over those of all
     profile      of its sensors, `ideal`, `typical` or a file;  sensors  tables over the profile
     suite        its sensors as a log keeps them, in place of both
@@ -47,6 +50,7 @@ class Member:
     estimate: bool = False
     faults: bool = False
     sees: Any = ()
+    aside_m: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"world: robot '{self.name}'" if isinstance(self.name, str) else "world"
@@ -66,6 +70,9 @@ class Member:
         number = isinstance(turn, int | float) and not isinstance(turn, bool)
         if turn is not None and not (number and math.isfinite(turn)):
             raise ModelError(f"{where}: heading_deg: expected a finite number, got {turn!r:.60}")
+        aside = self.aside_m
+        if not isinstance(aside, int | float) or isinstance(aside, bool) or not math.isfinite(aside):
+            raise ModelError(f"{where}: aside_m: expected a finite number, got {aside!r:.60}")
         for name, kind in (("parameters", Mapping), ("sensors", Mapping), ("profile", str)):
             if not isinstance(getattr(self, name), kind):
                 expected = "a table" if kind is Mapping else "a text"
@@ -136,10 +143,27 @@ class Member:
             "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
             "suite": {name: asdict(one) for name, one in sensors.items()}, "estimate": self.estimate,
             "faults": isinstance(plant.truth if isinstance(plant, HasTruth) else plant, Faulty),
+            **({"aside_m": self.aside_m} if self.aside_m else {}),
             **({"sees": {name: asdict(one) for name, one in seen.items()}} if seen else {}),
         }  # fmt: skip
 
+    def _put_aside(self, plant: Plant) -> None:
+        """To the left of where it begins by itself, if it can be placed, and can be there."""
+        sound: Any = bare(plant)
+        own = plant.observe().get("position") if isinstance(sound, Placed) else None
+        if own is None or np.shape(own) != (3,):
+            return
+        before = dict(sound.home)
+        try:
+            setattr(sound, "home", before | {"position": (float(own[0]), float(own[1]) + self.aside_m, float(own[2]))})  # noqa: B010
+            plant.reset()
+        except ModelError:  # held, or with supports that are fixed
+            setattr(sound, "home", before)  # noqa: B010
+            plant.reset()
+
     def _put(self, plant: Plant) -> None:
+        if self.aside_m and self.position is None:
+            self._put_aside(plant)
         if self.position is None and self.heading_deg is None:
             return
         sound: Any = bare(plant)

@@ -200,3 +200,16 @@ def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
                  "--bridge", "tap:file=seen.txt,rate_hz=50")  # fmt: skip
     assert (said.status, said.report["ended"]) == (0, "duration")
     assert (tmp_path / "seen.txt").read_text().count("\n") >= 2
+
+
+@pytest.mark.parametrize(("name", "partner"), [("ardupilot", "ArduPilot"), ("px4", "PX4")])
+def test_a_run_whose_autopilot_never_came_has_failed(tmp_path: Path, name: str, partner: str) -> None:
+    if name == "px4":
+        pytest.importorskip("pymavlink")
+    words = ("run", "quadrotor", "--controller", "hover", "--duration", "0.3", "--rate", "0.5", "--json")
+    bridge = ("--bridge", f"{name}:port=0,words=1=hover.x_m")
+    said = rtmms(tmp_path, *words, *bridge)
+    assert (said.status, said.report["ended"]) == (1, "duration")
+    assert f"bridge {name} ended with exit status 1: " in said.err
+    assert f"{partner} was never heard on " in said.err
+    assert rtmms(tmp_path, *words, *bridge, "--peer-failure", "continue").status == 0

@@ -48,6 +48,8 @@ def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) ->
         assert words in text
     wrong = rtmms(tmp_path, "list", "pendulun")
     assert (wrong.status, "did you mean pendulum" in wrong.err) == (2, True)
+    far = rtmms(tmp_path, "list", "nosuch")
+    assert (far.status, "did you mean" in far.err, "known: " in far.err) == (2, False, True)
 
 
 def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:

@@ -86,6 +86,29 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
     assert rtmms(tmp_path, "replay", "other.npz").status == 0
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (
+            ("--mode", "lockstep", "--rate", "2"),
+            "--rate 2: the mode lockstep has no schedule; expected --mode",
+        ),
+        (("--mode", "free", "--deadline", "1e-3"), "--deadline 0.001: the mode free has no schedule"),
+        (("--log", "run.csv"), "--log run.csv: expected a name that ends in .mcap, got .csv; rtmms log csv makes"),
+        (("--trace", "run.mcap"), "--trace run.mcap: expected a name that ends in .npz, got .mcap"),
+        (("--controller", "swing", "--controller", "swing"), "--controller swing: is given twice"),
+        (("--controller", "swing", "--controller", "swing:amplitude=0.5"), "controller 'swing' is given twice"),
+    ],
+)
+def test_options_that_would_do_nothing_or_fail_later_are_refused(
+    tmp_path: Path, words: tuple[str, ...], text: str
+) -> None:
+    said = rtmms(tmp_path, "run", "pendulum", *words, "--duration", "1")
+    assert (said.status, said.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert text in said.err
+    assert "loading" not in said.err
+
+
 @pytest.mark.parametrize(("content", "text"), [(None, "there is no such file"), (b"junk", "is neither a log")])
 def test_replay_of_something_else_is_refused(tmp_path: Path, content: bytes | None, text: str) -> None:
     if content is not None:

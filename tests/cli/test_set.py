@@ -15,6 +15,7 @@ with rtmms.connect(sys.argv[1], claim='*', timeout_s=60) as link:
         link.command({})
         if state.step == 20: link.post('set', {'drag_coefficient': 2.0})
         if state.step == 40: link.post('set', {'drag': 2.0})
+        if state.step == 50: link.request('set', {'drag_coefficient': 1.5}, timeout_s=60)
         if state.step == 60: link.post('stop')
 """
 

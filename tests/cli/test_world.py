@@ -19,6 +19,25 @@ def test_robots_without_a_name_are_numbered() -> None:
     assert named == [("one", "manta"), ("follower", "eel"), ("three", "manta")]
 
 
+def test_robots_without_a_place_begin_side_by_side() -> None:
+    import numpy as np
+
+    import rtmms
+
+    world = rtmms.World(numbered(["quadrotor", "purcell", "other=quadrotor"]), dt=1e-3)
+    alone = rtmms.load("quadrotor", dt=1e-3).observe()["position"]
+    for _ in range(2):
+        seen = world.observe()
+        np.testing.assert_array_equal(seen["one.position"], alone)
+        np.testing.assert_array_equal(seen["other.position"], np.add(alone, (0.0, 4.0, 0.0)))
+        world.step(np.full(len(world.actuators), 300.0))
+        world.reset()
+    again = rtmms.World(world.described(), dt=1e-3)  # as a log keeps them
+    np.testing.assert_array_equal(again.observe()["other.position"], np.add(alone, (0.0, 4.0, 0.0)))
+    placed = rtmms.World([{"name": "a", "robot": "quadrotor", "aside_m": 2.0, "position": (1.0, 0.0, 3.0)}])
+    np.testing.assert_array_equal(placed.observe()["a.position"], [1.0, 0.0, 3.0])
+
+
 def test_each_gets_its_own_drivers() -> None:
     assert drivers(TWO, None) == ("gait:robot=one",)  # the eel swims by itself
     assert drivers(TWO, ("gait:frequency_hz=0.6",)) == ("gait:frequency_hz=0.6,robot=one",)

@@ -60,3 +60,9 @@ def test_it_weighs_by_the_plants_own_gravity() -> None:
     asked = hover.update(State({"step": 0, "timestamp": 0.0, "outputs": level}, info))
     thrust = sum(bare.parameters.thrust_n_s2 * speed**2 for speed in asked.values())
     assert thrust == pytest.approx(bare.parameters.mass_kg * 3.7)
+
+
+@pytest.mark.parametrize("name", ["x_m", "y_m", "z_m", "yaw_deg"])
+def test_a_place_beyond_every_sense_is_refused(name: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=rf"{name}: expected a number from -1e\+06 to 1e\+06, got 1e\+308"):
+        Hover(**{name: 1e308})

@@ -12,6 +12,7 @@ import rtmms
 from rtmms.user_file import called, is_file, split_word
 from rtmms.wire.peer.plugins import build, check_controller, split_spec
 from rtmms.wire.peer.running import run_controller
+from tests.cli.shell import rtmms as shell
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 
@@ -130,3 +131,48 @@ def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Hos
 def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, name: str, rest: str) -> None:
     assert split_word(word) == (name, rest)
     assert is_file(word) == (name != "predictive")
+
+
+@pytest.mark.parametrize("states", [0, 5])
+def test_an_update_that_returns_no_command_is_told_with_its_line(
+    tmp_path: Path, make_host: Callable[..., Host], states: int
+) -> None:
+    path = tmp_path / "wordy.py"
+    path.write_text(f"""class Wordy:
+    claim, outputs, settable, every, delay, interpolation, robot = ("*",), (), (), 1, None, "hold", ""
+    seen = 0
+
+    def start(self, plant): ...
+    def change(self, values): ...
+
+    def update(self, state):
+        self.seen += 1
+        return "ahead" if self.seen > {states} else {{"left.front": 0.1}}
+""")
+    with (
+        Looping(make_host(token=None)) as running,
+        pytest.raises(rtmms.ModelError, match=r"wordy.py, line 8: update: expected .*actuator: number.* got 'ahead'"),
+    ):
+        run_controller(build(str(path)), running.host.exchange)
+
+
+TELLS = """
+import rtmms
+
+class Tells(rtmms.Controller):
+    claim, figures = ("*",), ("seen",)
+    seen = 0
+
+    def update(self, state):
+        self.seen += 1
+        return {}
+"""
+
+
+def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
+    (tmp_path / "tells.py").write_text(TELLS)
+    words = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
+    said = shell(tmp_path, "run", *words)
+    assert said.status == 0, said.err
+    (peer,) = said.report["exchange"]["peers"]
+    assert peer["figures"] == {"seen": said.report["steps"]}

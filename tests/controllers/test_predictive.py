@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,9 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.planning.knots import Knots
+from rtmms.planning.model_error import distance_apart
+from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.predictive import Predictive, summary
@@ -76,6 +80,76 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     plant.reset()
     assert swim(prepared, plant, 0.6).tobytes() == first.tobytes()
     assert np.abs(first[-1]).max() > 1e-3
+    shown = {name: getattr(prepared, name) for name in ("planned_motion", "planned_samples")}
+    (motion,), others = ahead(shown), tried(shown)
+    assert len(others) == 4
+    assert all(path.shape == (4, 3) for path in others)
+    assert max(np.abs(path[-1] - motion[-1]).max() for path in others) > 0.01
+    assert np.abs(np.array(others)[:, 0] - motion[0]).max() == 0.0
+
+
+def test_it_tells_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:
+    controller = Predictive(samples=8)
+    controller.prepare()
+    controller.start(told(rtmms.load("manta", dt=DT)))
+    assert controller.model_error_m is not None
+    assert 1e-4 < controller.model_error_m < 1e-2
+    controller.start(replace(told(rtmms.load("manta", dt=0.02, **SMALL)), dt=0.02))
+    assert controller.model_error_m == 0.0, "both are the same"
+    swim(controller, rtmms.load("manta", dt=DT, **SMALL), 0.2)
+    controller.stop("")
+    assert re.search(r"the planner's model is off by [\d.]+ cm after 2\.5 s", capsys.readouterr().err)
+
+
+def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Predictive) -> None:
+    """In place of what the plant tells; the plant's others, or those of the preset that the file names, stay."""
+    file = tmp_path / "fitted.toml"
+    plant = rtmms.load("manta", dt=DT, body_mass_kg=21.0, drag_coefficient=1.9, **SMALL)
+    errors, masses, drags = [], [], []
+    for text in ("drag_coefficient = 1.9", "drag_coefficient = 1.2\ndt = 0.3", 'preset = "default"'):
+        file.write_text(text)
+        controller = Predictive(samples=8, preset=str(file))
+        controller.prepare()
+        controller.start(told(plant))
+        masses.append(controller._shadow.model.parameters.body_mass_kg)
+        errors.append(controller.model_error_m)
+        drags.append(controller._planner.model.parameters.drag_coefficient)
+        controller.stop("")
+    assert masses == [21.0, 21.0, 20.0]
+    assert drags == [1.9, 1.2, 1.5]
+    prepared.start(told(plant))
+    assert errors[0] == prepared.model_error_m
+    assert errors[1] is not None
+    assert errors[1] > 5.0 * (errors[0] or 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "robot", "said"),
+    [
+        ("drag_coefficient = 1.9", "quadrotor", "is not of the quadrotor: unknown quadrotor parameter 'drag_coeffici"),
+        ("colour = 3", "manta", "fitted.toml: is not of the manta: unknown manta parameter 'colour'"),
+        ("drag_coefficient = 'x'", "manta", "'drag_coefficient': expected a number, got 'x'"),
+        ("drag =", "manta", "preset: .*fitted.toml: not TOML"),
+        (None, "manta", "preset: .*fitted.toml: No such file"),
+    ],
+)
+def test_a_preset_that_is_none_of_the_robots_is_refused(
+    tmp_path: Path, text: str | None, robot: str, said: str
+) -> None:
+    file = tmp_path / "fitted.toml"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(rtmms.ModelError, match=f"controller 'predictive': preset: .*{said.removeprefix('preset: .*')}"):
+        Predictive(model=robot, preset=str(file)).prepare()
+
+
+def test_models_are_compared_from_rest_wherever_they_are() -> None:
+    coarse, fine = (rtmms.load("quadrotor", dt=step) for step in (0.02, 0.005))
+    words = Knots(coarse.actuators, 3, 0.4, np.array([468.0, 500.0, 468.0, 440.0]))
+    words.home[:] = [468.0, 500.0, 468.0, 440.0]
+    apart = distance_apart(coarse, fine, words, 0.4)
+    coarse.place(position=(9.0, 0.0, 0.0))  # type: ignore[attr-defined]
+    assert distance_apart(coarse, fine, words, 0.4) == apart > 1e-6
 
 
 @pytest.mark.slow

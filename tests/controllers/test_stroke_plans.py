@@ -101,7 +101,7 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
     before = plans._background
     plans._background = slow  # type: ignore[assignment]
     try:
-        plans.start(told(plant), False)
+        plans.start(told(plant), False, plain_parameters(plant))
         motion = Senses("predictive")
         motion.start(told(plant))
         outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}

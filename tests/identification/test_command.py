@@ -130,7 +130,8 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "gravity_m_s2=9:1"), "unknown key of --prior"),
     (("pool.csv", *MODEL, "--write", "fit.json"), "--write fit.json: expected a name that ends in .toml"),
     (("pool.csv", *MODEL, "-o", "none/fit.html"), "there is no folder 'none'"),
-    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
+    (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "columns.toml: is no preset"),
+    (("pool.csv", *MODEL, "--write", "new.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
     ((), "expected a log or a table, got none"),
 ])  # fmt: skip
 def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str) -> None:

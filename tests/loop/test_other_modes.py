@@ -52,6 +52,26 @@ def test_a_stop_ends_a_wait_in_lockstep() -> None:
     assert (bench.outcome.ended, bench.outcome.steps) == ("stop", 1)
 
 
+def test_lockstep_answers_one_who_asks_before_the_next_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever drives may wait for the answer first; what stops time or moves it waits for the end of the step."""
+
+    class Tuned(bench_module.Plant):
+        def set(self, **changes: float) -> None:
+            self.log.append(("set", changes))
+
+    monkeypatch.setattr(bench_module, "Plant", Tuned)
+    words = (("set", {"mass": 2.0}), ("status", {}), ("resume", {}))
+    asked = [Happening(300_000, op=op, args=args) for op, args in words]
+    arrivals = [*on_time(1), Arrival(900_000, 1, {0: 0.2}), Arrival(900_010, 2, {0: 0.3})]
+    bench = Bench("lockstep", steps=3, arrivals=arrivals, happenings=asked)
+    assert [op for op, *_ in bench.world.replies] == ["set", "status", "resume"]
+    assert bench.world.replies[0] == ("set", {"step": 1}, None)
+    assert bench.world.replies[2][1] == {"step": 2}
+    order = [event[:2] for event in bench.events if event[0] != "step" or event[1] == 1]
+    assert order.index(("publish", 1)) < order.index(("set", {"mass": 2.0})) < order.index(("step", 1))
+    assert bench.loop.changes == [{"run": 0, "step": 1, "op": "set", "args": {"mass": 2.0}}]
+
+
 def test_lockstep_without_claims_just_runs() -> None:
     bench = Bench("lockstep", steps=1000, claimed={})
     assert bench.counts == (0, 0, 1000, 0)

@@ -78,3 +78,33 @@ def test_zero_axis_missing_file_and_nonsense(tmp_path):
     path.write_text("<robot><link")
     with pytest.raises(rtmms.ModelError, match=r"broken.urdf': cannot be read"):
         from_urdf(path)
+
+
+LINKS = '<link name="a"/><link name="b"/>'
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"<html><body/></html>", "expected the element <robot>, got <html>"),
+        (b"\x7fELF\x00\x01", "cannot be read: expected XML: .*line 1"),
+        (b'<?xml version="1.0" encoding="nosuch"?><robot/>', "cannot be read: expected XML: "),
+        (b"<robot><link/></robot>", "<link> number 1: expected a name, got none"),
+        (f'<robot>{LINKS}<joint name="j"/></robot>'.encode(), r"joint 'j': expected a type \(revolute"),
+        (f'<robot>{LINKS}<joint name="j" type="fixed"><parent link="a"/></joint></robot>'.encode(),
+         "joint 'j': expected <child link=.*, got none"),
+        (b'<robot><link name="a"><inertial><mass value="two"/></inertial></link></robot>',
+         "link 'a': <mass>: value: expected a number, got 'two'"),
+        (b'<robot><link name="a"><visual><origin xyz="1 2"/></visual></link></robot>',
+         "link 'a': <origin>: xyz: expected 3 numbers, got '1 2'"),
+        (f"<robot name='r'>{LINKS}</robot>".encode(), "mechanism 'r': bodies 'a', 'b' have no joint above them"),
+        (b'<robot name="r"><link name="a"><inertial><mass value="-1"/></inertial></link></robot>',
+         "body 'a': mass must be >= 0 kg"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_urdf_is_told_by_name_and_place(tmp_path, capfd, content, words):
+    path = tmp_path / "broken.urdf"
+    path.write_bytes(content)
+    with pytest.raises(rtmms.ModelError, match=rf"^urdf '.*broken\.urdf': {words}"):
+        rtmms.load(str(path))
+    assert capfd.readouterr() == ("", "")

@@ -201,6 +201,9 @@ def test_when_time_is_up_the_best_so_far_counts(quadrotor: Any) -> None:
     found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level)
     told = found.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
     assert (told.good, told.iterations) == (True, 1)
+    assert told.shown.shape[1:] == (3, 3)
+    assert len(told.shown) >= 1  # the motion that it began from
+    assert np.abs(told.shown - told.path[[3, 6, 9]]).max() > 1e-6
     assert told.spread > 0.0
 
 

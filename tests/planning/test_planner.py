@@ -45,6 +45,8 @@ def test_plans_get_better_and_the_same_seed_gives_the_same(planner: Planner, mod
     assert last.least < 0.7 * first.least
     assert (first.finished, first.failed, first.good) == (24, 0, True)
     assert first.path.shape == (50, 3)
+    assert first.shown.shape == (4, 3, 3)
+    assert len({*first.shown[:, -1, 2].tolist(), float(first.path[-1, 2])}) == 5  # all others than the best
     again = Planner(model, planner.words, higher, horizon_s=0.5, samples=24, seed=4, threads=2)
     assert again.plan(planner.words.start(), 0.0).words.tobytes() == first.words.tobytes()
     again.close()

@@ -80,7 +80,7 @@ def test_info_csv_and_parquet(folder: Path) -> None:
         (("run", "pendulum", "--log", "no/run.mcap"), "--log no/run.mcap: there is no folder 'no'"),
         (("replay", "none.mcap"), "none.mcap: there is no such file"),
         (("log", "info", "none.mcap"), "none.mcap: there is no such file"),
-        (("log", "csv", "run.mcap", "-o", "no/run.csv"), "no/run.csv: No such file or directory"),
+        (("log", "csv", "run.mcap", "-o", "no/run.csv"), "-o no/run.csv: there is no folder 'no'"),
         (("log", "parquet", "run.mcap", "-o", "no/run.parquet"), "no/run.parquet: "),
         (("plot", "run.mcap", "-o", "no/x.png"), "there is no folder 'no'"),
     ],
@@ -97,10 +97,10 @@ def test_a_place_that_takes_nothing_at_the_start_is_refused(tmp_path: Path) -> N
     (tmp_path / "run.mcap").symlink_to("/dev/full")
     said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "run.mcap")
     assert said.status == 2
-    assert "--log run.mcap: is not a file that a log could be kept in" in said.err
+    assert "--log run.mcap: is not a file; expected the name of one" in said.err
     said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "/dev/null")
     assert said.status == 2
-    assert "--log /dev/null: is not a file that a log could be kept in" in said.err
+    assert "--log /dev/null: is not a file; expected the name of one" in said.err
 
 
 def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

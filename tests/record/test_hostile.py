@@ -188,12 +188,12 @@ def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, w
 
 def test_a_table_of_a_damaged_log_leaves_the_one_before(sound: Path, tmp_path: Path) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "/outcome", field("outcome", {}))
-    for kind in ("csv", "parquet"):
+    for kind, before in (("csv", "run,step,time,before"), ("parquet", "PAR1 before")):
         table = tmp_path / f"before.{kind}"
-        table.write_text("before")
+        table.write_text(before)
         with pytest.raises(ModelError, match="outcome: expected str"):
             program.main(["log", kind, str(path), "-o", str(table)], standalone_mode=False)
-        assert table.read_text() == "before"
+        assert table.read_text() == before
     assert sorted(one.name for one in tmp_path.iterdir()) == ["bad.mcap", "before.csv", "before.parquet"]
 
 

@@ -7,11 +7,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import rtmms
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.plant import Channel
-from rtmms.report import run_figure
+from rtmms.report import outputs_figure, run_figure
 from rtmms.report.figures import drawing
 from rtmms.report.joint_panels import one_more_period
 from rtmms.robots import eel, moth
@@ -110,3 +111,24 @@ def test_one_more_period_is_the_gaits():
     want = np.array([plant.law.at(t)[0] for t in time])
     np.testing.assert_allclose(values["joint_position"], want, atol=1e-12)
     assert one_more_period(eel.load(joints=3, dt=0.2)) is None
+
+
+def test_power_that_no_actuator_tells_has_no_panel(tmp_path, pages):
+    plant = rtmms.load("quadrotor")
+    draw = drawing("quadrotor", plant)
+    draw(tmp_path / "run.png", *kept(plant, 30))
+    titles, _ = texts(pages[0])
+    assert "Power" not in titles
+    assert "Turn: roll, pitch, yaw" in titles
+
+
+def test_several_robots_are_named_and_nothing_is_said_to_developers(tmp_path, monkeypatch):
+    found = []
+    monkeypatch.setattr(outputs_figure, "save", lambda page, path: found.append(page))
+    world = rtmms.World([("left", "quadrotor"), ("right", "quadrotor")])
+    world.trace_outputs, world.recent_outputs = tuple(one.name for one in world.outputs), ()
+    drawing("world", world)(tmp_path / "run.png", *kept(world, 30))
+    said = [text.get_text() for text in found[0].texts]
+    assert said[0] == "left (quadrotor), right (quadrotor)"
+    assert "s simulated in 30 steps" in said[1]
+    assert not any("trace_outputs" in text for text in said)

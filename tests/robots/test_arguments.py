@@ -25,7 +25,7 @@ def test_wrong_arguments_are_refused_and_change_nothing(name: str, plant: Any) -
         with pytest.raises(rtmms.RtmmsError, match="command") as caught:
             plant.step(bad)
         assert isinstance(caught.value, ValueError)
-    for seed in ("a", 1.5, None, True, 1 << 64):
+    for seed in ("a", 1.5, None, True, 1 << 64, -1):
         with pytest.raises(rtmms.ArgumentError, match="seed: expected a whole number"):
             plant.reset(seed=seed)
     assert plant.snapshot() == before

@@ -234,3 +234,21 @@ def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
     said = finish(process, 120)
     assert said.status == 0, said.err
     assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("table", "text"),
+    [
+        ('[sweep]\nmethd = "grid"\n', "[sweep]: unknown key 'methd'; did you mean method?"),
+        ('[sweep.over]\ndamping = "1:2"\n', "[sweep.over]: damping: expected from:to:count"),
+        ('[sweep.over]\n"swin.amplitude" = [1, 2]\n', "unknown controller 'swin'; did you mean swing?"),
+    ],
+)
+def test_a_single_run_looks_at_the_table_of_a_study_too(tmp_path: Path, table: str, text: str) -> None:
+    head = 'robot = "pendulum"\nmode = "lockstep"\nduration = 0.1\n[[controller]]\nname = "swing"\n'
+    (tmp_path / "s.toml").write_text(head + table)
+    said = rtmms(tmp_path, "run", "s.toml")
+    assert (said.status, said.out) == (2, "")
+    assert text in said.err
+    (tmp_path / "s.toml").write_text(head + '[sweep]\nmethod = "grid"\n')  # what differs stands on the command line
+    assert rtmms(tmp_path, "run", "s.toml", "--json").status == 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from rtmms.analysis.courses import spelled
+from rtmms.planning.shown import LONGEST, as_text, chosen, places
 from rtmms.shapes.shape import HOME
-from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned
+from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
 from rtmms.view.plots import of_output
 
 WAY = {"cross_track_m": spelled("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
@@ -65,3 +66,39 @@ def test_the_motion_that_is_planned_is_a_line() -> None:
     ]  # fmt: skip
     for nothing in ("", "0,0,0", "a,b,c 1,2,3", "0,0 1,1", "nan,0,0 1,1,1", 3.0):
         assert ahead({"planned_motion": nothing}) == []
+
+
+def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
+    begin = np.array([10.0, -20.0, -1.0])
+    paths = begin + np.array([[[0.4, 0.1 * k, 0.0], [0.8, 0.3 * k, 0.1], [1.2, 0.6 * k, 0.3]] for k in range(-2, 2)])
+    words = as_text(begin, paths)
+    assert words.startswith("40,-20,0 40,-40,10 40,-60,20;")
+    assert len(words) <= LONGEST
+    told = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": words}
+    found = tried(told)
+    assert [len(path) for path in found] == [4] * 4
+    np.testing.assert_allclose(np.array(found)[:, 1:], paths, atol=0.0051)
+    assert tried(told) == found  # the same ones: they are drawn once
+    for nothing in ("", "1,2", "a,b,c", "1,2,nan", 3.0):
+        assert tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": nothing}) == []
+    for motion in ({}, {"planned_motion": ""}):
+        assert tried({"planned_samples": words, **motion}) == []
+
+
+def test_long_motions_are_told_by_their_ends_and_no_text_is_too_long() -> None:
+    far = np.random.default_rng(3).uniform(-900.0, 900.0, (4, 3, 3))
+    words = as_text(np.zeros(3), far)
+    assert 0 < len(words) <= LONGEST
+    (first, *_) = tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": words})
+    np.testing.assert_allclose(first, [[0.0] * 3, far[0, -1]], atol=0.0051)
+    far[:] = np.nan
+    assert as_text(np.zeros(3), far) == ""
+
+
+def test_candidates_are_chosen_evenly_by_cost_from_the_best_to_the_median() -> None:
+    costs = np.arange(33.0)[::-1].copy()
+    assert chosen(costs) == [28, 24, 20, 16]
+    costs[:] = np.inf
+    assert chosen(costs) == []
+    assert chosen([3.0, 1.0, np.nan, 2.0], 1.0) == [3, 0]
+    assert places(51).tolist() == [17, 33, 50]

@@ -23,6 +23,7 @@ from rtmms.view.live import View
 from rtmms.view.page import write_page
 from rtmms.view.picture import Drawn, Picture
 from rtmms.view.recording import Recording, info_of, recorded
+from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo
 from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
@@ -108,6 +109,28 @@ def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_pa
     assert (
         len(plots.of_output("position", recording.time, recording.series("position"), recording.set_points).names) == 6
     )
+
+
+def test_a_planned_motion_and_what_was_tried_beside_it_are_in_the_picture(recording: Recording) -> None:
+    x, y, z = recording.series("truth.position")[600].tolist()
+    motion = {"planned_motion": f"{x:.2f},{y:.2f},{z + 0.3:.2f} {x + 2.0:.2f},{y:.2f},{z + 0.3:.2f}"}
+    tried = {"planned_samples": "60,40,10 60,50,20 60,60,30;60,-40,10 60,-50,20 60,-60,30"}
+    alone, beside = (replace(recording, set_points=((0.0, told),)) for told in (motion, motion | tried))
+    differing = np.argwhere((shown(alone, 600) != shown(beside, 600)).any(axis=2))
+    assert 50 < len(differing) < 8000, "lines of the samples"
+    picture = Picture(recording.info)
+    drawn = picture.draw(recording.outputs(600))
+    server = serve("127.0.0.1", 0, "manta")
+    try:
+        stage = Stage(server, picture, drawn, model=False)
+        stage.aim(motion | tried, drawn)
+        assert stage.tried.points.shape == (6, 2, 3)
+        np.testing.assert_allclose(stage.tried.points[[0, 3], 0], stage.ahead.points[[0, 0], 0], atol=1e-6)
+        np.testing.assert_allclose(stage.tried.points[5, 1], [x + 1.8, y - 1.5, z + 0.9], atol=0.03)
+        stage.aim({}, drawn)
+        assert not np.asarray(stage.tried.points).any()
+    finally:
+        end(server)
 
 
 @pytest.mark.slow

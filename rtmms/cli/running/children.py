@@ -152,6 +152,7 @@ class Children:
         self.all: list[Child] = []
         self.bridges: list[Child] = []
         self.bridge_counts: dict[str, dict[str, Any] | None] = {}
+        self.unmet: list[str] = []
 
     def start_controller(self, word: str, exchange: str, keys: Path | None = None) -> Child:
         """`rtmms control WORD` against the exchange endpoint, with a folder of keys where the plant asks for them."""
@@ -219,7 +220,8 @@ class Children:
         """Wait for those that end by themselves at the plant's bye; then ask, then make them: a sentence for each.
         patience_s 0: there was no bye, the run ended early, and they may still be starting: nothing is said.
 
-        What the bridges counted is then in `bridge_counts`, None for one that could not tell."""
+        What the bridges counted is then in `bridge_counts`, None for one that could not tell; `unmet` has a sentence
+        for each that ended with an error after the plant's bye, such as one whose partner has never been there."""
         stuck: list[Child] = []
         for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
             alive = [child for child in self.all if child.process.poll() is None]
@@ -230,6 +232,7 @@ class Children:
                     getattr(child.process, order)()
             stuck = alive if order == "kill" and patience_s else []
             _wait(alive, patience)
+        self.unmet = [child.obituary(1) for child in self.bridges if child.process.poll() == 1 and not child.told]
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
         for child in self.all:

@@ -21,7 +21,7 @@ from rtmms.scenario.links import from_words, refuse_unknown
 from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
 from rtmms.user_file import split_word
-from rtmms.whole_file import refuse_other_kind, refuse_other_than_file
+from rtmms.whole_file import KINDS, refuse_output
 from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 from rtmms.wire.peer.plugins import check_controller, check_robot
 
@@ -133,6 +133,9 @@ def plan(
     for word in words.get("bridges", ()):
         check_bridge(split_word(word)[0])
     parent = words.get("parent")
+    if parent is None:  # a log's rate is its own
+        _refuse_without_schedule(words)
+    _refuse_twice(controllers)
     parameters = dict(parent.parameters) if parent is not None else settings(words.pop("set_", ()))
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
@@ -151,15 +154,14 @@ def plan(
         parse_affinity(words["affinity"], allowed())
     for option in ("trace", "log"):
         path = words.get(option)
-        if path is not None and not path.parent.is_dir():
-            raise ModelError(f"--{option} {path}: there is no folder '{path.parent}'")
         if path is not None:
-            _refuse_name(path, f"--{option}")
-            if not words.get("force"):
-                refuse_other_kind(path, f"--{option}", *KINDS[option])
+            _refuse_ending(path, option)
+            refuse_output(
+                path, f"--{option}", None if words.get("force") else KINDS[_ENDINGS[option]], way_out=_OVERWRITES
+            )
     figure = words.get("figure")
     if figure is not None:
-        refuse_figure("--figure", figure)
+        refuse_figure("--figure", figure, force=bool(words.get("force")))
     if words.get("log") is not None:
         from rtmms.record.needs import refuse_without_mcap
 
@@ -184,22 +186,34 @@ def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool)
     return found
 
 
-KINDS = {"log": (b"\x89MCAP", "log (MCAP)"), "trace": (b"PK\x03\x04", "trace of commands")}
-"""What the files of these options begin with, and are."""
+def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
+    """ModelError for what only a mode with a schedule heeds."""
+    mode = words.get("mode", "realtime")
+    for option, none in (("rate", 1.0), ("deadline", None)):
+        if mode not in TIMED and words.get(option, none) != none:
+            raise ModelError(
+                f"--{option} {words[option]:g}: the mode {mode} has no schedule; expected --mode {' or '.join(TIMED)}, "
+                f"or no --{option}"
+            )
 
 
-def _refuse_name(path: Path, option: str) -> None:
-    """ModelError for what no file can be kept under, or told of in a log and a report, which are UTF-8."""
-    if not path.name:
-        raise ModelError(f"{option}: expected the name of a file, got '{path if path.parts else ''}'")
-    try:
-        str(path).encode()
-    except UnicodeEncodeError:
-        raise ModelError(f"{option} {str(path)!a}: expected a name in UTF-8") from None
-    if option != "--log":  # whose writer looks for itself, under its lock
-        refuse_other_than_file(path, option)
+def _refuse_twice(controllers: Sequence[str]) -> None:
+    """ModelError for the same words twice: both would claim the same actuators."""
+    for k, word in enumerate(controllers):
+        if word in controllers[:k]:
+            raise ModelError(f"--controller {word}: is given twice; expected controllers of different actuators")
 
 
+def _refuse_ending(path: Path, option: str) -> None:
+    """ModelError for a name that promises another kind of file than is written."""
+    ending = path.suffix.lower()
+    if ending in KINDS and ending != _ENDINGS[option]:
+        way = "; rtmms log csv makes a table of a log" * (option == "log")
+        raise ModelError(f"--{option} {path}: expected a name that ends in {_ENDINGS[option]}, got {ending}{way}")
+
+
+_ENDINGS = {"log": ".mcap", "trace": ".npz"}
+_OVERWRITES = "--force overwrites"
 _COUNT = click.IntRange(min=0)
 
 lateness = options(
@@ -252,7 +266,7 @@ simulation = options(
     click.option("--telemetry", metavar="ENDPOINT", help=f"Where observers listen (default {TELEMETRY})."),
     click.option("--log", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.mcap",
                  help="Record every step, for rtmms replay, log and plot; a log of that name is overwritten."),
-    click.option("--force", is_flag=True, help="--log and --trace overwrite files of other kinds, too."),
+    click.option("--force", is_flag=True, help="--log, --trace and --figure overwrite files of other kinds, too."),
     click.option("--telemetry-hz", type=Number("Hz"), default=100.0,
                  help="States per second of wall time for observers, at most (default 100)."),
     click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object."),

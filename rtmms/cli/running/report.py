@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.contract import PARTS
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant import Composed, Coupled, Twinned
+from rtmms.plant import Composed, Coupled, Twinned, bare
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -80,12 +80,20 @@ PARTS_OF_ROBOT = ("final", "summary", "tracking")
 """Of a report: what names of one robot stand in."""
 
 
-def by_robot(report: Mapping[str, Any], world: Composed) -> dict[str, Any]:
-    """What of the report is each robot's, under the names that it has alone."""
+def begins(plant: Plant) -> dict[str, list[float]]:
+    """m, world: where each of several robots is at present, of those that tell it."""
+    if not isinstance(plant, Composed):
+        return {}
+    told = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
+    return {name: [float(x) for x in value] for name, value in told.items() if value is not None}
+
+
+def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, Any]) -> dict[str, Any]:
+    """What of the report is each robot's, under the names that it has alone.  begins: m, world, where it began"""
     found: dict[str, Any] = {}
     for name, kind in world.kinds.items():
         begin = name + "."
-        found[name] = {"robot": kind}
+        found[name] = {"robot": kind, "begins_m": begins.get(name)}
         for part in PARTS_OF_ROBOT:
             own = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
             found[name][part] = own

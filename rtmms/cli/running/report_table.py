@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rtmms.contract import PARTS
@@ -33,7 +33,9 @@ UNITS = {
 
 def as_table(report: Mapping[str, Any]) -> str:
     """The report as text, some 40 lines."""
-    robots = [(f"robot {name}", one["robot"]) for name, one in report.get("robots", {}).items()]
+    robots = [
+        (f"robot {name}", one["robot"] + _begins(one["begins_m"])) for name, one in report.get("robots", {}).items()
+    ]
     blocks = [
         [_what_ran(report), *_in_time(report), *_accuracy(report["accuracy"])],
         _rows([
@@ -54,6 +56,10 @@ def as_table(report: Mapping[str, Any]) -> str:
         _headed("computer", _computer(report)),
     ]  # fmt: skip
     return "\n\n".join("\n".join(lines) for lines in blocks if lines)
+
+
+def _begins(place: Sequence[float] | None) -> str:
+    return "" if place is None else f", begins at {', '.join(f'{x:g}' for x in place)} m"
 
 
 def _what_ran(report: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ from rtmms.cli.running.children import (
 from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
-from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, blank, by_robot, plain
+from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, begins, blank, by_robot, plain
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
@@ -75,6 +75,7 @@ class Session:
         self.estimate: Consistency | None = None
         self.branch: Branch | None = None
         self.governor: Governor | None = None
+        self.begins: dict[str, list[float]] = {}
         self.held: Array | None = None  # what the actuators were held at before a run that goes on
         self._to_the_end = ExitStack()
 
@@ -88,6 +89,12 @@ class Session:
                     status, text = self._run(stack)
                 finally:
                     self._end_log(text)
+            if self.children.unmet and (status, self.report["ended"], self.plan.peer_failure) == (
+                0,
+                "duration",
+                "fail",
+            ):
+                status, text = 1, "; ".join(self.children.unmet)
         except KeyboardInterrupt:
             if self.plant_at_end is None:  # else it had ended before, and only what follows was broken off
                 self.report["ended"], status = "interrupt", self._broken_off()
@@ -159,6 +166,8 @@ class Session:
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         server.close()
+        for peer, figures in zip(self.report["exchange"]["peers"], server.figures(), strict=True):
+            peer["figures"] = figures
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
@@ -244,6 +253,7 @@ class Session:
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
+        self.begins = begins(plant)
         return plant
 
     def _assemble(
@@ -415,7 +425,7 @@ class Session:
         if self.estimate is not None:
             self.report["estimate"] = self.estimate.report()
         if isinstance(plant, Composed):
-            self.report["robots"] = by_robot(self.report, plant)
+            self.report["robots"] = by_robot(self.report, plant, self.begins)
         plan = self.plan
         if keep.commands is not None and plan.trace is not None:
             from rtmms.record.commands import save

@@ -13,6 +13,8 @@ from rtmms.user_file import is_file, split_word, told_robot
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
 MOST = 64
+APART_M = 2.0
+"""Between robots that nobody said a place of."""
 NAMES = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
@@ -20,11 +22,14 @@ NAMES = (
 
 
 def numbered(words: Sequence[str]) -> list[dict[str, Any]]:
-    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ..."""
-    found = []
+    """Robots of a command line, 'manta' or 'leader=manta': those without a name are called one, two, three, ... They
+    begin side by side, APART_M along y, the first where it does alone."""
+    found: list[dict[str, Any]] = []
     for k, word in enumerate(words):
         name, sign, robot = word.partition("=")
         found.append({"name": name, "robot": robot} if sign else {"name": usual(k), "robot": word})
+        if k:
+            found[-1]["aside_m"] = APART_M * k
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rtmms.contract import UNDEFINED
-from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, SILENT_NS, SLICE_NS, PeerError, Unpaced
+from rtmms.loop.pace import SERVE_EVERY_NS, SERVE_NS, SILENT_NS, PeerError, Unpaced
 
 
 class Lockstep(Unpaced):
@@ -20,7 +20,8 @@ class Lockstep(Unpaced):
 
     def rest(self, step: int) -> bool:
         run, since = self.run, self.clock.now()
-        while not run.collect(step, self.clock.now() + SLICE_NS):
+        while not run.collect(step, self.clock.now() + SERVE_EVERY_NS):
+            run.answer()  # asked before the last look for commands: one who answered a state, then asked, is not ahead
             now = self.clock.now()
             run.serve(now + SERVE_NS)  # a bye or a stop comes this way
             run.watch_now()

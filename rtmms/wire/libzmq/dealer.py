@@ -71,7 +71,10 @@ _UNLISTED = (
 _KEYS_WANTED = "it asks for keys and none were given: --keys DIR, or connect(..., keys=DIR); see `rtmms keys`"
 _NO_KEYS_WANTED = "it asks for no keys, and some were given: leave --keys away, or serve with --keys"
 _WRONG = "is server.key the one of this plant, and does the plant run with --keys? Or it has only just started"
-MUTE = "something listens there and does not answer: it may still be loading or compiling, wait longer"
+MUTE = (
+    "something listens there and does not answer: it may still be loading or compiling, and "
+    "answers when it is ready: wait longer (timeout_s, --timeout)"
+)
 _STRANGE = "what answers there is no plant of rtmms"
 
 

@@ -29,7 +29,7 @@ from rtmms.wire.stream.zmtp import framed
 
 def connect(
     exchange: str = EXCHANGE, *, name: str = "python", claim: str | Sequence[str] = (),
-    outputs: str | Sequence[str] = (), timeout_s: float = 5.0, token: str | None = None, every: int = 1,
+    outputs: str | Sequence[str] = (), timeout_s: float | None = None, token: str | None = None, every: int = 1,
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, interpolation: str = "hold",
     settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
@@ -40,7 +40,8 @@ def connect(
     exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
     outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
-    timeout_s  how long to wait for an answer
+    timeout_s  how long to wait for an answer; None: 5, or until a plant of this user that is starting there is ready,
+               300 at most: a plant that compiles answers nobody
     token      the session's; None reads it from where the plant left it for this user
     every      of a claimant: get each every-th state only, for what takes longer than a step
     delay      the command for state k is that of step k + delay, due by that step's deadline; None: `every` steps
@@ -136,7 +137,7 @@ class Link(Session):
     )  # fmt: skip
 
     def __init__(
-        self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False, refusals: Refusals | None = None
+        self, terms: Terms, timeout_s: float | None = 5.0, reconnect: bool = False, refusals: Refusals | None = None
     ) -> None:  # fmt: skip
         self.dropped = 0
         self._seq = self._tick_seq = 0

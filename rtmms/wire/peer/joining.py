@@ -81,6 +81,8 @@ class Settable:
 
 
 _LOOK_S = 0.1
+USUAL_S, STARTING_S = 5.0, 300.0
+"""How long an answer is waited for, and that of a plant of this user's which is starting."""
 _HELLO_AGAIN_S = 2.0
 _HELLO_GAP_S = 8.0
 _MEANWHILE_S = 0.02
@@ -132,8 +134,10 @@ class Attachment:
             self._dealers.close()
             raise
 
-    def join(self, timeout_s: float, watch_exchange: bool = False) -> PlantInfo:
+    def join(self, timeout_s: float | None, watch_exchange: bool = False) -> PlantInfo:
         """Get in. NotConnectedError with the plant's reason, or if nobody answers in time; all is closed then.
+
+        timeout_s        None: USUAL_S, and longer where a plant of this user is starting
 
         watch_exchange   a closed exchange connection counts as the plant's end: another plant may send telemetry then
         """
@@ -207,14 +211,22 @@ class Attachment:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _greet(self, timeout_s: float) -> dict[str, Any]:
+    def _greet(self, timeout_s: float | None) -> dict[str, Any]:
         """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
         terms, place, handshake = self.terms, self.terms.exchange, self.exchange.handshake
         assert handshake is not None
+        patient, timeout_s = timeout_s is None, USUAL_S if timeout_s is None else timeout_s
         end = monotonic() + timeout_s
         again, gap = 0.0, _HELLO_AGAIN_S
         sent = ""
-        while (now := monotonic()) < end:
+        while (now := monotonic()) < end or patient:
+            if now >= end:  # once: a plant leaves its token and listens before it compiles
+                patient = False
+                handshake.look()
+                if not (handshake.mute and read_token(place)):
+                    break
+                sys.stderr.write(f"rtmms: a plant is starting at '{place}', waiting for it\n")
+                end, timeout_s = now + STARTING_S - USUAL_S, STARTING_S
             if handshake.look():
                 raise NotConnectedError(f"the plant at '{place}' refused: {handshake.refused}", "key")
             if terms.meanwhile is not None:

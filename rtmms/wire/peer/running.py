@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import monotonic
 from typing import Any, Protocol
 
+from rtmms.errors import ModelError
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Link, connect
 from rtmms.wire.peer.controller import COMMON, Controller
@@ -37,10 +39,27 @@ class Figures:
         """Tell them if it is time."""
         if self._names and monotonic() >= self._next:
             self._next = monotonic() + self.EACH_S
-            now = {name: getattr(self._controller, name) for name in self._names}
+            now = self._now()
             if now != self._told:
                 self._told = now
                 self._tell(now)
+
+    def end(self) -> None:
+        """Tell them a last time, others or not: the plant waits for it."""
+        if self._names:
+            self._tell(self._now())
+
+    def _now(self) -> dict[str, Any]:
+        return {name: getattr(self._controller, name) for name in self._names}
+
+
+def _placed(fault: ModelError, controller: Controller, values: object) -> ModelError:
+    """With the file and line of an update that returned what is no command."""
+    code = getattr(inspect.unwrap(controller.update), "__code__", None)
+    if isinstance(values, Mapping) or code is None:
+        return fault
+    place = f"{code.co_filename}, line {code.co_firstlineno}"
+    return ModelError(f"{place}: update: expected {{actuator: number}} or None, got {values!r:.60}")
 
 
 def run_controller(
@@ -81,7 +100,10 @@ def run_controller(
                 placing.start(plant.period_s)
             values = update(state)
             if drives:
-                command(values if values is not None else {})
+                try:
+                    command(values if values is not None else {})
+                except ModelError as fault:
+                    raise _placed(fault, controller, values) from None
                 if values is None and not silent:
                     silent = True
                     if tell is not None:
@@ -99,5 +121,6 @@ def run_controller(
                 quick.go()
         if quick is not None:
             quick.close()
+        figures.end()
         controller.stop(link.ended)
         return link.ended

@@ -168,7 +168,7 @@ class Session:
     )  # fmt: skip
 
     def __init__(
-        self, terms: Terms, timeout_s: float = 5.0, reconnect: bool = False, refusals: Refusals | None = None
+        self, terms: Terms, timeout_s: float | None = 5.0, reconnect: bool = False, refusals: Refusals | None = None
     ) -> None:  # fmt: skip
         self._terms, self._reconnect, self._refusals = terms, reconnect, refusals or Refusals("collect")
         self.settable: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
@@ -205,6 +205,9 @@ class Session:
 
     def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
         """Ask the plant for something (reset, pause, resume, step, set, snapshot, restore, stop), done between steps.
+
+        Whoever drives in lockstep asks for reset, restore, pause, resume, and step by `post`: those are done when the
+        next command has come, and an answer would be waited for in vain.
 
         Returns its result; RequestError if it refuses, does not answer in time, or takes none of that size.
         """

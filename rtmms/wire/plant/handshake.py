@@ -9,13 +9,13 @@ import hmac
 import itertools
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
-from time import monotonic_ns
+from time import monotonic_ns, sleep
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.user_file import owner_of
 from rtmms.wire.endpoints.keys import Allowed
-from rtmms.wire.plant.peer import Peer, RateLimit
+from rtmms.wire.plant.peer import LIVE, Peer, RateLimit
 from rtmms.wire.plant.peers import Peers
 from rtmms.wire.protocol.codec import decode, packer
 from rtmms.wire.protocol.messages import (
@@ -153,6 +153,30 @@ class HandshakePort:
             if not self._read_one():
                 return True
         return True
+
+    def last_figures(self, until_ns: int) -> None:
+        """After the plant's bye: what peers tell of themselves a last time, until each that told before has done so,
+        went, or time is up. Nothing else is answered any more."""
+        awaited = {peer.exchange_id for peer in self._peers.all if peer.figures and peer.state is LIVE}
+        while awaited and monotonic_ns() < until_ns:
+            self._socket.serve(until_ns)
+            heard = self._socket.next()
+            if heard is None:
+                awaited = {one for one in awaited if self._socket.connected(one) is not False}
+                sleep(5e-4)
+                continue
+            exchange_id, kind, frame, _ = heard
+            peer = self._peers.by_exchange_id.get(exchange_id)
+            if peer is None or kind != MESSAGE:
+                continue
+            try:
+                message = decode(frame, self._cap)
+                if message["type"] == "figures":
+                    peer.figures = read_figures(message)
+            except Refused:
+                continue
+            if message["type"] in ("figures", "bye"):
+                awaited.discard(exchange_id)
 
     def requests(self) -> list[Request]:
         """What was asked since the last call, in order."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import PLANNED_MOTION, Applied
+from rtmms.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant import Coupling, Plant, bare
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
-_FAREWELL_S = 0.02
+_FAREWELL_S, _LAST_FIGURES_NS = 0.02, 250_000_000
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Waits in the slack end so long before it does: they may wake up late."""
@@ -231,6 +231,10 @@ class Server:
             "links": {name: link.report() for name, link in self._peers.links.items()},
         }  # fmt: skip
 
+    def figures(self) -> list[dict[str, Any]]:
+        """What each peer of the report told of itself, in its order: after `close` with what they told at the end."""
+        return [*(told["figures"] for told in self._peers.gone), *(dict(peer.figures) for peer in self._peers.all)]
+
     # -- for the owner of the run ------------------------------------------------------------------------------------
 
     def admitted(self) -> set[str]:
@@ -239,14 +243,15 @@ class Server:
 
     def set_points(self) -> dict[str, Any]:
         """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
-        the motion that they plan, where they told."""
+        the motion that they plan with others that they tried, where they told."""
         found = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
         }  # fmt: skip
         for peer in self._peers.claimants:
-            if PLANNED_MOTION in peer.figures:
-                found[peer.prefix + PLANNED_MOTION] = peer.figures[PLANNED_MOTION]
+            for name in (PLANNED_MOTION, PLANNED_SAMPLES):
+                if name in peer.figures:
+                    found[peer.prefix + name] = peer.figures[name]
         return found
 
     def holders(self) -> set[str]:
@@ -277,7 +282,7 @@ class Server:
         return self._handshakes.failures()
 
     def close(self, reason: str = "the run ended") -> None:
-        """Say bye to every peer, close the sockets, take the token away. Twice does nothing."""
+        """Say bye to every peer, hear the last figures, close the sockets, take the token away. Twice does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -288,6 +293,7 @@ class Server:
             self._handshakes.say(peer.exchange_id, bye)
         if self._token:
             remove_token(self.endpoints["exchange"], self._token)
+        self._handshakes.last_figures(monotonic_ns() + _LAST_FIGURES_NS)
         if self._peers.all:
             sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()

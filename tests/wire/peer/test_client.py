@@ -421,6 +421,52 @@ def test_what_a_controller_tells_of_itself_is_in_the_report(tcp: Looping, monkey
     thread.join(PATIENCE_S)
 
 
+def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
+    """Told once at the beginning, and again when the plant says bye."""
+    from rtmms.wire.peer import running
+
+    controller = Telling()
+    thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
+    thread.start()
+    tcp.wait(lambda: controller.seen > 20 and any(one["figures"] for one in tcp.host.summaries))
+    assert tcp.host.summaries[0]["figures"]["seen"] < 20
+    tcp.end("enough")
+    thread.join(PATIENCE_S)
+    assert tcp.host.server.figures() == [{"seen": controller.seen}]
+
+
+def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
+    host: Host, make_raw: Callable[..., Raw]
+) -> None:
+    _, silent, gone = (make_raw(host).join([claim], claim[:5]) for claim in ("left.front", "left.back", "right.*"))
+    for peer, told in ((silent, {"plans": 3}), (gone, {"plans": 4})):
+        peer.exchange.send(msgpack.packb({"type": "figures", "values": told}))
+    host.until(lambda: sum(bool(one["figures"]) for one in host.summaries) == 2)
+    silent.exchange.send(msgpack.packb({"type": "figures", "values": {"plans": [5]}}))  # none: the ones before count
+    silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))
+    gone.exchange.close(0)
+    host.server.close()
+    assert host.server.figures() == [{}, {"plans": 3}, {"plans": 4}]
+    assert host.server.requests() == []
+
+
+def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
+    from rtmms.wire.peer import running
+
+    controller, ended = Telling(), list[str]()
+    process, place = plant_process()
+    thread = threading.Thread(target=lambda: ended.append(running.run_controller(controller, place)))
+    thread.start()
+    end = time.monotonic() + PATIENCE_S
+    while controller.seen < 5 and time.monotonic() < end:
+        time.sleep(1e-3)
+    process.kill()
+    process.communicate()
+    thread.join(PATIENCE_S)
+    assert ended
+    assert "gone" in ended[0]
+
+
 def test_figures_of_another_kind_are_the_controllers_mistake(tcp: Looping) -> None:
     with (
         rtmms.connect(tcp.host.exchange, name="mine") as link,

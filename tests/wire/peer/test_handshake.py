@@ -96,3 +96,26 @@ def test_one_that_shakes_hands_and_says_nothing() -> None:
         router.linger = 0
         port = router.bind_to_random_port("tcp://127.0.0.1")
         assert "loading or compiling" in str(why(f"tcp://127.0.0.1:{port}"))
+
+
+def test_a_plant_of_this_user_that_starts_is_waited_for(
+    listen: Listen, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has left its token and listens; without the token nobody knows who that is."""
+    from rtmms.wire.endpoints.session_files import remove_token, write_token
+    from rtmms.wire.peer import joining
+
+    monkeypatch.setattr(joining, "USUAL_S", 0.5)
+    monkeypatch.setattr(joining, "STARTING_S", 1.0)
+    exchange = listen(None)
+    with pytest.raises(NotConnectedError, match=MUTE + r".*wait longer \(timeout_s, --timeout\)") as refused:
+        rtmms.connect(exchange)
+    assert "within 0.5 s" in str(refused.value)
+    assert capsys.readouterr().err == ""
+    write_token(exchange, "secret")
+    try:
+        with pytest.raises(NotConnectedError, match="within 1 s"):
+            rtmms.connect(exchange)
+    finally:
+        remove_token(exchange, "secret")
+    assert capsys.readouterr().err == f"rtmms: a plant is starting at '{exchange}', waiting for it\n"

@@ -128,6 +128,16 @@ def test_figures_that_make_no_sense_are_refused_and_the_last_ones_count(host: Ho
     assert host.summaries[0]["figures"] == {"plans": 3, "late": None}
 
 
+def test_a_motion_that_a_peer_plans_stands_among_the_set_points(host: Host, owner: Raw) -> None:
+    told = {"planned_motion": "0,0,0 1,1,1", "planned_samples": "9,9,9", "plans": 3}
+    owner.exchange.send(msgpack.packb({"type": "figures", "values": told}))
+    host.until(lambda: host.summaries[0]["figures"])
+    points = host.server.set_points()
+    assert {name: points[name] for name in told if name in points} == {
+        name: told[name] for name in ("planned_motion", "planned_samples")
+    }
+
+
 def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         place = running.host.exchange

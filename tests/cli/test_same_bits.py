@@ -1,0 +1,30 @@
+"""The same command line gives the same bits in each process, whatever Python's sets and dictionaries begin from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import rtmms
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["autopilot:depth_m=0.3", pytest.param("predictive:depth_m=0.3,samples=4", marks=pytest.mark.slow)],
+    ids=["autopilot", "predictive"],
+)
+def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    """The estimator takes measurements of one moment in an order, and the order counts."""
+    found = []
+    for seed in ("1", "2", "3"):
+        monkeypatch.setenv("PYTHONHASHSEED", seed)
+        said = rtmms(
+            tmp_path, "run", "manta", "--controller", word, "--sensors", "typical", "--mode", "lockstep", "--duration",
+            "0.4", "--json", "--quiet", "--priority", "off",
+        )  # fmt: skip
+        assert said.status == 0, said.err
+        found.append(said.report["final"])
+    assert found[0] == found[1] == found[2]
