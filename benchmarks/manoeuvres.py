@@ -1,5 +1,6 @@
 """Manoeuvres of `rtmms bench predictive --tasks-too` of which the motion itself is measured, from a log of the run: a
-turn of the manta from its cruise, its cost of transport, a quadrotor through a gate, the eel in space.
+turn of the manta from its cruise, its cost of transport, a quadrotor through a gate, the eel in space, the moth in
+gusts, to the side and ahead.
 
 Each with the predictive controller and beside it the one without a model.
 """
@@ -122,6 +123,32 @@ def swum(of: Run) -> dict[str, str]:
     }  # fmt: skip
 
 
+def held(of: Run) -> dict[str, str]:
+    """How far from its place, of the moth, from the first gust on; and its height alone."""
+    after = of.position[of.time >= GUST_S]
+    far, height = np.linalg.norm(after, axis=1), np.abs(after[:, 2])
+    cm: Callable[[Any], str] = lambda row: f"{100.0 * float(np.sqrt(np.mean(row**2))):.1f} cm"
+    return {
+        "off its place, rms": cm(far), "at most": f"{100.0 * float(far.max()):.1f} cm", "height, rms": cm(height),
+        "at the end": f"{100.0 * float(far[-400:].mean()):.1f} cm",
+    }  # fmt: skip
+
+
+def moved(of: Run, place: tuple[float, float, float]) -> dict[str, str]:
+    """When it is within 1 cm of a place for good, and how far it strays from the straight way there and beyond it."""
+    off = np.linalg.norm(of.position - place, axis=1)
+    outside = np.flatnonzero(off > 0.01)
+    way = np.asarray(place) / np.linalg.norm(place)
+    along = of.position @ way
+    aside = float(np.linalg.norm(of.position - np.outer(along, way), axis=1).max())
+    beyond = max(0.0, float(along.max()) - float(np.linalg.norm(place)))
+    stays = "never" if outside[-1] + 1 >= len(of.time) else f"after {of.time[outside[-1] + 1]:.2f} s"
+    return {
+        "there within 1 cm": stays, "off at the end": f"{100.0 * float(off[-400:].mean()):.1f} cm",
+        "beyond it": f"{100.0 * beyond:.1f} cm", "off the way": f"{100.0 * aside:.1f} cm",
+    }  # fmt: skip
+
+
 THROUGH_THE_GATE = """robot = "quadrotor"
 duration = 10.0
 [[controller]]
@@ -134,6 +161,17 @@ at_s = 4.0
 set = { "hover.x_m" = 4.0, "hover.y_m" = 0.0, "hover.z_m" = 0.5 }
 """
 """`hover` knows no gate: it stops in it, and goes on."""
+MOTH_AHEAD = """robot = "moth"
+duration = 4.0
+[[controller]]
+name = "moth_hover"
+speed_m_s = 0.3
+[[event]]
+at_s = 0.67
+set = { "moth_hover.speed_m_s" = 0.0 }
+"""
+"""`moth_hover` knows no place: 0.3 m/s for as long as 0.2 m take."""
+GUST, GUST_S = str(SCENARIOS / "moth_gust.toml"), 0.5
 EEL = ["eel", "--set", "gait=none"]
 ASIDE, HELIX = "heading_deg=30,depth_m=0.3", "course=helix,radius_m=2,rise_m=-0.5,turns=1,depth_m=0"
 THRIFTY = f"predictive:cost={EXAMPLES / 'manta' / 'thrifty.py'}:thrifty,frequency_hz=0.5"
@@ -159,6 +197,17 @@ MANOEUVRES: tuple[tuple[str, str, list[str], Callable[[Run], dict[str, str]], st
      [*EEL, "--controller", f"eel_course:{ASIDE}", "--duration", "40"], swum, ""),
     ("eel, a helix of 2 m", "predictive",
      [*EEL, "--controller", f"predictive:model=eel,{HELIX}", "--duration", "40", "--tracking-from", "10"], swum, ""),
+    *(("moth, gusts of 0.4 m/s", name, [GUST, "--controller", word], held, "")
+      for name, word in (
+          ("predictive, linear", "predictive:model=moth"), ("moth_hover", "moth_hover"), ("lqr", "lqr"))),
+    *(("moth, 0.2 m to the left", name, ["moth", "--controller", word, "--duration", "4"],
+       lambda of: moved(of, (0.0, 0.2, 0.0)), "")
+      for name, word in (("predictive, linear", "predictive:model=moth,y_m=0.2"), ("lqr", "lqr:y_m=0.2"))),
+    *(("moth, 0.2 m ahead", name, words, lambda of: moved(of, (0.2, 0.0, 0.0)), "")
+      for name, words in (
+          ("predictive, linear", ["moth", "--controller", "predictive:model=moth,x_m=0.2", "--duration", "4"]),
+          ("moth_hover, 0.3 m/s for 0.67 s", ["{ahead}"]),
+          ("lqr", ["moth", "--controller", "lqr:x_m=0.2", "--duration", "4"]))),
 )  # fmt: skip
 """What is to be done, by whom, words of `rtmms run`, what is measured, targets."""
 
@@ -167,12 +216,13 @@ def manoeuvres(only: str = "") -> list[dict[str, Any]]:
     """A row each; `only`: those whose task begins with it."""
     rows: list[dict[str, Any]] = []
     with TemporaryDirectory() as folder:
-        gate = Path(folder) / "gate.toml"
-        gate.write_text(THROUGH_THE_GATE, encoding="utf-8")
+        files = {"{gate}": Path(folder) / "gate.toml", "{ahead}": Path(folder) / "ahead.toml"}
+        for file, text in zip(files.values(), (THROUGH_THE_GATE, MOTH_AHEAD), strict=True):
+            file.write_text(text, encoding="utf-8")
         for what, controller, words, measure, target in MANOEUVRES:
             if not what.startswith(only):
                 continue
-            ran = recorded([str(gate) if word == "{gate}" else word for word in words])
+            ran = recorded([str(files.get(word, word)) for word in words])
             ended = str(ran.report["ended"])
             told: dict[str, Any] = next(
                 (one["figures"] for one in ran.report["exchange"]["peers"] if one["figures"]), {}

@@ -9,7 +9,7 @@ from typing import Any
 
 from .cpg import GROWTH
 
-ILQR = "ilqr"
+ILQR, LINEAR = "ilqr", "linear"
 CLAMPED = 0.85
 """rad: as far as iLQR moves a rod of the manta. The supports of its fins are singular where two rods are 1.81 rad
 apart."""
@@ -40,6 +40,8 @@ TUNED: Mapping[tuple[str, bool], Usual] = {
     ("quadrotor", True): Usual(0.8, 50.0, 0.02, 0.04, 5, ("x_m", "y_m", "z_m", "yaw_deg")),
 }
 """By robot, and whether the method is iLQR."""
+BY_STROKES: Mapping[str, Usual] = {"moth": Usual(0.4, 50.0, 1e-3, 0.02, 1, ("x_m", "y_m", "z_m", "yaw_deg"))}
+"""Robots with linear plans: a plan and a knot each half stroke."""
 ANY = Usual(2.0, 10.0, 0.02, 0.1, 5, ())
 """Of another robot, or an eel by iLQR: with a cost of one's own."""
 SAMPLES = {"eel": 48, "quadrotor": 48}
@@ -57,7 +59,15 @@ _SURROUNDINGS = ("current", "wind")
 
 
 def usual(robot: str, method: str) -> Usual:
-    """What a robot is planned with where nothing else is asked for."""
+    """What a robot is planned with where nothing else is asked for. ModelError: it has no linear plans."""
+    if method == LINEAR:
+        if robot not in BY_STROKES:
+            import rtmms
+
+            raise rtmms.ModelError(
+                f"controller 'predictive': method: linear plans are those of {', '.join(BY_STROKES)}, got model={robot}"
+            )
+        return BY_STROKES[robot]
     return TUNED.get((robot, method == ILQR), ANY)
 
 

@@ -5,6 +5,7 @@ rtmms run manta --controller predictive:depth_m=1,heading_deg=90
 rtmms run manta --controller predictive:cost=mine.py:deep
 rtmms run eel --set gait=none --controller predictive:model=eel,course=helix,speed_m_s=0.15
 rtmms run quadrotor --controller predictive:model=quadrotor,method=ilqr,x_m=2,z_m=1
+rtmms run moth --controller predictive:model=moth,y_m=0.2
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from rtmms.terminal import print_text
 from .following import Following
 from .planned import (
     ANY,
+    BY_STROKES,
     CLAMPED,
     FOLLOWS_COURSES,
     FREQUENCY_HZ,
     ILQR,
+    LINEAR,
     ROBOTS,
     SAMPLES,
     SPEED_M_S,
@@ -43,6 +46,7 @@ from .planned import (
 )
 from .rods import checked, rod_ratio
 from .senses import Motion, Senses
+from .stroke_plans import StrokePlans
 from .strokes import RODS
 from .watch import Watch
 
@@ -50,7 +54,7 @@ if TYPE_CHECKING:
     from rtmms.planning.background import Background
     from rtmms.planning.planner import Plan
 
-_METHODS = ("cem", "mppi", "ps", ILQR)
+_METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
 _POINTS = 5
 """Of a planned motion as it is told."""
 _SPENT = 0.8
@@ -62,15 +66,16 @@ class Predictive(rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    model         of which robot its model is: manta, quadrotor or eel; with `cost` any robot that plans can be made
-                  for, by name or FILE.py:NAME
+    model         of which robot its model is: manta, quadrotor, eel or moth; with `cost` any robot that plans can be
+                  made for, by name or FILE.py:NAME
 
     course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
                   `path`; without one it holds depth, heading and speed
     depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
-    x_m, y_m, z_m, yaw_deg   of the quadrotor: where it flies to
+    x_m, y_m, z_m, yaw_deg   of the quadrotor and the moth: where it flies to; z_m is 1 or 0 where it is not given
     cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
-    method        cem, mppi, ps or ilqr;  samples  candidates of a plan;  iterations  of ilqr, at most, of a plan
+    method        cem, mppi, ps or ilqr; linear for the moth (that is its usual one, and takes no cost)
+    samples       candidates of a plan;  iterations  of ilqr, at most, of a plan
     horizon_s     more than a beat;  rate_hz  plans a second
     grid_s        step of the planner's model;  targets  of each word within the horizon
     stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
@@ -90,7 +95,7 @@ class Predictive(rtmms.Controller):
     heading_deg: float = 0.0
     speed_m_s: float | None = None
     cost: str = ""
-    method: str = "cem"
+    method: str | None = None
     samples: int | None = None
     horizon_s: float | None = None
     rate_hz: float | None = None
@@ -103,14 +108,14 @@ class Predictive(rtmms.Controller):
     model: str = "manta"
     x_m: float = 0.0
     y_m: float = 0.0
-    z_m: float = 1.0
+    z_m: float | None = None
     yaw_deg: float = 0.0
     iterations: int = 2
     stage_s: float | None = None
     smooth: float = 1e-3
     preset: str = ""
 
-    robots = ROBOTS
+    robots = ()  # any: `model` says which, and a plant of another one is refused at the start
     claim = ("*",)
     every = 5
     interpolation = "linear"
@@ -132,15 +137,20 @@ class Predictive(rtmms.Controller):
     )
 
     def __post_init__(self) -> None:
+        if self.method is None:
+            self.method = LINEAR if self.model in BY_STROKES and not self.cost else "cem"
+        if self.z_m is None:
+            self.z_m = 0.0 if self.model in BY_STROKES else 1.0
         if self.method not in _METHODS:
             unknown = rtmms.UnknownNameError("method", self.method, _METHODS)
             raise rtmms.ModelError(f"controller 'predictive': method: {unknown}")
         if self.model not in ROBOTS:
             refuse_unknown_model(self.model)
-            self.__dict__["robots"] = ()
         given = usual(self.model, self.method)
+        if self.method == LINEAR and self.cost:
+            raise rtmms.ModelError("controller 'predictive': cost: linear plans have their own; give another method")
         if given is ANY and not self.cost:
-            by = f" by {self.method}" if self.model in ROBOTS else ""
+            by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
         own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
@@ -169,11 +179,14 @@ class Predictive(rtmms.Controller):
         if self.method == ILQR:
             _whole("stage_s", stage, "grid_s", grid)
             self._rows = 1 + _whole("horizon_s", horizon, "stage_s", stage)
+        self._strokes: StrokePlans | None = None
+        if self.method == LINEAR:
+            self._strokes = self._stroke_plans(stage)
         if self.cost and self.course:
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost"
-                                   + ", or x_m" * (self.model == "quadrotor"))  # fmt: skip
+                                   + ", or x_m" * ("x_m" in given.tracks))  # fmt: skip
         self._track(() if self.cost else given.tracks)
         self._way: Any = None
         if self.course:
@@ -206,6 +219,16 @@ class Predictive(rtmms.Controller):
         self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
         self._track(("cross_track_m",))
 
+    def _stroke_plans(self, stage: float) -> StrokePlans:
+        if self._per_tick * self._grid != stage or self._per_tick % 2:
+            raise rtmms.ModelError(
+                "controller 'predictive': rate_hz, stage_s, grid_s: linear plans are made each half stroke, an even "
+                f"number of steps: expected stage_s = 1 / rate_hz, got {stage:g} s, {self.rate_hz:g} Hz and steps of "
+                f"{self._grid:g} s"
+            )
+        _whole("horizon_s", self._horizon, "stage_s", stage)
+        return StrokePlans(self._grid, stage, self._horizon, _quaternion)
+
     def _track(self, names: tuple[str, ...]) -> None:
         """Which set-points there are depends on the task: the instance's own, in place of the class's."""
         self.__dict__["tracks"] = names
@@ -219,6 +242,11 @@ class Predictive(rtmms.Controller):
         self._senses.prepare()
         if self.preset:
             self._preset = read_preset(self.preset, self.model)
+        if self._strokes is not None:
+            self._background = Background("planner")
+            with compile_progress("the planner's kernels"):
+                self._strokes.prepare(self._background)
+            return
         if self.cost:
             from rtmms.planning.cost import Cost
             from rtmms.user_file import is_file, load_named
@@ -229,7 +257,7 @@ class Predictive(rtmms.Controller):
         elif self._way is not None:
             self._own = course_cost(self.model, self._way, float(self.speed_m_s or 0.0), self._horizon)
         elif self.model == "quadrotor":
-            self._own = hover_at(self.x_m, self.y_m, self.z_m, radians(self.yaw_deg))
+            self._own = hover_at(self.x_m, self.y_m, float(self.z_m or 0.0), radians(self.yaw_deg))
         else:
             self._own = holding_cost(
                 self.model, self.depth_m, radians(self.heading_deg), float(self.speed_m_s or 0.0), self._horizon
@@ -243,6 +271,15 @@ class Predictive(rtmms.Controller):
     def start(self, plant: rtmms.PlantInfo) -> None:
         """A model with the plant's own parameters; begin anew."""
         self._names = tuple(channel.name for channel in plant.actuators)
+        self._lockstep = plant.period_s is None
+        if self._strokes is not None:
+            self._senses.start(plant)
+            if self._senses.sensed:
+                raise rtmms.ModelError("controller 'predictive': linear plans are made from the whole state, which the "
+                                       "estimator does not hold within a stroke; run it without sensors")  # fmt: skip
+            self._strokes.start(plant, self._lockstep, self._believed(plant.parameters))
+            self._time = -inf
+            return
         own = () if self.model in ROBOTS else self._words.names
         refuse_other_plant(self.model, own, self._names, plant.robot)
         if self.model == "eel" and plant.parameters.get("gait", "none") != "none":
@@ -252,7 +289,6 @@ class Predictive(rtmms.Controller):
             self._following.start(plant)
         self._measured = next((name for name in ("encoder.angle", "rod_angle") if name in
                                {channel.name for channel in plant.outputs}), "")  # fmt: skip
-        self._lockstep = plant.period_s is None
         self._lead = (plant.delay + plant.every) * plant.dt
         limits = [abs(x) for one in plant.actuators for x in (one.lower, one.upper) if x]
         self._build(self._believed(plant.parameters), min(limits, default=1.2))
@@ -328,7 +364,8 @@ class Predictive(rtmms.Controller):
         return _finite(self._plans[-1].spread) if self._plans else None
 
     def _share(self, count: int) -> float:
-        return count / max(1, int(self.iterations if self.method == ILQR else self.samples or 32) * len(self._plans))
+        each = 1 if self.method == LINEAR else self.iterations if self.method == ILQR else self.samples or 32
+        return count / max(1, int(each) * len(self._plans))
 
     def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.ilqr import IterativeLqr
@@ -341,7 +378,7 @@ class Predictive(rtmms.Controller):
         self._close()
 
         def model() -> Any:
-            return model_of(self.model, told, self._grid, self.method)
+            return model_of(self.model, told, self._grid, str(self.method))
 
         planned = model()
         self._words = self._make_words(planned, told, limit)
@@ -356,7 +393,7 @@ class Predictive(rtmms.Controller):
             )  # fmt: skip
         else:
             self._planner = Planner(
-                planned, self._words, self._own, method=self.method, horizon_s=self._horizon,
+                planned, self._words, self._own, method=str(self.method), horizon_s=self._horizon,
                 samples=int(self.samples or 32), threads=int(self.threads), seed=int(self.seed),
             )  # fmt: skip
         self._made = key
@@ -369,8 +406,8 @@ class Predictive(rtmms.Controller):
         """The planner's model with the plant's own, in its steps and with all its chains."""
         from rtmms.planning.model_error import distance_apart
 
-        coarse = model_of(self.model, self._believed(told), self._grid, self.method)
-        fine = model_of(self.model, told, dt, self.method, whole=True)
+        coarse = model_of(self.model, self._believed(told), self._grid, str(self.method))
+        fine = model_of(self.model, told, dt, str(self.method), whole=True)
         self.model_error_m = _finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
@@ -378,7 +415,7 @@ class Predictive(rtmms.Controller):
         from rtmms.planning.strokes import Strokes
 
         if self.model == "quadrotor":
-            return rotor_knots(model, self._rows, self._horizon, self.method)
+            return rotor_knots(model, self._rows, self._horizon, str(self.method))
         if self.model not in ROBOTS:
             return any_knots(model, self._rows, self._horizon)
         frequency = float(self.frequency_hz or 0.0)
@@ -413,6 +450,8 @@ class Predictive(rtmms.Controller):
     def change(self, values: Mapping[str, Any]) -> None:
         """Other set-points from the next plan on."""
         super().change(values)
+        if self._strokes is not None:
+            return
         if self._way is not None and self._own is not None:
             self._own.data[3][0] = self.speed_m_s
         elif self.model == "quadrotor" and not self.cost and self._own is not None:
@@ -424,6 +463,8 @@ class Predictive(rtmms.Controller):
         """Rod angles in rad, or speeds of rotors in rad/s."""
         now = self._senses.hear(state)
         self._watch(now)
+        if self._strokes is not None:
+            return self._by_strokes(now)
         if self.model == "manta":
             self._following.look(state)
         if now.time < self._time:  # a reset
@@ -445,6 +486,19 @@ class Predictive(rtmms.Controller):
         values = dict(zip(self._names, commands[0, 0].tolist(), strict=True))
         if self.model == "manta":
             self._following.sent(values)
+        return values
+
+    def _by_strokes(self, now: Motion) -> dict[str, float]:
+        plans = self._strokes
+        assert plans is not None
+        if now.time < self._time:  # a reset
+            plans.begin()
+        if now.time < self._time or self._time == -inf:
+            self._begun = now.time
+        self._time = now.time
+        values = plans.update(now, (self.x_m, self.y_m, float(self.z_m or 0.0)), radians(self.yaw_deg))
+        self._plans, self._late, self._spent_s = plans.plans, plans.late, plans.spent_s
+        self._since = (plans.age - 1) * self._tick_s
         return values
 
     def _turn_over(self, now: Motion, first: bool) -> None:
@@ -526,8 +580,11 @@ class Predictive(rtmms.Controller):
     def stop(self, reason: str) -> None:
         """What the planner did, in a line."""
         self._finish()
+        if self._strokes is not None:
+            self._strokes.finish()
         if self._plans:
-            _tell(f"predictive: {summary(self._plans, self._late, self._planner.samples, self.method == ILQR)}")
+            samples, iterating = int(self.samples or 32), self.method in (ILQR, LINEAR)
+            _tell(f"predictive: {summary(self._plans, self._late, samples, iterating)}")
             if self.model_error_m is not None:
                 off = f"{100.0 * self.model_error_m:.2g} cm"
                 _tell(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")

@@ -7,6 +7,7 @@ methods     cross_entropy.py, mppi.py, predictive_sampling.py: from the costs of
 planner.py  one plan: candidates, rollouts, costs, within a time
 ilqr.py     one plan by derivatives, within limits: those of the model (rtmms.analysis.stages), those of the cost
             (cost_slopes.py), and a quadratic programme in a box (box_qp.py)
+linear.py   one plan by a linear model of half strokes about a hovering orbit (stroke_map.py)
 shown.py    a few candidates, for viewers
 model_error.py   how far the coarse model that plans are made with is off
 tasks.py    given costs

@@ -11,6 +11,7 @@ import numpy as np
 
 from rtmms.analysis.abilities import rise, whole_periods
 from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
@@ -54,6 +55,7 @@ class Moth:
     kp_n_m, kd_n_m_s         N m/rad, N m s/rad, torque drive
     rotor_kg_m2          kg m2 of each stroke's motor, torque drive (the wing's root itself is massless)
     bandwidth_rad_s      rad/s, how fast commanded offsets and gains are followed
+    wind_x_m_s, wind_y_m_s, wind_z_m_s     m/s, a uniform wind, world frame
     gravity_m_s2        m/s2
     integrator, step_s   the method and its longest step: the plant takes as many equal ones as its dt needs
     nodes          Gauss nodes a blade
@@ -86,6 +88,9 @@ class Moth:
     kd_n_m_s: float = 4e-4
     rotor_kg_m2: float = 1e-7
     bandwidth_rad_s: float = 60.0
+    wind_x_m_s: float = 0.0
+    wind_y_m_s: float = 0.0
+    wind_z_m_s: float = 0.0
     gravity_m_s2: float = 9.81
     integrator: str = "rk4"
     step_s: float = 1e-4
@@ -108,6 +113,7 @@ CHOICES = {
 MAY_VANISH = {
     "amplitude_rad", "damping_n_m_s", "air_density_kg_m3", "gravity_m_s2", "kp_n_m", "kd_n_m_s", "hinge", "pressure",
 }  # fmt: skip
+SIGNED = {"wind_x_m_s", "wind_y_m_s", "wind_z_m_s"}
 
 
 MOST = {
@@ -115,7 +121,7 @@ MOST = {
     **dict.fromkeys(("twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m", "kp_n_m", "kd_n_m_s"), 1e6),
     "sections": 100, "hinge": 10.0, "thorax_density_kg_m3": 3e4, "wing_density_kg_m3": 3e4, "air_density_kg_m3": 2e4,
     "amplitude_rad": math.pi, "omega_rad_s": 1e5, "damping_n_m_s": 1e3, "rotor_kg_m2": 1e3, "bandwidth_rad_s": 1e6,
-    "gravity_m_s2": 1e3, "step_s": 1.0, "nodes": 1000,
+    "gravity_m_s2": 1e3, "step_s": 1.0, "nodes": 1000, **dict.fromkeys(SIGNED, 100.0),
 }  # fmt: skip
 """Beyond these no insect, fluid or servo is."""
 
@@ -208,7 +214,7 @@ def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
         raise UnknownNameError("moth preset", preset, PRESETS)
     if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
         given["start"] = "rest"
-    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, set(), MOST)
+    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, SIGNED, MOST)
     if p.start == "hover" and p.thorax == "fixed":
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
     if p.nodes < 2:
@@ -227,7 +233,7 @@ def model_of(p: Moth, paper: bool = False) -> Model:
 def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False) -> TreePlant:
     model = model_of(p, paper)
     return TreePlant(
-        model, dt, stroke(p, model), _actuators(p, model), method=p.integrator,
+        model, dt, stroke(p, model), _actuators(p, model), flow=_wind(p), method=p.integrator,
         substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
         initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
         extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
@@ -238,21 +244,25 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
 
 
 SETTABLE = (
-    "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m",
-    "damping_n_m_s", "pressure", "gravity_m_s2",
+    "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "wind_x_m_s", "wind_y_m_s", "wind_z_m_s", "twist_root_n_m",
+    "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m", "damping_n_m_s", "pressure", "gravity_m_s2",
 )  # fmt: skip
 """What `set` may change while it runs."""
-_OUTSIDE_MODEL = set(SETTABLE[:3])
+_OUTSIDE_MODEL = set(SETTABLE[:6])
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
-    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, set(), MOST)
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, SIGNED, MOST)
     if p.pressure > 1.0:
         raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
     paper = plant.model.body_names[0] == "thorax"
     model = plant.model if _OUTSIDE_MODEL.issuperset(given) else model_of(p, paper)
-    return Remade(p, model, stroke(p, model), plant.flow)
+    return Remade(p, model, stroke(p, model), _wind(p))
+
+
+def _wind(p: Moth) -> Flow:
+    return Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s))
 
 
 def hover(p: Moth) -> tuple[Array, float]:
@@ -269,7 +279,8 @@ def hover(p: Moth) -> tuple[Array, float]:
     from rtmms.analysis.trim import trim
 
     period = 2.0 * math.pi / p.omega_rad_s
-    still = replace(p, start="rest", drive="motion", integrator="rk4")
+    calm = replace(p, wind_x_m_s=0.0, wind_y_m_s=0.0, wind_z_m_s=0.0)
+    still = replace(calm, start="rest", drive="motion", integrator="rk4")
     print_text("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", err=True)
     try:
         found = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
@@ -304,7 +315,16 @@ def symmetric(vector: Array, sections: int) -> Array:
 
 _NOT_PHYSICS: dict[str, Any] = {
     name: getattr(Moth(), name)
-    for name in ("kp_n_m", "kd_n_m_s", "rotor_kg_m2", "bandwidth_rad_s", "integrator", "step_s", "nodes")
+    for name in (
+        "kp_n_m",
+        "kd_n_m_s",
+        "rotor_kg_m2",
+        "bandwidth_rad_s",
+        "integrator",
+        "step_s",
+        "nodes",
+        *sorted(SIGNED),
+    )
 }
 
 

@@ -1,0 +1,208 @@
+"""Plans of a moth for `predictive`, method linear: one each half stroke, on the linear model about its hovering orbit.
+
+    before, between, after    knots in the middle of the last half stroke, of this one, and of the next
+
+At the beginning of a half stroke the first two stand. The plan that is made then sets the third, and begins to act in
+the middle of this half stroke: it must be there before, or it is late and begins a half stroke later.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from math import inf, pi
+from time import thread_time
+from typing import TYPE_CHECKING, Any
+
+import rtmms
+
+from .senses import Motion
+
+if TYPE_CHECKING:
+    from rtmms.planning.background import Background
+    from rtmms.planning.planner import Plan
+
+ACTUATORS = ("right.offset", "right.gain", "left.offset", "left.gain")
+LIMIT = 0.4
+"""rad and fractions of the amplitude, as of `moth_hover`."""
+
+
+def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
+    """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
+    from rtmms.planning.stroke_map import WINDS
+
+    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    for name, expected in (("start", "hover"), ("drive", "motion"), ("thorax", "free")):
+        if given.get(name, expected) != expected:
+            raise rtmms.ModelError(
+                f"controller 'predictive': method linear needs a moth with {name}={expected}, got {name}={given[name]}"
+            )
+    for name in ("amplitude_rad", *WINDS):  # the orbit's own; and what nobody knows
+        given.pop(name, None)
+    return rtmms.load("moth", dt=grid_s, **given)
+
+
+class StrokePlans:
+    """Plans, and the knots that are flown.
+
+    plans, late, spent_s   that were made; half strokes that began without one in time; s of computing
+    age     half strokes since the state that the plan in use was made from
+    """
+
+    def __init__(self, grid_s: float, half_s: float, horizon_s: float, quaternion: Callable[..., Any]) -> None:
+        self._grid, self._half, self._horizon, self._quaternion = grid_s, half_s, horizon_s, quaternion
+        self._made: Any = None
+        self._known: Any = None
+        self._planner: Any = None
+        self._shadow: Any = None
+        self._job: Future[Plan] | None = None
+        self._background: Background | None = None
+        self._clear()
+
+    def prepare(self, background: Background) -> None:
+        """Compile, by a plan for the moth of the table's parameters."""
+        import numpy as np
+
+        self._background = background
+        self._build({})
+        zero = np.zeros(len(ACTUATORS))
+        self._think(Motion(), [], zero, zero, 0, (0.0, 0.0, 0.0), 0.0)
+
+    def start(self, plant: rtmms.PlantInfo, lockstep: bool, believed: Mapping[str, Any]) -> None:
+        """believed  the parameters of the planner's model
+
+        ModelError where half strokes are no whole answers, or the commands are given too far ahead."""
+        names = tuple(channel.name for channel in plant.actuators)
+        if names != ACTUATORS:
+            raise rtmms.ModelError(
+                f"controller 'predictive': method linear flies a moth by {', '.join(ACTUATORS)}; this plant "
+                f"('{plant.robot}') has {', '.join(names)}"
+            )
+        half = pi / float(plant.parameters.get("omega_rad_s", 50.0 * pi))
+        if abs(half - self._half) > 1e-9 * half:
+            raise rtmms.ModelError(
+                f"controller 'predictive': rate_hz: expected a plan each half stroke, {1.0 / half:.6g} Hz, got "
+                f"{1.0 / self._half:.6g}"
+            )
+        self._answer = answer = plant.every * plant.dt
+        self._lead = answer + plant.delay * plant.dt
+        if abs(round(half / answer) * answer - half) > 1e-9 or self._lead > 0.5 * half + 1e-9:
+            raise rtmms.ModelError(
+                f"controller 'predictive': expected half a stroke, {half:.4g} s, to be whole answers, and commands at "
+                f"most half of it ahead; got one each {answer:.4g} s for {self._lead:.4g} s later (dt, every, delay)"
+            )
+        self._lockstep = lockstep
+        self._build(believed)
+        self.begin()
+
+    def begin(self) -> None:
+        """Anew: still air, no plan."""
+        self.finish()
+        self._clear()
+        self._planner.clear()
+
+    def _clear(self) -> None:
+        import numpy as np
+
+        zero = np.zeros(len(ACTUATORS))
+        self.plans: list[Plan] = []
+        self.late, self.age, self.spent_s = 0, 0, 0.0
+        self._knots = [zero, zero, zero]
+        self._words = zero[None]
+        self._tick, self._count = -inf, -1
+        self._sent: list[list[Any]] = []
+
+    def update(self, now: Motion, place: tuple[float, float, float], yaw: float) -> dict[str, float]:
+        """Offsets in rad and gains."""
+        if now.time > self._tick + self._half - 1e-9:
+            self._turn_over(now, place, yaw)
+        elif self._job is not None and self._made_at == self._count and (self._lockstep or self._job.done()):
+            # in time while no command beyond the middle of the half stroke has been given
+            self._take(in_time=now.time + self._lead - self._answer <= self._tick + 0.5 * self._half + 1e-9)
+        part = (now.time + self._lead - self._tick) / self._half  # up to 1.5
+        before, between, after = self._knots
+        values = (
+            before + (between - before) * (part + 0.5) if part <= 0.5 else between + (after - between) * (part - 0.5)
+        )
+        return dict(zip(ACTUATORS, values.tolist(), strict=True))
+
+    def _take(self, in_time: bool) -> None:
+        """The plan that is done."""
+        assert self._job is not None
+        found, self._job = self._job.result(), None
+        self.plans.append(found)
+        self.late += not in_time
+        if found.good:
+            self._words, self.age = found.words, self._count - self._made_at
+            if in_time:
+                self._knots[2] = self._words[0]
+
+    def _turn_over(self, now: Motion, place: tuple[float, float, float], yaw: float) -> None:
+        """A half stroke begins: what was flown in the last one goes to the model, and the next plan is begun."""
+        first = self._count < 0
+        if self._job is not None and (self._lockstep or self._job.done()):
+            self._take(in_time=False)
+        self._count = round(now.time / self._half) if first else self._count + 1
+        self._tick = now.time
+        if not first:
+            self._sent.append(list(self._knots))
+            self.age += 1
+            row = min(self.age, len(self._words) - 1)
+            self._knots = [self._knots[1], self._knots[2], self._words[row]]
+        if self._job is None and self._background is not None:
+            told = (now, self._sent, self._knots[0], self._knots[1], self._count % 2, place, yaw)
+            self._sent, self._made_at = [], self._count
+            self._job = self._background.submit(self._think, *told)
+
+    def _think(
+        self, now: Motion, sent: Sequence[Any], before: Any, between: Any, phase: int,
+        place: tuple[float, float, float], yaw: float,
+    ) -> Plan:  # fmt: skip
+        """From the motion at the beginning of a half stroke, and the knots of those since the last one."""
+        import numpy as np
+
+        from rtmms.planning.stroke_map import lines
+
+        spent, shadow, planner, there = thread_time(), self._shadow, self._planner, np.array(place)
+        linear = planner.model
+        well = bool(sent) and all(shadow.go(lines(np.array(knots), linear.steps)) for knots in sent)
+        predicted = shadow.state
+        if not well:  # the first, or a motion that the model cannot follow: joints as they hover
+            shadow.model.put(linear.orbit[phase].copy(), phase * linear.steps)
+        shadow.place(
+            position=np.array(now.position), quaternion=np.array(self._quaternion(now.roll, now.pitch, now.yaw)),
+            velocity=np.array(now.velocity), angular_velocity=np.array(now.rate),
+        )  # fmt: skip
+        state = shadow.state
+        if well and len(sent) == 1 and not now.doubts:
+            psi = linear.yaw(1 - phase, self._known)
+            flown = linear.off(phase, predicted, psi, there)
+            straight = linear.after(1 - phase, linear.off(1 - phase, self._known, psi, there), np.array(sent[0]))
+            planner.observer.hear(1 - phase, linear.off(phase, state, psi, there), flown, straight)
+        self._known = state
+        found: Plan = planner.plan(phase, state, before, between, there, yaw)
+        self.spent_s += thread_time() - spent
+        return found
+
+    def finish(self) -> None:
+        """Wait for a plan that is being made."""
+        job, self._job = self._job, None
+        if job is not None:
+            job.result()
+
+    def _build(self, told: Mapping[str, Any]) -> None:
+        import numpy as np
+
+        from rtmms.planning.linear import LinearPlanner
+        from rtmms.planning.shadow import Shadow
+        from rtmms.planning.stroke_map import stroke_map
+
+        key = tuple(sorted((name, str(value)) for name, value in told.items()))
+        if self._made == key:
+            return
+        model = own_moth(told, self._grid)
+        most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
+        linear = stroke_map(model, round(self._half / self._grid))
+        self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)
+        self._shadow = Shadow(model)
+        self._made = key

@@ -1,0 +1,258 @@
+"""A plan on the linear model of half strokes: a quadratic cost, limits of the commands, a wind that is believed.
+
+    min  sum_j |x_j - xs|_Q^2 + |u_j - us|_R^2 + |u_j+1 - u_j|_C^2  +  |z_N - zs|_V^2,   lower <= u <= upper
+
+z = (x, u_before, u_next). (xs, us) is how the robot stays at the place in that wind: the periodic solution with the
+least knots. V solves the periodic Riccati equation, so that without limits the plan is that of an infinite horizon. The
+states are eliminated; what is left is a quadratic programme in a box (box_qp.py) over all knots.
+
+Rawlings, Mayne and Diehl, Model Predictive Control, 2nd ed., 2017, 1.3 (limits), 1.5 (no offset under disturbances).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.errors import ModelError
+from rtmms.planning.box_qp import box_step
+from rtmms.planning.planner import Plan
+from rtmms.planning.stroke_map import StrokeMap, wrapped
+from rtmms.spatial import quaternion_matrix
+
+Array = npt.NDArray[np.float64]
+
+SWEEPS, SETTLED = 4000, 1e-9
+"""Half strokes of the Riccati recursion, at most; the change of V over a stroke, of its largest, at which it ends."""
+FAR_M, TURN_RAD = 0.15, 0.4
+"""A place that is farther, or a heading, counts as so far: beyond it the linear model does not hold."""
+TWIST = slice(6, 12)
+BELIEVED, SLOW = 0.7, 0.1
+"""Share of what a half stroke tells that is believed at once: of the wind, and of what is left besides it."""
+_RATE = 0.02
+"""s: what an angular velocity counts beside a velocity of 1 m/s, for the wind."""
+_KEPT = 1e-2
+"""Of the least solution for staying: how much a knot counts beside a coordinate."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """What counts as one of each in the cost: m, rad, rad, m/s, rad/s; of a knot, and of its change."""
+
+    position: float = 0.05
+    tilt: float = 1.0
+    yaw: float = 0.5
+    velocity: float = 0.5
+    rate: float = 20.0
+    knot: float = 0.2
+    change: float = 0.2
+
+
+class WindObserver:
+    """What the motion of a half stroke is besides the model of still air: a wind, and slowly whatever else there is."""
+
+    def __init__(self, model: StrokeMap) -> None:
+        self._model = model
+        scale = np.array([1.0, 1.0, 1.0, _RATE, _RATE, _RATE])
+        self._by_twist = [np.linalg.pinv(half.wind[TWIST] * scale[:, None]) * scale for half in model.halves]
+        self.clear()
+
+    def clear(self) -> None:
+        """Still air."""
+        self.wind = np.zeros(3)
+        k = len(self._model.halves[0].a)
+        self.rest = (np.zeros(k), np.zeros(k))
+
+    def hear(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
+        """x (k,) at the end of the half stroke `phase`: as it is, as the robot's full model in still air has it, and as
+        the linear one has it without any disturbance."""
+        half = self._model.halves[phase]
+        told = self._by_twist[phase] @ (seen - flown)[TWIST]
+        self.wind += BELIEVED * (told - self.wind)
+        self.rest[phase][:] += SLOW * (seen - linear - half.wind @ self.wind - self.rest[phase])
+
+    def disturbance(self, phase: int) -> Array:
+        """(k,) added to x in that half stroke."""
+        found: Array = self._model.halves[phase].wind @ self.wind + self.rest[phase]
+        return found
+
+
+class LinearPlanner:
+    """Plans of `count` half strokes.  lower, upper (n,) of the knots
+
+    ModelError where the robot cannot be held.
+    """
+
+    def __init__(
+        self, model: StrokeMap, count: int, lower: Array, upper: Array, weights: Weights | None = None
+    ) -> None:
+        self.model, self.count, self.observer = model, count, WindObserver(model)
+        w = Weights() if weights is None else weights
+        k, n = model.halves[0].before.shape
+        self._k, self._n = k, n
+        self._lower, self._upper = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
+        q = np.zeros(k)
+        for at, size in ((slice(0, 3), w.position), (slice(3, 5), w.tilt), (slice(5, 6), w.yaw),
+                         (slice(6, 9), w.velocity), (slice(9, 12), w.rate)):  # fmt: skip
+            q[at] = 1.0 / size**2
+        self._q = np.concatenate([q, np.zeros(2 * n)])
+        self._r, self._c = 1.0 / w.knot**2, 1.0 / w.change**2
+        self._f, self._g = zip(*(_augmented(half.a, half.before, half.between, half.after) for half in model.halves),
+                               strict=True)  # fmt: skip
+        self.gain, self._v = self._riccati()
+        self._h, self._cross, self._square, self._ways = zip(*(self._condensed(p) for p in range(2)), strict=True)
+        self._free = np.array([i for i in range(k) if i not in (0, 1, 2, 5)])
+        self._stay = self._staying()
+        self.clear()
+
+    def clear(self) -> None:
+        """As new: still air, knots of the orbit."""
+        self.observer.clear()
+        self.knots = np.zeros((self.count, self._n))
+        self.home = np.zeros((self.count, self._n))
+
+    def close(self) -> None:
+        """There is nothing to end."""
+
+    def plan(self, phase: int, state: Array, before: Array, between: Array, place: Array, yaw: float) -> Plan:
+        """From a state (as a Fork has it) at the beginning of a half stroke.
+
+        before, between   (n,) knots that stand already: the last one, and that in the middle of this half stroke
+        place (3,) m, world, and yaw (rad)   where to stay. The plan's words are the knots after these.
+        """
+        begin = time.monotonic()
+        model, n = self.model, self._n
+        psi = model.yaw(phase, state)
+        x = model.off(phase, state, psi, place)
+        far = float(np.linalg.norm(x[:3]))
+        x[:3] *= min(1.0, FAR_M / max(far, 1e-12))
+        upright = quaternion_matrix(model.orbit[phase][model.told.pose + 3 : model.told.pose + 7])
+        x[3:6] += upright.T @ np.array([0.0, 0.0, min(max(wrapped(psi - yaw), -TURN_RAD), TURN_RAD)])
+        stays = self.staying()
+        z = np.concatenate([x, before, between]) - stays[phase]
+        steady = np.array([stays[(phase + j + 1) % 2][self._k + n :] for j in range(self.count)])
+        first = np.vstack([self.knots[1:], self.knots[-1:]]) - steady
+        v = first.ravel().copy()
+        gradient = self._cross[phase] @ z
+        iterations = box_step(
+            self._h[phase], gradient, np.zeros((v.size, 0)), (self._lower - steady).ravel(),
+            (self._upper - steady).ravel(), v, np.zeros((v.size, 0)),
+        )  # fmt: skip
+        least = float(v @ (0.5 * self._h[phase] @ v + gradient) + 0.5 * z @ self._square[phase] @ z)
+        good = iterations > 0 and math.isfinite(least) and bool(np.isfinite(v).all())
+        if good:
+            self.knots = v.reshape(self.count, n) + steady
+        else:
+            self.knots = np.zeros((self.count, n))
+        path = self._path(phase, z, v, stays, psi, place) if good else np.zeros((0, 3))
+        seconds = time.monotonic() - begin
+        return Plan(self.knots.copy(), good, 1, 0 if good else 1, least, math.nan, path, seconds, max(iterations, 0))
+
+    def staying(self) -> tuple[Array, Array]:
+        """z (k + 2 n,) of both phases that stays where it is in the wind that is believed."""
+        k, n, halves = self._k, self._n, self.model.halves
+        d = [self.observer.disturbance(phase) for phase in range(2)]
+        found = self._stay @ (halves[1].a @ d[0] + d[1])
+        x = np.zeros(k)
+        x[self._free] = found[: len(self._free)]
+        knot = found[-n - 1 : -1]
+        first, second = np.concatenate([x, knot, knot]), np.empty(k + 2 * n)
+        second[:k] = self._f[0][:k] @ first + self._g[0][:k] @ knot + d[0]
+        second[k:] = first[k:]
+        return first, second
+
+    def _staying(self) -> Array:
+        """(., k) of the disturbance over a stroke: coordinates but for place and heading, the knot, and a turn.
+
+        (I - A) x - B u + e s = d:  in a wind the robot turns by s a stroke, about the vertical e, unless knots of both
+        half strokes differ. That takes more than the limits leave, so that the heading is left to the feedback.
+        """
+        (first, second), k = self.model.halves, self._k
+        knot = second.a @ (first.before + first.between + first.after) + second.before + second.between + second.after
+        vertical = np.zeros((k, 1))
+        q = self.model.told.pose + 3
+        vertical[3:6, 0] = quaternion_matrix(self.model.orbit[0][q : q + 4])[2]
+        whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -knot, vertical])
+        scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(self._n), np.full(1, 1.0 / _KEPT)])
+        found: Array = scale[:, None] * np.linalg.pinv(whole * scale, rcond=1e-9)
+        return found
+
+    def _riccati(self) -> tuple[list[Array], list[Array]]:
+        """Feedback (n, k + 2 n) and V (k + 2 n, k + 2 n) of both phases, by recursion from the end."""
+        last = slice(self._k + self._n, None)
+        v: list[Array] = [np.diag(self._q), np.diag(self._q)]
+        gain: list[Array] = [np.zeros((self._n, len(self._q)))] * 2
+        for sweep in range(SWEEPS):
+            phase = 1 - sweep % 2
+            f, g, ahead = self._f[phase], self._g[phase], v[1 - phase]
+            h = g.T @ ahead @ g + (self._r + self._c) * np.eye(self._n)
+            m = g.T @ ahead @ f
+            m[:, last] -= self._c * np.eye(self._n)
+            gain[phase] = np.linalg.solve(h, m)
+            new = np.diag(self._q) + f.T @ ahead @ f - m.T @ gain[phase]
+            new[last, last] += self._c * np.eye(self._n)
+            new = 0.5 * (new + new.T)
+            settled = float(np.abs(new - v[phase]).max()) < SETTLED * float(np.abs(new).max())
+            v[phase] = new
+            if not np.isfinite(new).all():
+                break
+            if settled and phase == 0:
+                break
+        loop = (self._f[1] - self._g[1] @ gain[1]) @ (self._f[0] - self._g[0] @ gain[0])
+        self.poles = np.sort(np.abs(np.linalg.eigvals(loop)))[::-1] if np.isfinite(loop).all() else np.array([np.inf])
+        if not self.poles[0] < 1.0:
+            raise ModelError("linear plans: this robot cannot be held by its words: its feedback is not stable")
+        return gain, v
+
+    def _condensed(self, phase: int) -> tuple[Array, Array, Array, tuple[Array, Array]]:
+        """The cost 1/2 v'H v + v'G z + 1/2 z'S z: H (N n, N n), G, S; the position of each z_j by z and by v."""
+        z, n, count = len(self._q), self._n, self.count
+        by_z, by_v = np.eye(z), np.zeros((z, count * n))
+        h, cross, square = np.zeros((count * n, count * n)), np.zeros((count * n, z)), np.diag(self._q)
+        last = slice(z - n, z)
+        ways_z, ways_v = [by_z[:3]], [by_v[:3]]
+        for j in range(count):
+            own = np.zeros((n, count * n))
+            own[:, j * n : (j + 1) * n] = np.eye(n)
+            moved_v, moved_z = own - by_v[last], -by_z[last]
+            h += self._r * own.T @ own + self._c * moved_v.T @ moved_v
+            cross += self._c * moved_v.T @ moved_z
+            square += self._c * moved_z.T @ moved_z
+            p = (phase + j) % 2
+            by_z, by_v = self._f[p] @ by_z, self._f[p] @ by_v + self._g[p] @ own
+            weight = self._v[(phase + count) % 2] if j == count - 1 else np.diag(self._q)
+            h += by_v.T @ weight @ by_v
+            cross += by_v.T @ weight @ by_z
+            square += by_z.T @ weight @ by_z
+            ways_z.append(by_z[:3])
+            ways_v.append(by_v[:3])
+        return h + h.T, 2.0 * cross, 2.0 * square, (np.array(ways_z), np.array(ways_v))
+
+    def _path(self, phase: int, z: Array, v: Array, stays: tuple[Array, Array], psi: float, place: Array) -> Array:
+        """(N + 1, 3) m, world."""
+        ways_z, ways_v = self._ways[phase]
+        away = ways_z @ z + ways_v @ v
+        c, s = math.cos(psi), math.sin(psi)
+        turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+        p = self.model.told.pose
+        for j in range(len(away)):
+            q = (phase + j) % 2
+            origin = self.model.orbit[q]
+            local = quaternion_matrix(origin[p + 3 : p + 7]) @ (away[j] + stays[q][:3])
+            away[j] = turn @ (local + origin[p : p + 3] - self.model.orbit[0][p : p + 3]) + place
+        found: Array = away
+        return found
+
+
+def _augmented(a: Array, before: Array, between: Array, after: Array) -> tuple[Array, Array]:
+    """z+ = F z + G u of z = (x, u_before, u_between), u the knot after."""
+    k, n = before.shape
+    f, g = np.zeros((k + 2 * n, k + 2 * n)), np.zeros((k + 2 * n, n))
+    f[:k] = np.hstack([a, before, between])
+    f[k : k + n, k + n :] = np.eye(n)
+    g[:k], g[k + n :] = after, np.eye(n)
+    return f, g
