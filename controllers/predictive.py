@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
-from math import cos, inf, isfinite, radians, sin
+from math import inf, radians
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ import rtmms
 from rtmms.terminal import print_text
 
 from .following import Following
+from .plan_figures import PlanFigures, finite, summary
 from .planned import (
     ANY,
     BY_STROKES,
@@ -45,7 +46,7 @@ from .planned import (
     usual,
 )
 from .rods import checked, rod_ratio
-from .senses import Motion, Senses
+from .senses import Motion, Senses, quaternion_of
 from .stroke_plans import StrokePlans
 from .strokes import RODS
 from .watch import Watch
@@ -55,14 +56,12 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
-_POINTS = 5
-"""Of a planned motion as it is told."""
 _SPENT = 0.8
 """Of the time between two plans, in real time: then no further candidates are begun."""
 
 
 @dataclass
-class Predictive(rtmms.Controller):
+class Predictive(PlanFigures, rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
@@ -194,6 +193,7 @@ class Predictive(rtmms.Controller):
         elif self.waypoints:
             raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
         self._tick_s = self._per_tick * grid
+        self._tries = {LINEAR: 1, ILQR: int(self.iterations)}.get(self.method, int(self.samples or 32))
         self._senses, self._watch = Senses("predictive"), Watch("predictive", _tell)
         self._following = Following("predictive", _tell)
         self._own: Any = None
@@ -227,7 +227,7 @@ class Predictive(rtmms.Controller):
                 f"{self._grid:g} s"
             )
         _whole("horizon_s", self._horizon, "stage_s", stage)
-        return StrokePlans(self._grid, stage, self._horizon, _quaternion)
+        return StrokePlans(self._grid, stage, self._horizon)
 
     def _track(self, names: tuple[str, ...]) -> None:
         """Which set-points there are depends on the task: the instance's own, in place of the class's."""
@@ -295,78 +295,6 @@ class Predictive(rtmms.Controller):
         self._compare(dict(plant.parameters), plant.dt)
         self._begin()
 
-    @property
-    def plans(self) -> int:
-        """Plans that were made."""
-        return len(self._plans)
-
-    @property
-    def late_plans(self) -> int:
-        """Ticks at which no new plan was there."""
-        return self._late
-
-    @property
-    def plan_age_s(self) -> float:
-        """Since the state that the plan in use was made from."""
-        return round(self._since + self._tick_s, 4)
-
-    @property
-    def plan_ms(self) -> float | None:
-        """That the last plan took."""
-        return round(1e3 * self._plans[-1].seconds, 2) if self._plans else None
-
-    @property
-    def planned_motion(self) -> str:
-        """Where the last plan has the robot over its horizon, m, world: a few points, for viewers."""
-        good = self._plans[-1].path if self._plans and self._plans[-1].good else ()
-        if not len(good):
-            return ""
-        last, count = len(good) - 1, min(len(good), _POINTS)
-        rows = [good[round(k * last / max(count - 1, 1))] for k in range(count)]
-        return " ".join(",".join(f"{x:.2f}" for x in row) for row in rows)
-
-    @property
-    def planned_samples(self) -> str:
-        """Others that were tried for the last plan, for viewers, see rtmms.planning.shown."""
-        from rtmms.planning.shown import as_text
-
-        last = self._plans[-1] if self._plans and self._plans[-1].good else None
-        return as_text(last.path[0], last.shown) if last is not None and len(last.path) else ""
-
-    @property
-    def core(self) -> float:
-        """Share of a core that planning took since the start, of one thread."""
-        return round(self._spent_s / max(self._time - self._begun, self._tick_s), 4) if self._plans else 0.0
-
-    @property
-    def tried(self) -> float:
-        """Share of the candidates that were tried, of all plans."""
-        return round(self._share(sum(plan.finished for plan in self._plans)), 4)
-
-    @property
-    def iterations_a_plan(self) -> float:
-        """That were done, of those plans that go from one to a better one: at most `iterations`."""
-        return round(sum(plan.iterations for plan in self._plans) / max(1, len(self._plans)), 2)
-
-    @property
-    def failed(self) -> float:
-        """Share of the candidates that ended early or cost no number."""
-        return round(self._share(sum(plan.failed for plan in self._plans)), 4)
-
-    @property
-    def least_cost(self) -> float | None:
-        """Of the last plan's candidates."""
-        return _finite(self._plans[-1].least) if self._plans else None
-
-    @property
-    def spread_of_costs(self) -> float | None:
-        """The median less the least of the last plan's candidates: 0 means that nothing it can do changes the task."""
-        return _finite(self._plans[-1].spread) if self._plans else None
-
-    def _share(self, count: int) -> float:
-        each = 1 if self.method == LINEAR else self.iterations if self.method == ILQR else self.samples or 32
-        return count / max(1, int(each) * len(self._plans))
-
     def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.ilqr import IterativeLqr
         from rtmms.planning.planner import Planner
@@ -408,7 +336,7 @@ class Predictive(rtmms.Controller):
 
         coarse = model_of(self.model, self._believed(told), self._grid, str(self.method))
         fine = model_of(self.model, told, dt, str(self.method), whole=True)
-        self.model_error_m = _finite(distance_apart(coarse, fine, self._words, self._horizon))
+        self.model_error_m = finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
         """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
@@ -539,7 +467,7 @@ class Predictive(rtmms.Controller):
             shadow.go(obeyed(block))
         shadow.place(
             position=now.position,
-            quaternion=_quaternion(now.roll, now.pitch, now.yaw),
+            quaternion=quaternion_of(now.roll, now.pitch, now.yaw),
             velocity=now.velocity,
             angular_velocity=now.rate,
         )
@@ -583,8 +511,7 @@ class Predictive(rtmms.Controller):
         if self._strokes is not None:
             self._strokes.finish()
         if self._plans:
-            samples, iterating = int(self.samples or 32), self.method in (ILQR, LINEAR)
-            _tell(f"predictive: {summary(self._plans, self._late, samples, iterating)}")
+            _tell(f"predictive: {summary(self._plans, self._late, self._tries, self.method in (ILQR, LINEAR))}")
             if self.model_error_m is not None:
                 off = f"{100.0 * self.model_error_m:.2g} cm"
                 _tell(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
@@ -613,28 +540,6 @@ _RANGES = (
 )  # fmt: skip
 
 
-def summary(plans: list[Plan], late: int, samples: int, iterating: bool = False) -> str:
-    """What a run's plans were, for a person."""
-    seconds = sorted(plan.seconds for plan in plans)
-    finished = sum(plan.finished for plan in plans)
-    failed = sum(plan.failed for plan in plans)
-    spread = sorted(plan.spread for plan in plans if plan.spread == plan.spread)
-    told = [
-        f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms in the median, {1e3 * seconds[-1]:.0f} at most",
-        f"{sum(plan.iterations for plan in plans) / len(plans):.2f} iterations a plan, {failed} plans begun anew"
-        if iterating
-        else f"{finished / max(1, samples * len(plans)):.1%} of the candidates tried, {failed} failed",
-        f"{late} late",
-    ]
-    if spread:
-        told.append(f"spread of costs {spread[len(spread) // 2]:.2g} in the median")
-    return "; ".join(told)
-
-
-def _finite(value: float) -> float | None:
-    return float(f"{value:.4g}") if isfinite(value) else None
-
-
 def _whole(name: str, span: float, unit: str, of: float) -> int:
     """How many of another span one is; ModelError where it is none."""
     steps = round(span / of)
@@ -643,13 +548,6 @@ def _whole(name: str, span: float, unit: str, of: float) -> int:
             f"controller 'predictive': {name}: expected whole steps of {unit} = {of:g} s, got {span:g} s"
         )
     return steps
-
-
-def _quaternion(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
-    """(w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
-    a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
-    p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
-    return a * b * c + p * q * r, p * b * c - a * q * r, a * q * c + p * b * r, a * b * r - p * q * c
 
 
 def _tell(text: str) -> None:

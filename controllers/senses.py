@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import asin, atan2, inf
+from math import asin, atan2, cos, inf, sin
 from typing import TYPE_CHECKING, Any
 
 import rtmms
@@ -162,6 +162,13 @@ def angles(q: Sequence[float]) -> tuple[float, float, float]:
         asin(max(-1.0, min(1.0, 2.0 * (w * y - z * x)))),
         atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
     )
+
+
+def quaternion_of(roll: float, pitch: float, yaw: float) -> tuple[float, float, float, float]:
+    """(w, x, y, z), body to world: Rz(yaw) Ry(pitch) Rx(roll)."""
+    a, b, c = cos(0.5 * roll), cos(0.5 * pitch), cos(0.5 * yaw)
+    p, q, r = sin(0.5 * roll), sin(0.5 * pitch), sin(0.5 * yaw)
+    return a * b * c + p * q * r, p * b * c - a * q * r, a * q * c + p * b * r, a * b * r - p * q * c
 
 
 def to_world(q: Sequence[float], v: Sequence[float]) -> tuple[float, float, float]:

@@ -8,7 +8,7 @@ the middle of this half stroke: it must be there before, or it is late and begin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from math import inf, pi
 from time import thread_time
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import rtmms
 
-from .senses import Motion
+from .senses import Motion, quaternion_of
 
 if TYPE_CHECKING:
     from rtmms.planning.background import Background
@@ -49,8 +49,8 @@ class StrokePlans:
     age     half strokes since the state that the plan in use was made from
     """
 
-    def __init__(self, grid_s: float, half_s: float, horizon_s: float, quaternion: Callable[..., Any]) -> None:
-        self._grid, self._half, self._horizon, self._quaternion = grid_s, half_s, horizon_s, quaternion
+    def __init__(self, grid_s: float, half_s: float, horizon_s: float) -> None:
+        self._grid, self._half, self._horizon = grid_s, half_s, horizon_s
         self._made: Any = None
         self._known: Any = None
         self._planner: Any = None
@@ -170,7 +170,7 @@ class StrokePlans:
         if not well:  # the first, or a motion that the model cannot follow: joints as they hover
             shadow.model.put(linear.orbit[phase].copy(), phase * linear.steps)
         shadow.place(
-            position=np.array(now.position), quaternion=np.array(self._quaternion(now.roll, now.pitch, now.yaw)),
+            position=np.array(now.position), quaternion=np.array(quaternion_of(now.roll, now.pitch, now.yaw)),
             velocity=np.array(now.velocity), angular_velocity=np.array(now.rate),
         )  # fmt: skip
         state = shadow.state

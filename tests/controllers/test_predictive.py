@@ -16,7 +16,8 @@ from rtmms.planning.model_error import distance_apart
 from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms_controllers.predictive import Predictive, summary
+from rtmms_controllers.plan_figures import summary
+from rtmms_controllers.predictive import Predictive
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "predictive.md"
 DT = 1e-2

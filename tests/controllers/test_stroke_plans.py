@@ -13,7 +13,8 @@ import rtmms
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.moth_hover import MothHover
-from rtmms_controllers.predictive import Predictive, summary
+from rtmms_controllers.plan_figures import summary
+from rtmms_controllers.predictive import Predictive
 from rtmms_controllers.senses import Senses
 
 GUSTS = {0.3: (0.0, 0.3, 0.0), 0.8: (0.0, 0.0, 0.0), 1.0: (-0.3, 0.0, 0.0)}
