@@ -173,6 +173,7 @@ set = { "moth_hover.speed_m_s" = 0.0 }
 """`moth_hover` knows no place: 0.3 m/s for as long as 0.2 m take."""
 GUST, GUST_S = str(SCENARIOS / "moth_gust.toml"), 0.5
 EEL = ["eel", "--set", "gait=none"]
+SPOT = "heading_deg=90,speed_m_s=0,depth_m=0"
 ASIDE, HELIX = "heading_deg=30,depth_m=0.3", "course=helix,radius_m=2,rise_m=-0.5,turns=1,depth_m=0"
 THRIFTY = f"predictive:cost={EXAMPLES / 'manta' / 'thrifty.py'}:thrifty,frequency_hz=0.5"
 THROUGH = f"predictive:model=quadrotor,method=ilqr,cost={EXAMPLES / 'quadrotor' / 'gate.py'}:gate"
@@ -181,6 +182,13 @@ MANOEUVRES: tuple[tuple[str, str, list[str], Callable[[Run], dict[str, str]], st
      lambda of: turned(of, 7.0), "30 deg/s, radius 1 m, depth within 15 cm"),
     ("manta, 90 deg from 0.4 m/s", "autopilot", [str(SCENARIOS / "turn_by_both.toml")],
      lambda of: turned(of, 20.0), ""),
+    ("manta, 90 deg on the spot", "predictive, ilqr",
+     ["manta", "--controller", f"predictive:method=ilqr,{SPOT}", "--duration", "10"], lambda of: turned(of, 0.0), ""),
+    ("manta, 90 deg on the spot", "predictive",
+     ["manta", "--controller", f"predictive:targets=3,samples=64,{SPOT}", "--duration", "10"],
+     lambda of: turned(of, 0.0), ""),
+    ("manta, 90 deg on the spot", "autopilot",
+     ["manta", "--controller", f"autopilot:{SPOT}", "--duration", "20"], lambda of: turned(of, 0.0), ""),
     ("manta, at 0.5 m/s", "predictive, with power in its cost", ["manta", "--controller", THRIFTY, "--duration", "40"],
      transported, "cost of transport 0.012"),
     ("manta, at 0.5 m/s", "predictive", ["manta", "--controller", "predictive:speed_m_s=0.5", "--duration", "40"],
