@@ -107,7 +107,10 @@ def tasks() -> list[dict[str, Any]]:
         for word in controllers:
             report = run([robot, "--controller", word, "--mode", "lockstep", "--duration", f"{seconds:g}",
                           "--priority", "off"])  # fmt: skip
-            tracked = [report["tracking"][name] for name in quantities]
+            tracked = [report["tracking"].get(name) for name in quantities]
+            if None in tracked:
+                print_text(f"{what}, {word}: {report['ended']}: {report.get('error') or 'not done'}", err=True)
+                continue
             settled = [one["settled_s"] for one in tracked]
             told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
             rows.append({

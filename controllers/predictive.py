@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
+_SMOOTH = (ILQR, LINEAR)
+"""Methods that go from a plan to a better one, without candidates."""
 _SPENT = 0.8
 """Of the time between two plans, in real time: then no further candidates are begun."""
 
@@ -152,6 +154,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             by = f" by {self.method}" if self.model in (*ROBOTS, *BY_STROKES) else ""
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
+        self._refuse_words_of_others()
         own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
                "speed_m_s": SPEED_M_S.get(self.model, 0.4)}  # fmt: skip
         for name, value in own.items():
@@ -178,6 +181,10 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self.method == ILQR:
             _whole("stage_s", stage, "grid_s", grid)
             self._rows = 1 + _whole("horizon_s", horizon, "stage_s", stage)
+        beat = 1.0 / float(self.frequency_hz or 1.0)
+        if self.model in FOLLOWS_COURSES and horizon <= beat:
+            raise rtmms.ModelError(f"controller 'predictive': horizon_s: expected more than a beat, {beat:.3g} s with "
+                                   f"frequency_hz={self.frequency_hz:g}, got {horizon:g} s")  # fmt: skip
         self._strokes: StrokePlans | None = None
         if self.method == LINEAR:
             self._strokes = self._stroke_plans(stage)
@@ -204,6 +211,17 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
         self._job: Future[Any] | None = None
+
+    def _refuse_words_of_others(self) -> None:
+        """ModelError for a word that would change nothing with this model and this method."""
+        flies = self.model in ("quadrotor", *BY_STROKES)
+        words = [(name, "it is of cem, mppi and ps") for name in ("samples", "targets") if self.method in _SMOOTH]
+        words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
+        words += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
+        for name, why in words:
+            if getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise rtmms.ModelError(f"controller 'predictive': {name}: {why}; got model={self.model}, "
+                                       f"method={self.method}")  # fmt: skip
 
     def _find_course(self) -> None:
         from rtmms.analysis.courses import course, spelled

@@ -35,6 +35,9 @@ class _Past:
     def serve(self, until_ns: int) -> None:
         self.exchange.serve(until_ns)
 
+    def answer(self) -> None:
+        """What is asked for now is done when the run goes on."""
+
     def check(self, until_ns: int = 0) -> None:
         """There is no monitor."""
 

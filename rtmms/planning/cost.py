@@ -87,9 +87,9 @@ class Cost:
         try:
             getattr(self._total, name)(self._total.State(*(outputs[one] for one in self.outputs)), *given)
         except NumbaError as fault:
-            text = str(fault).strip().splitlines()
-            told = next((line.strip() for line in text if "rror" not in line and line.strip()), text[-1])
-            raise ModelError(f"cost '{self.__name__}': numba cannot compile it: {told[:300]}") from None
+            raise ModelError(f"cost '{self.__name__}': numba cannot compile it: {_reason(str(fault))}") from None
+        except IndexError:
+            raise ModelError(f"cost '{self.__name__}': an index is beyond the end of what it stands behind") from None
 
 
 def cost(function: Any = None, *, outputs: Sequence[str] = POSE, memory: int = 0) -> Any:
@@ -121,11 +121,29 @@ def _takes(function: Any, least: int, what: str, expected: str) -> int:
     return count
 
 
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_PLACE = re.compile(r'File "([^<"]+)", line (\d+)')
+_FIELD = re.compile(r"Unknown attribute '(\w+)' of type State")
+
+
+def _reason(text: str) -> str:
+    """Of numba's account of what it cannot compile: the cause, and its place in the person's own file."""
+    lines = [line.strip() for line in _COLOUR.sub("", text).splitlines()]
+    cause = next((line for line in lines if line and not line.startswith("Failed in")), "no reason is given")
+    field, place = _FIELD.search(cause), _PLACE.search("\n".join(lines))
+    if field is not None:
+        cause = f"state has no '{field[1]}'; name it in outputs=(...)"
+    elif place is None and "iadd" in cause:
+        cause = "expected a number from it, got something else, or nothing"
+    return f"{place[1]}, line {place[2]}: {cause[:300]}" if place is not None else cause[:300]
+
+
 def _compiled(function: Any) -> Any:
+    """With a look at each index: what a person writes may be wrong."""
     from numba import njit
     from numba.core.dispatcher import Dispatcher
 
-    return function if isinstance(function, Dispatcher) else njit(function)
+    return function if isinstance(function, Dispatcher) else njit(function, boundscheck=True)
 
 
 def _record(fields: Sequence[str]) -> Any:

@@ -126,6 +126,7 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
         (("--from", "a.mcap@1", "--set", "dampin=1"), "did you mean damping?"),
         (("--from", "a.mcap@1", "--set", "fault.torqe=stuck"), "did you mean torque?"),
         (("--from", "a.mcap@1", "--controller", "swig"), "unknown controller 'swig'"),
+        (("--from", "a.mcap@1", "--log", "./a.mcap"), "is a.mcap, which is read; expected another name"),
         (("pendulum", "--trust-log"), "--trust-log: expected --from LOG@SECONDS beside it"),
         ((), "Missing argument 'ROBOT'"),
     ],
@@ -136,9 +137,9 @@ def test_wrong_words_are_one_sentence(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(recorded)
     monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
+    own = () if "swig" in words else ("--controller", "none")
     with pytest.raises(SystemExit) as ended:
-        main(["run", *words, "--controller", "none", "--log", "wrong.mcap", "--quiet"] if "swig" not in words else
-             ["run", *words, "--log", "wrong.mcap", "--quiet"])  # fmt: skip
+        main(["run", "--log", "wrong.mcap", *words, *own, "--quiet"])
     err = capfd.readouterr().err
     assert ended.value.code == 2, err
     assert text in err
@@ -196,6 +197,32 @@ def test_a_log_that_does_not_give_its_bits_is_none_to_go_on_from(recorded: Path)
     forged(recorded, "other.mcap", parameters={"damping": 0.31})
     said = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
     assert (said.status, "the replay does not give its bits: step 1: angle" in said.err) == (1, True), said.err
+
+
+SLOW = """
+import time
+import rtmms
+
+class Slow(rtmms.Controller):
+    claim = ("*",)
+
+    def update(self, state):
+        time.sleep(0.02 * (state.step % 10 == 0))
+        return {channel.name: 0.1 for channel in self.plant.actuators}
+
+    def start(self, plant):
+        self.plant = plant
+"""
+
+
+def test_a_controller_may_take_its_time_over_the_past(tmp_path: Path) -> None:
+    """Whoever waits for it looks after requests meanwhile."""
+    (tmp_path / "slow.py").write_text(SLOW)
+    words = ("tuned", "--mode", "lockstep", "--controller", "slow.py", "--duration", "0.5", "--log", "slow.mcap")
+    assert rtmms(tmp_path, "run", *words, *QUIET).status == 0
+    said = rtmms(tmp_path, "run", "--from", "slow.mcap@0.3", "--trust-log", *QUIET)
+    assert said.status == 0, said.err
+    assert said.report["steps"] == 20
 
 
 @pytest.mark.slow

@@ -63,3 +63,14 @@ def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
         "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
         "output 'speed' is not finite at the end",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("failed", "said"), [(1.0, "100 %"), (0.25, "25 %"), (0.05, ""), (None, "")])
+def test_a_planner_whose_candidates_fail_is_told(failed: float | None, said: str) -> None:
+    told = report()
+    told["exchange"]["peers"] = [{"name": "predictive", "every": 5, "figures": {"failed": failed}}]
+    lines = warnings_of(told)
+    assert len(lines) == bool(said)
+    if said:
+        assert lines[0].startswith(f"predictive: {said[:-2]}")
+        assert ("no plan was good" in lines[0]) == (failed == 1.0)

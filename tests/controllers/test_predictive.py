@@ -200,6 +200,10 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
         ({"method": "ilqr", "stage_s": 0.3}, "horizon_s: expected whole steps of stage_s = 0.3 s"),
         ({"model": "eel", "method": "ilqr"}, "cost: of 'eel' by ilqr there is none; give cost=FILE.py:NAME"),
         ({"model": "quadrotor", "course": "helix"}, "course: a quadrotor follows none"),
+        ({"horizon_s": 1.6}, "horizon_s: expected more than a beat, 1.67 s with frequency_hz=0.6, got 1.6 s"),
+        ({"x_m": 1.0}, "x_m: a manta flies to no place"),
+        ({"iterations": 3}, "iterations: it is of ilqr"),
+        ({"method": "ilqr", "samples": 8}, "samples: it is of cem, mppi and ps"),
     ],
 )
 def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:

@@ -64,8 +64,27 @@ def test_what_numba_cannot_compile_is_told_in_a_sentence(outputs: dict[str, Any]
     def odd(state: Any, command: Any, time: float) -> float:
         return state.nothing + 1.0  # type: ignore[no-any-return]
 
-    with pytest.raises(rtmms.ModelError, match="cost 'odd': numba cannot compile it"):
-        odd.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.full(RUNS, SAMPLES))
+    @rtmms.cost(outputs=("position",))
+    def opens(state: Any, command: Any, time: float) -> float:
+        open("x")  # noqa: SIM115
+        return 0.0
+
+    @rtmms.cost(outputs=("position",))
+    def vector(state: Any, command: Any, time: float) -> float:
+        return state.position  # type: ignore[no-any-return]
+
+    @rtmms.cost(outputs=("position",))
+    def beyond(state: Any, command: Any, time: float) -> float:
+        return state.position[7]  # type: ignore[no-any-return]
+
+    for cost, text in (
+        (odd, r"'odd': numba cannot compile it: .*test_cost.py, line \d+: state has no 'nothing'; name it in outputs="),
+        (opens, r"'opens': numba cannot compile it: .*test_cost.py, line \d+: Untyped global name 'open'"),
+        (vector, "'vector': numba cannot compile it: expected a number from it"),
+        (beyond, "'beyond': an index is beyond the end"),
+    ):
+        with pytest.raises(rtmms.ModelError, match=text):
+            cost.total(outputs, np.zeros((1, 1, 1)), 0.1, 1, np.full(RUNS, SAMPLES))
 
 
 def one(state: Any) -> float:

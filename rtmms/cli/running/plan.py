@@ -156,9 +156,8 @@ def plan(
         path = words.get(option)
         if path is not None:
             _refuse_ending(path, option)
-            refuse_output(
-                path, f"--{option}", None if words.get("force") else KINDS[_ENDINGS[option]], way_out=_OVERWRITES
-            )
+            kind = None if words.get("force") else KINDS[_ENDINGS[option]]
+            refuse_output(path, f"--{option}", kind, () if parent is None else (parent.log.path,), _OVERWRITES)
     figure = words.get("figure")
     if figure is not None:
         refuse_figure("--figure", figure, force=bool(words.get("force")))

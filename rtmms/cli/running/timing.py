@@ -129,6 +129,9 @@ SHARE = 0.01
 FRESH = 0.9
 """Of the steps that a controller means to answer: where fewer are, a free run is another one on another machine."""
 
+PLANS_FAILED = 0.1
+"""Share of a planner's candidates."""
+
 _ROOM = 0.8
 _HALF = 0.5
 
@@ -172,6 +175,13 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
         lines.append(
             "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
         )
+    for peer in report["exchange"]["peers"]:
+        failed = peer.get("figures", {}).get("failed")  # of one that plans (controllers/plan_figures.py)
+        if isinstance(failed, float) and failed > PLANS_FAILED:
+            lines.append(
+                f"{peer['name']}: {_percent(failed)} of what its plans tried ended early or cost no number"
+                + "; no plan was good, and it went on as it began" * (failed == 1.0)
+            )
     lines += [f"output '{name}' is not finite at the end" for name, value in report["final"].items() if _broken(value)]
     return lines
 
