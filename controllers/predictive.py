@@ -56,8 +56,8 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
-_SMOOTH = (ILQR, LINEAR)
-"""Methods that go from a plan to a better one, without candidates."""
+_SMOOTH, _OF_SAMPLING = (ILQR, LINEAR), ("samples", "targets")
+"""Methods that go from a plan to a better one, without candidates; words that they do not have."""
 _SPENT = 0.8
 """Of the time between two plans, in real time: then no further candidates are begun."""
 
@@ -155,24 +155,16 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': cost: of '{self.model}'{by} there is none; give "
                                    "cost=FILE.py:NAME")  # fmt: skip
         self._refuse_words_of_others()
-        own = {"samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
-               "speed_m_s": SPEED_M_S.get(self.model, 0.4)}  # fmt: skip
+        own = {name: getattr(given, name) for name in _OF_ROBOTS} | {
+            "samples": SAMPLES.get(self.model, 32), "frequency_hz": FREQUENCY_HZ.get(self.model, 0.6),
+            "speed_m_s": SPEED_M_S.get(self.model, 0.4),
+        }  # fmt: skip
         for name, value in own.items():
-            if getattr(self, name) is None:
+            if getattr(self, name) is None and not (name in _OF_SAMPLING and self.method in _SMOOTH):
                 setattr(self, name, value)
-        for name in ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets"):
-            if getattr(self, name) is None:
-                setattr(self, name, getattr(given, name))
-        for name, least, most in _RANGES:
-            checked("predictive", name, getattr(self, name), least, most)
-        for name, least, most in (
-            ("samples", 2, 4096),
-            ("targets", 1, 16),
-            ("threads", 1, 64),
-            ("seed", 0, 2**63),
-            ("iterations", 1, 1000),
-        ):
-            checked("predictive", name, getattr(self, name), least, most)
+        for name, least, most in (*_RANGES, *_COUNTS):
+            if getattr(self, name) is not None:
+                checked("predictive", name, getattr(self, name), least, most)
         horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)
         self._horizon, self._grid = horizon, grid
         self._per_tick = _whole("1 / rate_hz", 1.0 / rate, "grid_s", grid)
@@ -215,7 +207,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     def _refuse_words_of_others(self) -> None:
         """ModelError for a word that would change nothing with this model and this method."""
         flies = self.model in ("quadrotor", *BY_STROKES)
-        words = [(name, "it is of cem, mppi and ps") for name in ("samples", "targets") if self.method in _SMOOTH]
+        words = [(name, "it is of cem, mppi and ps") for name in _OF_SAMPLING if self.method in _SMOOTH]
         words += [(name, "it is of ilqr") for name in ("iterations", "smooth") if self.method != ILQR]
         words += [(name, f"a {self.model} flies to no place") for name in ("x_m", "y_m", "yaw_deg") if not flies]
         for name, why in words:
@@ -548,6 +540,11 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._made = None
 
 
+_OF_ROBOTS = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
+"""Words that each robot has defaults of (Usual)."""
+_COUNTS = (
+    ("samples", 2, 4096), ("targets", 1, 16), ("threads", 1, 64), ("seed", 0, 2**63), ("iterations", 1, 1000),
+)  # fmt: skip
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
 _RANGES = (
     ("radius_m", 0.1, 1e4), ("rise_m", -1e4, 1e4), ("turns", 0.05, 1e4), ("depth_m", -1e4, 1e4),

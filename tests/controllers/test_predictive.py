@@ -211,6 +211,13 @@ def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
         Predictive(**given)
 
 
+@pytest.mark.parametrize("words", [{}, {"method": "ilqr"}, {"model": "moth"}, {"model": "quadrotor", "x_m": 2.0}])
+def test_what_it_has_made_of_its_words_it_takes_again(words: dict[str, Any]) -> None:
+    """As a scenario does that looks at an event of it before the run."""
+    one = Predictive(**words)
+    assert replace(one, yaw_deg=0.0) == one
+
+
 @pytest.mark.slow
 def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) -> None:
     controller = Predictive(method="ilqr", depth_m=0.3)
