@@ -195,7 +195,7 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
         assert "bridge 'template' has no messages that a DBC file lays out" in wrong.err
         wrong = command(tmp_path, "bridge", "can", "--write-dbc", "no/such/robot.dbc", "--exchange", exchange)
         assert wrong.status == 2
-        assert "--write-dbc no/such/robot.dbc: No such file or directory" in wrong.err
+        assert "--write-dbc no/such/robot.dbc: there is no folder 'no/such'" in wrong.err
         words = f"can:interface=udp_multicast,channel={GROUP},options=port={multicast}"
         bridge = start(tmp_path, "bridge", words, "--exchange", exchange, "--once")
         try:

@@ -102,7 +102,7 @@ def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
         ('mode = "lockstep"', 'mode = "lokstep"', 3, "unknown mode 'lokstep'; did you mean lockstep"),
         ("damping = 0.3", "damping = -0.3", 13, "damping must be >= 0"),
         ("damping = 0.3", "dampign = 0.3", 13, "unknown parameter of pendulum 'dampign'; did you mean damping"),
-        ('"push.torque"', '"pull.torque"', 19, "unknown controller 'pull'; did you mean push"),
+        ('"push.torque"', '"puch.torque"', 19, "unknown controller 'puch'; did you mean push"),
         ("at_s = 0.25", "at_s = 0.5", 19, "expected a time before the end, 0.5 s"),
     ],
 )
