@@ -12,6 +12,17 @@ from rtmms.plant import Coordinates
 from rtmms.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_about
 
 
+def rotations(quaternion: Array) -> Array:
+    """(k, 3, 3) of unit quaternions (k, 4): body to world."""
+    w, x, y, z = quaternion.T
+    rows = (
+        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
+        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
+        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
+    )  # fmt: skip
+    return np.stack(rows, axis=1).reshape(-1, 3, 3)
+
+
 def displaced(pose: Array, c: Array) -> Array:
     """(7,) position m and quaternion, of a pose (7,) moved by c (6,) m, rad."""
     out, r = pose.copy(), quaternion_matrix(pose[3:])

@@ -7,23 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.coordinates import rotations
 from rtmms.gym.task import Array, Mask, Memory, Seen, Task
 from rtmms.plant import Plant
 
 
-def axes(quaternion: Array) -> Array:
-    """(runs, 3, 3) of quaternions (runs, 4): body to world."""
-    w, x, y, z = quaternion.T
-    rows = (
-        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
-        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
-        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
-    )  # fmt: skip
-    return np.stack(rows, axis=1).reshape(-1, 3, 3)
-
-
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
-    """The world's vertical in the body's axes, each (runs,): the last row of `axes`."""
+    """The world's vertical in the body's axes, each (runs,): the last row of `rotations`."""
     w, x, y, z = quaternion.T
     return 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
 
@@ -115,7 +105,7 @@ class MantaPath(_Manta):
         return away - np.abs(radius), -side * y / away, side * x / away
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        turn = axes(seen["quaternion"])
+        turn = rotations(seen["quaternion"])
         off, tx, ty = self._course(seen, memory)
         ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
         curve = 1.0 / memory["radius"]
@@ -125,7 +115,7 @@ class MantaPath(_Manta):
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
         """m/s along the course, less the ways off it, to the side and in depth, in m."""
-        flow = to_world(axes(seen["quaternion"]), seen["velocity"])
+        flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
         off, tx, ty = self._course(seen, memory)
         along = flow[:, 0] * tx + flow[:, 1] * ty
         return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2]))
@@ -142,7 +132,7 @@ class _Hover(Task):
     way, speed, rate = 1.0, 1.0, 1.0
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        turn = axes(seen["quaternion"])
+        turn = rotations(seen["quaternion"])
         parts = [seen["position"] / self.way, to_world(turn, seen["velocity"]) / self.speed]
         parts += [turn.reshape(-1, 9), seen["angular_velocity"] / self.rate]
         parts += [value[:, None] if value.ndim == 1 else value for _, value in sorted(memory.items())]
@@ -244,7 +234,7 @@ class EelCourse(Task):
         return found
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
-        turn, phase, way = axes(seen["quaternion"]), memory["phase"], memory["way"]
+        turn, phase, way = rotations(seen["quaternion"]), memory["phase"], memory["way"]
         flow = to_world(turn, seen["velocity"])
         ahead = turn[:, 0, 0] * way[:, 0] + turn[:, 1, 0] * way[:, 1]
         across = turn[:, 0, 0] * way[:, 1] - turn[:, 1, 0] * way[:, 0]
@@ -254,7 +244,7 @@ class EelCourse(Task):
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
         """m/s along the course, less the depth it left by, in m."""
-        flow, way = to_world(axes(seen["quaternion"]), seen["velocity"]), memory["way"]
+        flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
         return np.asarray(flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2]))
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:

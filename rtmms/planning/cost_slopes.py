@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.stages import Motion, Stages
+from rtmms.coordinates import rotations
 from rtmms.errors import ModelError
 from rtmms.planning.cost import Cost
 
@@ -111,7 +112,7 @@ class CostSlopes:
         """p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle; attitude (s, 4) q_ref."""
         for name, begin in self._posed:
             if begin == 0:
-                given[name] += (self._moves[:, :3] @ _rotation(attitude).transpose(0, 2, 1)).reshape(-1, 3)
+                given[name] += (self._moves[:, :3] @ rotations(attitude).transpose(0, 2, 1)).reshape(-1, 3)
             else:
                 given[name] = (self._turns @ _before(attitude).transpose(0, 2, 1)).reshape(-1, 4)
 
@@ -153,17 +154,6 @@ class CostSlopes:
         by[:, range(m - n, m), range(k, k + n)] = 1.0
         across = by.transpose(0, 2, 1)
         return np.einsum("smz,sm->sz", by, gradient), across @ hessian @ by
-
-
-def _rotation(q: Array) -> Array:
-    """(s, 3, 3) of quaternions (s, 4): R v in the world of v in the body."""
-    w, x, y, z = q.T
-    rows = (
-        1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y),
-        2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x),
-        2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y),
-    )  # fmt: skip
-    return np.stack(rows, axis=1).reshape(-1, 3, 3)
 
 
 def _before(q: Array) -> Array:
