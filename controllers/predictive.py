@@ -342,7 +342,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def _compare(self, told: Mapping[str, Any], dt: float) -> None:
         """The planner's model with the plant's own, in its steps and with all its chains."""
-        from rtmms.planning.model_error import distance_apart
+        from rtmms.planning.shadow import distance_apart
 
         coarse = model_of(self.model, self._believed(told), self._grid, str(self.method))
         fine = model_of(self.model, told, dt, str(self.method), whole=True)

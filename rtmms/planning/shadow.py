@@ -1,16 +1,19 @@
 """The whole state of a robot of which sensors tell pose and twist alone, and the current that it drifts in.
 
 Joints, rods and fins go by the model under the commands that were sent; pose and twist are put in as they are told.
+How far such a model ends from the robot's own is `distance_apart`.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.analysis.rollouts import Rollout
 from rtmms.errors import DivergedError, RtmmsError
 
 Array = npt.NDArray[np.float64]
@@ -104,6 +107,23 @@ class CurrentObserver:
 
     def _measure(self, position: Array, velocity: Array) -> Array:
         return np.concatenate([np.asarray(position) * (2.0 / self._span), np.asarray(velocity)])
+
+
+def distance_apart(coarse: Any, fine: Any, words: Any, horizon_s: float) -> float:
+    """m, between the positions of both at the end of one horizon under the home words, each from rest in its own steps
+    (to the nearest whole one of `fine`); nan where one of them fails.
+
+    coarse, fine   plants with compiled steps, both reset;  words  see rtmms.planning.words.Words"""
+    ends = []
+    for model in (coarse, fine):
+        model.reset()
+        steps = max(1, round(horizon_s / model.dt))
+        commands, _ = words.commands(words.home[None], words.start(), 0.0, steps, model.dt)
+        with Rollout(model, 1) as pool:
+            runs = pool(commands, outputs=("position",), every=steps)
+        ends.append(runs.outputs["position"][0, -1] if runs.status[0] == 0 else np.full(3, math.nan))
+        model.reset()
+    return float(np.linalg.norm(ends[0] - ends[1]))
 
 
 def _world(q: Array, v: Array) -> Array:

@@ -12,7 +12,7 @@ import pytest
 
 import rtmms
 from rtmms.planning.knots import Knots
-from rtmms.planning.model_error import distance_apart
+from rtmms.planning.shadow import distance_apart
 from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
