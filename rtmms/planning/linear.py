@@ -21,7 +21,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError
 from rtmms.planning.box_qp import box_step
 from rtmms.planning.planner import Plan
-from rtmms.planning.stroke_map import StrokeMap, wrapped
+from rtmms.planning.stroke_map import StrokeMap
 from rtmms.spatial import quaternion_matrix
 
 Array = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ class LinearPlanner:
         far = float(np.linalg.norm(x[:3]))
         x[:3] *= min(1.0, FAR_M / max(far, 1e-12))
         upright = quaternion_matrix(model.orbit[phase][model.told.pose + 3 : model.told.pose + 7])
-        x[3:6] += upright.T @ np.array([0.0, 0.0, min(max(wrapped(psi - yaw), -TURN_RAD), TURN_RAD)])
+        x[3:6] += upright.T @ np.array([0.0, 0.0, min(max(math.remainder(psi - yaw, math.tau), -TURN_RAD), TURN_RAD)])
         stays = self.staying()
         z = np.concatenate([x, before, between]) - stays[phase]
         steady = np.array([stays[(phase + j + 1) % 2][self._k + n :] for j in range(self.count)])

@@ -4,7 +4,8 @@
 
 x is the whole state (pose, twist, joints, filters) less that of the orbit at the same phase, w a uniform wind. The
 commands go in straight lines from knot to knot; knots u stand in the middle of the half strokes, so that each half
-stroke sees three of them. Central differences of runs over half a stroke.
+stroke sees three of them. Its slopes are those of two stages of a quarter of a stroke (rtmms.analysis.stages), the
+wind's central differences.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.coordinates import StateChart, between
+from rtmms.analysis.stages import Motion, Stages
+from rtmms.coordinates import between
 from rtmms.errors import ModelError
 from rtmms.plant import Coordinates
 from rtmms.spatial import heading, quaternion_product
 
 Array = npt.NDArray[np.float64]
 
-STEP, KNOT, WIND_M_S = 1e-3, 1e-3, 0.02
-"""Of differences: of a coordinate's size, of a command, of the wind."""
+WIND_M_S = 0.02
+"""Of the wind's differences."""
 CLOSED = 1e-6
 """Of a coordinate's size: as far as the orbit may be from itself after a stroke."""
 WINDS = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
@@ -71,13 +73,13 @@ class StrokeMap:
     def yaw(self, phase: int, state: Array) -> float:
         """rad, that a state is turned to the left from the orbit."""
         q = slice(self.told.pose + 3, self.told.pose + 7)
-        return wrapped(float(np.subtract(*heading(np.array([state[q], self.orbit[phase][q]])))))
+        return math.remainder(float(np.subtract(*heading(np.array([state[q], self.orbit[phase][q]])))), math.tau)
 
 
 def stroke_map(model: Any, steps: int) -> StrokeMap:
     """About the state of the model at a reset, which must lie on a periodic orbit.
 
-    model  a plant of a mechanism with a wind among its parameters;  steps  of half a stroke
+    model  a plant of a mechanism with a wind among its parameters;  steps  of half a stroke, an even number
     ModelError where it is elsewhere after a stroke. The model is at its reset after.
     """
     model.reset()
@@ -94,43 +96,41 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
         raise ModelError(
             f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke"
         )
-    k = len(told.names)
+    quarters = Stages(model, steps // 2)
+    motion = quarters.roll(np.zeros((5, n)))
+    slopes = quarters.slopes(motion)
+    winds = [_blown(model, quarters, motion, name) for name in WINDS]
+    quarters.close()
+    if slopes is None:
+        raise ModelError("stroke map: a step fails close to the orbit")
     halves = []
     for phase in range(2):
-        start, end = states[phase], states[1 - phase]
-
-        def run(knots: Array = zero, coordinates: Array | None = None, phase: int = phase, start: Array = start,
-                end: Array = end) -> Array:  # fmt: skip
-            model.put(start.copy(), phase * steps)
-            if coordinates is not None:
-                chart: StateChart = model.chart()
-                chart.write(coordinates)
-            for command in lines(knots, steps):
-                model.step(command)
-            return between(told, end, model.present()[0])
-
-        a = np.empty((k, k))
-        for i, size in enumerate(STEP * told.size):
-            x = np.zeros(k)
-            x[i] = size
-            a[:, i] = (run(coordinates=x) - run(coordinates=-x)) / (2.0 * size)
-        b = np.empty((3, k, n))
-        for row in range(3):
-            for i in range(n):
-                knots = zero.copy()
-                knots[row, i] = KNOT
-                b[row, :, i] = (run(knots) - run(-knots)) / (2.0 * KNOT)
-        wind = np.empty((k, 3))
-        for i, name in enumerate(WINDS):
-            ends = []
-            for w in (WIND_M_S, -WIND_M_S):
-                model.set(**{name: w})
-                ends.append(run())
-            model.set(**{name: 0.0})
-            wind[:, i] = (ends[0] - ends[1]) / (2.0 * WIND_M_S)
-        halves.append(HalfStroke(a, b[0], b[1], b[2], wind))
+        i, j = 2 * phase, 2 * phase + 1
+        # q0 = (before + between) / 2 at its beginning, between in its middle, q2 = (between + after) / 2 at its end
+        by_first, by_last = slopes.a[j] @ slopes.before[i], slopes.own[j]
+        by_middle = slopes.a[j] @ slopes.own[i] + slopes.before[j]
+        wind = np.stack([ends[phase] for ends in winds], axis=1)
+        between_both = 0.5 * by_first + by_middle + 0.5 * by_last
+        halves.append(HalfStroke(slopes.a[j] @ slopes.a[i], 0.5 * by_first, between_both, 0.5 * by_last, wind))
     model.reset()
     return StrokeMap((halves[0], halves[1]), (states[0], states[1]), told, steps)
+
+
+def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]:
+    """(k,) of each half stroke: how x at its end changes with that wind."""
+    told: Coordinates = model.coordinates()
+    ends: list[list[Array]] = []
+    for w in (WIND_M_S, -WIND_M_S):
+        model.set(**{name: w})
+        quarters.follow()
+        ends.append([])
+        for phase in range(2):
+            model.put(calm.states[2 * phase].copy(), 2 * phase * quarters.steps)
+            found = quarters.roll(np.zeros((3, len(model.actuators))))
+            ends[-1].append(between(told, calm.states[2 * phase + 2], found.states[2]))
+    model.set(**{name: 0.0})
+    model.reset()
+    return [(up - down) / (2.0 * WIND_M_S) for up, down in zip(*ends, strict=True)]
 
 
 def lines(knots: Array, steps: int) -> Array:
@@ -147,8 +147,3 @@ def lines(knots: Array, steps: int) -> Array:
 def turned(q: Array, angle: float) -> Array:
     """A quaternion turned about the vertical, rad."""
     return quaternion_product(np.array([math.cos(0.5 * angle), 0.0, 0.0, math.sin(0.5 * angle)]), q)
-
-
-def wrapped(angle: float) -> float:
-    """rad, within half a turn."""
-    return math.remainder(angle, 2.0 * math.pi)
