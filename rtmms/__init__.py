@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ArgumentError, DivergedError, ModelError, RtmmsError, UnknownNameError
+from rtmms.errors import (
+    ArgumentError,
+    DivergedError,
+    ModelError,
+    RenamedWarning,
+    RtmmsError,
+    RtmmsWarning,
+    UnknownNameError,
+)
 from rtmms.plant import Channel, Plant, load
 from rtmms.version import VERSION as __version__
 
@@ -29,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
-    "NotConnectedError", "Plant", "PlantInfo", "RefusedError", "RequestError", "Rollout", "RtmmsError", "State",
-    "TreePlant", "UnknownNameError", "World",
+    "NotConnectedError", "Plant", "PlantInfo", "RefusedError", "RenamedWarning", "RequestError", "Rollout",
+    "RtmmsError", "RtmmsWarning", "State", "TreePlant", "UnknownNameError", "World",
     "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
     "load", "model", "rollout", "sensing", "trim",
 ]  # fmt: skip
@@ -73,7 +81,7 @@ def __getattr__(name: str) -> Any:
 
         place = _MOVED[name]
         warnings.warn(f"rtmms.{name} is {place}.{name} now; the old name goes with the next version",
-                      DeprecationWarning, stacklevel=2)  # fmt: skip
+                      RenamedWarning, stacklevel=2)  # fmt: skip
         return getattr(import_module(place), name)
     raise AttributeError(f"module 'rtmms' has no attribute '{name}'")
 

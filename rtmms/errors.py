@@ -40,6 +40,14 @@ class ArgumentError(RtmmsError, ValueError):
     whole number. Nothing has happened then."""
 
 
+class RtmmsWarning(RuntimeWarning):
+    """A result of ours that holds, but not in the way that the caller may expect; the text names the place."""
+
+
+class RenamedWarning(DeprecationWarning):
+    """An old name of ours that goes with the next version; the text has the new one."""
+
+
 class DivergedError(RtmmsError):
     """The simulation left the finite numbers, or the range in which its model means something.
 

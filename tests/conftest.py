@@ -6,15 +6,43 @@ multicast groups, brokers. Each worker has default ports of its own.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
+import platformdirs
 import pytest
 from hypothesis import settings
 
-WORKER = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
-if WORKER != "0":  # before rtmms is imported, which reads it
-    os.environ["RTMMS_PORT"] = str(19870 + 10 * int(WORKER))
+from tests.ports import reserve_ports
+
+
+def isolate() -> None:
+    """Give this test process an environment of its own: what a shell, a terminal, or a user sets must not matter."""
+    home = Path(tempfile.mkdtemp(prefix="rtmms-test-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    (home / "run").mkdir(mode=0o700)
+    cache = platformdirs.user_cache_path()  # compiled kernels, fonts of matplotlib: they stay where they are
+    for name in list(os.environ):
+        if name.startswith(("RTMMS_", "LC_", "XDG_")) or name in FOREIGN:
+            del os.environ[name]
+    os.environ |= {
+        "HOME": str(home), "LANG": "C.UTF-8", "TERM": "dumb", "MPLBACKEND": "agg", "XDG_CACHE_HOME": str(cache),
+        "XDG_RUNTIME_DIR": str(home / "run"), "RTMMS_PORT": str(reserve_ports(3)),
+    }  # fmt: skip
+    os.umask(0o022)
+
+
+FOREIGN = (
+    "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "LANGUAGE", "PYTHONPATH", "PYTHONSAFEPATH",
+    "PYTHONWARNINGS", "MPLCONFIGDIR", "ZENOH_CONFIG", "LCM_DEFAULT_URL", "CYCLONEDDS_URI", "DISPLAY",
+)  # fmt: skip
+"""Variables that change what a command prints, imports, or reaches."""
+
+isolate()  # before rtmms is imported, which reads the port
 
 settings.register_profile("untimed", deadline=None)  # no test judges real time
 settings.load_profile("untimed")

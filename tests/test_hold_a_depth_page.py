@@ -22,7 +22,7 @@ def test_no_command_is_left_out() -> None:
     assert [words[0] for words in COMMANDS] == ["run", "run", "run", "set", "run", "compare", "run"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(600)
 def test_the_page_works_as_printed(tmp_path: Path) -> None:
     (toml,) = (code for kind, code in BLOCKS if kind == "toml")
@@ -38,7 +38,7 @@ def test_the_page_works_as_printed(tmp_path: Path) -> None:
     assert (tmp_path / "both.png").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(300)
 def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
     live = next(words for words in COMMANDS if words[0] == "set")

@@ -74,7 +74,7 @@ def test_the_xml_is_read(tmp_path: Path) -> None:
     assert [c.name for c in rtmms.load(str(path)).actuators] == ["front.speed", "jet.command"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_page(line: str, tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")

@@ -96,7 +96,7 @@ BESIDE: dict[str, Callable[[Path], AbstractContextManager[None]]] = {
 
 
 @pytest.mark.parametrize(
-    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.slow] * (page.stem in BESIDE)) for page in PAGES]
+    "page", [pytest.param(page, id=page.stem, marks=[pytest.mark.full] * (page.stem in BESIDE)) for page in PAGES]
 )
 def test_it_works_as_printed(page: Path, tmp_path: Path) -> None:
     blocks = BLOCK.findall(page.read_text())

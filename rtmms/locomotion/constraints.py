@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, RtmmsWarning
 from rtmms.mechanism.contradiction import followers
 from rtmms.model.compiled import Model
 from rtmms.model.ground_rank import RANK, TWIST, Rank, contact_rows, rank_of, scaled
@@ -43,14 +43,14 @@ def nonholonomic(model: Model, r: Any) -> Array:
     """(6, n) the nonholonomic connection A^+ B: eta = -A^+ B rd where the rows decide the whole twist.
 
     Of redundant rows the rates must be compatible, see `rates`. ModelError where the rank of A falls below 6: what is
-    free, and the joints; a RuntimeWarning where it all but does.
+    free, and the joints; an RtmmsWarning where it all but does.
     """
     q = _shape(model, r)
     found = rank(model, q)
     if found.rank < 6:
         raise ModelError(f"{model.name}: {found.told()}; dynamics decides there, not the shape's motion alone")
     if found.weak:
-        warnings.warn(f"{model.name}: {found.told()}", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{model.name}: {found.told()}", RtmmsWarning, stacklevel=2)
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers

@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, RtmmsWarning
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.drawing import MOST_POINTS, Drawing, mesh
 from rtmms.model.solids import Placement
@@ -217,7 +217,7 @@ def _shapes(link: Any) -> list[Shape]:
 
 def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
     """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out, and a
-    RuntimeWarning tells it."""
+    RtmmsWarning tells it."""
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
     most = MOST_POINTS // max(meshes, 1)
@@ -245,7 +245,7 @@ def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
     drawn = _read_mesh(g.mesh, path, place, colour, most)
     if isinstance(drawn, str):
         warnings.warn(f"urdf '{path}': link '{link}': mesh '{g.mesh.filename}': {drawn}; it is drawn by its inertia",
-                      RuntimeWarning, stacklevel=2)  # fmt: skip
+                      RtmmsWarning, stacklevel=2)  # fmt: skip
         return None
     return drawn
 

@@ -88,8 +88,8 @@ def test_of_the_manta():
     [
         {"coupling": "monolithic", "actuation": "ideal", "chains": 5},
         {"body": "fixed", "chains": 5},
-        pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.slow),
-        pytest.param({"current_gradient_1_s": (0.1,) + (0.0,) * 8}, marks=pytest.mark.slow),
+        pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.full),
+        pytest.param({"current_gradient_1_s": (0.1,) + (0.0,) * 8}, marks=pytest.mark.full),
     ],
     ids=["monolithic-ideal", "held", "iterated", "current"],
 )
@@ -127,8 +127,8 @@ def test_of_the_manta_by_structure(coupling: str):
     ("robot", "given"),
     [
         ("eel", {"joints": 3}), ("quadrotor", {}), ("torpedo", {}),
-        pytest.param("snake", {}, marks=pytest.mark.slow), pytest.param("moth", {}, marks=pytest.mark.slow),
-        pytest.param("modal_moth", {}, marks=pytest.mark.slow),
+        pytest.param("snake", {}, marks=pytest.mark.full), pytest.param("moth", {}, marks=pytest.mark.full),
+        pytest.param("modal_moth", {}, marks=pytest.mark.full),
     ],
 )  # fmt: skip
 def test_of_trees(robot: str, given: dict[str, Any]):

@@ -99,7 +99,7 @@ def test_the_complex_step_says_the_same():
     [
         {},
         {"coupling": "monolithic", "actuation": "ideal"},
-        pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.slow),
+        pytest.param({"coupling": "iterated", "added_mass": True}, marks=pytest.mark.full),
         {"body": "fixed"},
     ],
     ids=["sequential", "monolithic-ideal", "iterated", "held"],

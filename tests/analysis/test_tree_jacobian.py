@@ -101,8 +101,8 @@ COMMAND = 0.3 * np.cos(np.arange(8.0))
         ("free", "strip tether", MOVING, {"method": "implicit2", "substeps": 2}),
         ("free", "strip", STILL, {"dt": 0.04, "rate": 4.0}),
         ("free", "", STILL, {"dt": 0.04, "rate": 4.0, "method": "implicit2"}),
-        pytest.param("free", "strip polar", MOVING, {"spinning": True}, marks=pytest.mark.slow),
-        pytest.param("fixed", "", STILL, {"spinning": True}, marks=pytest.mark.slow),
+        pytest.param("free", "strip polar", MOVING, {"spinning": True}, marks=pytest.mark.full),
+        pytest.param("fixed", "", STILL, {"spinning": True}, marks=pytest.mark.full),
     ],
     ids=[
         "dry",
@@ -138,8 +138,8 @@ def test_commands_at_their_limits():
     "robot",
     [
         "eel", "quadrotor", "torpedo", "satellite", "fish", "moth",
-        pytest.param("cat", marks=pytest.mark.slow),
-        pytest.param("fluid_swimmer", marks=pytest.mark.slow),
+        pytest.param("cat", marks=pytest.mark.full),
+        pytest.param("fluid_swimmer", marks=pytest.mark.full),
     ],
 )  # fmt: skip
 def test_robots(robot: str):

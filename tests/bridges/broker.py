@@ -14,7 +14,8 @@ import pytest
 from paho.mqtt.client import Client
 from paho.mqtt.enums import CallbackAPIVersion
 
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import wait
+from tests.ports import reserve_ports
 
 MOSQUITTO = shutil.which("mosquitto", path=os.environ.get("PATH", "") + os.pathsep + "/usr/sbin")
 needs_mosquitto = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto here")
@@ -25,7 +26,7 @@ class Broker:
     everyone may come in."""
 
     def __init__(self, folder: Path, *lines: str) -> None:
-        self.port = free_port(socket.SOCK_STREAM)
+        self.port = reserve_ports()
         self.folder = folder
         lines = tuple(line.replace("{port}", str(self.port)) for line in lines) or ("allow_anonymous true",)
         (folder / "broker.conf").write_text("\n".join([f"listener {self.port} 127.0.0.1", *lines, ""]))

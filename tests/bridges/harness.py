@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Callable
@@ -102,13 +101,6 @@ class Beside:
         self.bridged.stop() if self.bridged._stay_s else self.bridged.join()
         if kind is not None and self.bridged.fault is not None:
             raise self.bridged.fault  # most likely why the test failed
-
-
-def free_port(kind: int = socket.SOCK_DGRAM) -> int:
-    """A port that nobody has at the moment."""
-    with socket.socket(socket.AF_INET, kind) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def plant_info(*outputs: Channel, actuators: tuple[Channel, ...] = (), robot: str = "toy") -> PlantInfo:

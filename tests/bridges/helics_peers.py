@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 import subprocess
 import sys
 import threading
@@ -12,7 +11,8 @@ from typing import Any
 
 import helics as h
 
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import wait
+from tests.ports import reserve_ports
 
 BROKER = Path(sys.executable).with_name("helics_broker")
 
@@ -21,7 +21,7 @@ class Broker:
     """helics_broker on a port of its own; above: the one it is below."""
 
     def __init__(self, federates: int, above: Broker | None = None) -> None:
-        self.port = free_port(socket.SOCK_STREAM)
+        self.port = reserve_ports()
         words = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
         if above is not None:
             words += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]

@@ -25,8 +25,9 @@ from rtmms_bridges.autopilot.sitl_keys import KEYS, nested
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import Motion
 from tests.bridges.autopilot.sitl import RESEND_S, Autopilot, Lost, read
-from tests.bridges.harness import ROOT, free_port, wait
+from tests.bridges.harness import ROOT, wait
 from tests.bridges.swimmer import Sailing
+from tests.ports import reserve_ports
 
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=0.004, trim=1500)
 RUDDER = ChannelMapping(channel="1", actuator="rudder", scale=0.002, trim=1500, reversed=True)
@@ -38,7 +39,7 @@ def bridge(port: int, **more: Any) -> ArduPilot:
 
 @pytest.fixture
 def port() -> int:
-    return free_port()
+    return reserve_ports()
 
 
 @pytest.fixture

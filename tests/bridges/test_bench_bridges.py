@@ -83,7 +83,7 @@ def test_wrong_words() -> None:
         bridges.main(what="mqtt", rates="quick")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("fate", "states"), [("killed", None), ("stopped", True), ("driving, killed", None), ("driving, stopped", True)]
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import signal
-import socket
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import wait
 from tests.cli.shell import finish, rtmms, start
+from tests.ports import reserve_ports
 
 QUICK = ("--dt", "0.01", "--quiet", "--json", "--priority", "off")
 
@@ -144,7 +144,7 @@ def test_a_plant_that_asks_for_keys(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> None:
-    exchange = f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    exchange = f"tcp://127.0.0.1:{reserve_ports()}"
     ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
     serve = ("serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet", "--priority", "off")
     seen = tmp_path / "seen.txt"
@@ -194,7 +194,7 @@ def test_a_missing_library_is_told_before_anything_starts(tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "manta", "--duration", "1", "--mode", "lockstep", "--quiet", "--json",
                  "--bridge", "tap:file=seen.txt,rate_hz=50")  # fmt: skip

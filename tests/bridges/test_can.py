@@ -34,9 +34,10 @@ from rtmms_bridges.bus.drives import CYCLIC_POSITION, PROFILE_POSITION, PROFILE_
 from rtmms_bridges.bus.signals import Layout, Taken, checksum
 from rtmms_bridges.can import Can
 from tests.bridges.by_hand import opened, swum
-from tests.bridges.harness import ROOT, Beside, free_port, state, wait
+from tests.bridges.harness import ROOT, Beside, state, wait
 from tests.cli.shell import rtmms as command
 from tests.cli.shell import start
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
 CHANNELS = itertools.count()
@@ -68,7 +69,7 @@ def peer(channel: str) -> Iterator[can.BusABC]:
 @pytest.fixture
 def multicast() -> int:
     """A port of a multicast group; skips where there is none."""
-    port = free_port()
+    port = reserve_ports()
     try:
         with can.Bus(interface="udp_multicast", channel=GROUP, port=port, hop_limit=0) as one:
             one.send(can.Message(arbitration_id=1))
@@ -180,7 +181,7 @@ def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, m
 
 def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: int) -> None:
     """`rtmms bridge can --write-dbc robot.dbc` of a served pendulum; cantools reads what the bridge sends by it."""
-    exchange = f"tcp://127.0.0.1:{free_port_tcp()}"
+    exchange = f"tcp://127.0.0.1:{reserve_ports()}"
     ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
     serve = start(tmp_path, "serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet",
                   "--priority", "off")  # fmt: skip
@@ -211,12 +212,6 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
     finally:
         serve.kill()
         serve.communicate()
-
-
-def free_port_tcp() -> int:
-    import socket
-
-    return free_port(socket.SOCK_STREAM)
 
 
 def monitor(file: str, port: int) -> str:

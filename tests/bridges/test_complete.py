@@ -95,7 +95,7 @@ def test_its_parser_is_fuzzed(path: Path) -> None:
     assert sorted(registered) == sorted(f"{module_name(path)}:{name}" for name in parses)
 
 
-@pytest.mark.parametrize("frames", [5_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("frames", [5_000, pytest.param(10_000, marks=pytest.mark.full)])
 @pytest.mark.parametrize("name", [name for name, value in PARSERS.items() if value.startswith("rtmms_bridges.")])
 def test_inputs_at_random(name: str, frames: int, capsys: pytest.CaptureFixture[str]) -> None:
     import json

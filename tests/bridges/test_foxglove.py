@@ -23,7 +23,8 @@ from rtmms_bridges.foxglove import OPEN_TO_ALL, Foxglove, parse
 from rtmms_bridges.lines.nodelay import send_at_once
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.foxglove_client import Viewer, text_frame, upgrade
-from tests.bridges.harness import Beside, free_port, plant_info, state, wait
+from tests.bridges.harness import Beside, plant_info, state, wait
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
 
@@ -176,7 +177,7 @@ def sets_nodelay(port: int) -> Iterator[bool]:
 
 
 def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..., Host]) -> None:
-    bridge = Foxglove(port=free_port(socket.SOCK_STREAM), rate_hz=0.0)
+    bridge = Foxglove(port=reserve_ports(), rate_hz=0.0)
     with Beside(bridge, make_host) as beside:
         wait(lambda: hasattr(bridge, "server"))
         with Viewer(bridge.relay.port) as viewer:
@@ -270,7 +271,7 @@ def test_what_is_wrong_is_told(manta: Any) -> None:
         Foxglove(backlog=0)
     with pytest.raises(rtmms.ModelError, match="lacks position"):
         opened(Foxglove(port=0), plant_info(Channel("angle", "rad")))
-    assert free_port(socket.SOCK_STREAM) > 0
+    assert reserve_ports() > 0
 
 
 def test_tls(manta: Any, tmp_path: Any) -> None:

@@ -22,9 +22,10 @@ from rtmms.plant import Channel
 from rtmms_bridges.federation.federate import Federate
 from rtmms_bridges.helics import Helics, parse
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import free_port, plant_info, wait
+from tests.bridges.harness import plant_info, wait
 from tests.bridges.helics_peers import Broker, Pilot, partner
 from tests.bridges.swimmer import Sailing
+from tests.ports import reserve_ports
 
 OUTPUTS = ("position", "velocity")
 
@@ -85,7 +86,7 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     assert any("in a federation with" in line for line in first.bridged.said)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_frames_without_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _noted(monkeypatch)
     with Broker(2) as broker, sailing(helics(broker, "one", period_s=0.01)):
@@ -202,7 +203,7 @@ def fault_of(bridge: Helics) -> str:
 
 
 def test_no_broker_and_something_else_at_its_port() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     told = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", patience_s=0.5))
     assert f"no federation within 0.5 s with a core of type zmq: is there a HELICS 3 broker at 127.0.0.1:{port}" in told
     with socket.create_server(("127.0.0.1", port)):
@@ -270,13 +271,13 @@ def test_what_the_endpoint_takes() -> None:
 # --- as users start it ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_broker(tmp_path: Path) -> None:
     import subprocess
 
     from tests.bridges.harness import ROOT
 
-    python, port = sys.executable, free_port(socket.SOCK_STREAM)
+    python, port = sys.executable, reserve_ports()
     tool = Path(python).with_name("rtmms")
     bridge = f"helics:claim=*,period_s=0.01,outputs=position,broker=127.0.0.1:{port}"
     words = "--mode lockstep --duration 1 --set chains=6 --controller none --log fed.mcap"

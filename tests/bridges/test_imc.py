@@ -27,8 +27,9 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import name_of, parse, places, sample_plan, set_points, udp_services
 from rtmms_bridges.sea.imc_nodes import Nodes
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, Beside, free_port, plant_info, state, wait
+from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.bridges.swimmer import Sailing
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
 HOME = Home(lat_deg=41.184, lon_deg=-8.705)
@@ -52,9 +53,9 @@ def told(child: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float]) -> None:
-    bridge = Imc(system="torpedo-test", port=free_port(), home=HOME, channels=DRIVES, words=WORDS, state_hz=50.0)
+    bridge = Imc(system="torpedo-test", port=reserve_ports(), home=HOME, channels=DRIVES, words=WORDS, state_hz=50.0)
     with Sailing(bridge, "realtime", dt=1e-2) as sailing:
-        child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(free_port())],
+        child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(reserve_ports())],
                                  stdout=subprocess.PIPE, text=True, cwd=ROOT)  # fmt: skip
         try:
             found = told(child)
@@ -304,7 +305,7 @@ def test_abort_lets_go(peer: socket.socket, asked: dict[str, float]) -> None:
 
 
 def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Host]) -> None:
-    port = free_port()
+    port = reserve_ports()
     bridge = Imc(port=port, channels=(ChannelMapping(channel="servo.1", actuator="left.front"),))
     servo = imcpy.SetServoPosition()
     servo.id, servo.value, servo.src, servo.dst = 1, 0.5, 0x4001, 0x0801

@@ -26,8 +26,9 @@ from rtmms_bridges.autopilot.words import Words
 from rtmms_bridges.mavlink import Mavlink
 from rtmms_bridges.motion.frames import Home
 from rtmms_controllers.mixer import WORDS
-from tests.bridges.harness import ROOT, free_port, wait
+from tests.bridges.harness import ROOT, wait
 from tests.bridges.swimmer import Sailing, Swimmer
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
 AXIS = ChannelMapping(channel="x", actuator="thrust", scale=2.0)
@@ -38,7 +39,7 @@ class Station:
     """A ground station on a port of its own."""
 
     def __init__(self) -> None:
-        self.port = free_port()
+        self.port = reserve_ports()
         self.link = mavutil.mavlink_connection(
             f"udpin:127.0.0.1:{self.port}", source_system=255, source_component=190, dialect="common"
         )

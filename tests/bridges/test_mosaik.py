@@ -19,9 +19,10 @@ import rtmms
 from rtmms.plant import Channel
 from rtmms_bridges.mosaik import Mosaik
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, free_port, plant_info, wait
+from tests.bridges.harness import ROOT, plant_info, wait
 from tests.bridges.mosaik_peers import scenario
 from tests.bridges.test_helics import sailing
+from tests.ports import reserve_ports
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 
@@ -78,7 +79,7 @@ def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
     assert np.ptp(recorded.command) > 0.5
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
     from rtmms.record.commands import load
 
@@ -96,7 +97,7 @@ def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
 
 
 def mosaik_bridge(**words: Any) -> Mosaik:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     given: dict[str, Any] = {"claim": ("*",), "step_s": 0.01, "stall_s": 20.0, "outputs": ("depth", "position")} | words
     return Mosaik(port=port, **given)
 
@@ -229,7 +230,7 @@ def test_what_does_not_fit_the_plant_or_the_machine() -> None:
             opened(Mosaik(port=port), info)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "mosaik"))
     import scenario as example

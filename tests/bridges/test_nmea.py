@@ -35,8 +35,9 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.nmea import Nmea
 from rtmms_bridges.sea.sentences import KNOT, Lines, SetPoints, sentence
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import Beside, free_port, plant_info, state, wait
+from tests.bridges.harness import Beside, plant_info, state, wait
 from tests.bridges.swimmer import Sailing, Swimmer
+from tests.ports import reserve_ports
 from tests.sensing.mover import Mover
 from tests.wire.bench import PATIENCE_S, Host
 
@@ -236,7 +237,7 @@ def test_under_water_there_is_no_fix(hearing: socket.socket) -> None:
 @pytest.mark.skipif(not shutil.which("gpspipe"), reason="needs gpspipe (gpsd-clients)")
 def test_gpsd_has_the_robot_where_it_is() -> None:
     """Fix, heading and depth of gpsd, through gpspipe, beside a swimmer in the real loop."""
-    port, control = free_port(), free_port(socket.SOCK_STREAM)
+    port, control = reserve_ports(), reserve_ports()
     program = shutil.which("gpsd") or "/usr/sbin/gpsd"
     gpsd = subprocess.Popen([program, "-N", "-n", "-S", str(control), f"udp://127.0.0.1:{port}"],
                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)  # fmt: skip
@@ -455,7 +456,7 @@ DRIVES = {
 
 
 def test_set_points_over_udp(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
-    port = free_port()
+    port = reserve_ports()
     bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
     with Beside(bridge, make_host) as beside:
         hearing.recv(4096)
@@ -472,7 +473,7 @@ def test_set_points_over_udp(hearing: socket.socket, make_host: Callable[..., Ho
 
 
 def test_a_peer_that_is_not_admitted(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
-    port = free_port()
+    port = reserve_ports()
     bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", peer=("192.0.2.1",), **DRIVES)
     with Beside(bridge, make_host) as beside:
         hearing.recv(4096)
@@ -484,7 +485,7 @@ def test_a_peer_that_is_not_admitted(hearing: socket.socket, make_host: Callable
 
 
 def test_over_tcp_and_a_client_that_goes(make_host: Callable[..., Host]) -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Beside(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as beside:
         wait(lambda: beside.bridged.said)
         for value in (0.5, 0.75):
@@ -545,7 +546,7 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
 
 
 def test_a_flood_costs_no_state(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
-    port = free_port()
+    port = reserve_ports()
     bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
     with Beside(bridge, make_host) as beside, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         hearing.recv(4096)
@@ -560,7 +561,7 @@ def test_a_flood_costs_no_state(hearing: socket.socket, make_host: Callable[...,
 def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
     bridge = opened(
-        Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{free_port()}", home=HOME, set_points={"PRTMS": "speed"},
+        Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{reserve_ports()}", home=HOME, set_points={"PRTMS": "speed"},
              words={"APB.heading_deg": "autopilot.heading_deg", "PRTMS.speed": "autopilot.speed_m_s"},
              lost={"PRTMS.speed": 0.0}), info,
     )  # fmt: skip

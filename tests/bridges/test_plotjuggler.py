@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import signal
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 import zmq
 
 from rtmms.wire.endpoints.addresses import TELEMETRY
-from tests.bridges.harness import free_port
 from tests.cli.shell import finish, start
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
 
@@ -66,7 +65,7 @@ class PlotJuggler:
 
 def seen(tmp_path: Path, robot: str, *words: str, messages: int = 30) -> PlotJuggler:
     """What it has of a served robot."""
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     ends = [word for end in ("exchange", "step") for word in (f"--{end}", "tcp://127.0.0.1:*")]
     process = start(tmp_path, "serve", robot, *ends, "--telemetry", f"tcp://127.0.0.1:{port}", "--quiet", *words)
     reader = PlotJuggler(f"tcp://127.0.0.1:{port}")
@@ -101,7 +100,7 @@ def test_a_pendulum(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_manta(tmp_path: Path) -> None:
     reader = seen(tmp_path, "manta")
     held(reader, "manta")

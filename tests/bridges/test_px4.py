@@ -24,8 +24,9 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import Px4
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import ROOT, free_port, plant_info, wait
+from tests.bridges.harness import ROOT, plant_info, wait
 from tests.bridges.swimmer import Sailing, Swimmer
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=2.0)
@@ -82,7 +83,7 @@ def bridge(port: int, **more: Any) -> Px4:
 
 @pytest.fixture
 def port() -> int:
-    return free_port(socket.SOCK_STREAM)
+    return reserve_ports()
 
 
 # -- what it is told -------------------------------------------------------------------------------------------------
@@ -376,7 +377,7 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
 
 @pytest.fixture
 def station() -> Iterator[Any]:
-    port = free_port()
+    port = reserve_ports()
     station = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", dialect="common")
     station.told = f"127.0.0.1:{port}"
     yield station

@@ -18,15 +18,16 @@ from rtmms_bridges.lines.addresses import host_port, resolved
 from rtmms_bridges.motion.pose import Motion
 from rtmms_bridges.px4 import _MOST_GARBAGE, Px4
 from tests.bridges.autopilot.test_mavframes import nested
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.bridges.test_px4 import Autopilot, bridge
+from tests.ports import reserve_ports
 
 common = pytest.importorskip("pymavlink.dialects.v20.common", reason="pip install 'rtmms[px4]'")
 
 
 def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port)) as sailing:
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.settimeout(20.0)
@@ -39,7 +40,7 @@ def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> Non
 
 
 def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
         for _ in range(20):
             px4.frame()
@@ -59,7 +60,7 @@ def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
 
 
 def test_who_is_not_named_cannot_connect() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port, peer=("127.0.0.2",))) as sailing:
         with socket.create_connection(("127.0.0.1", port)) as stranger:
             stranger.settimeout(20.0)
@@ -69,7 +70,7 @@ def test_who_is_not_named_cannot_connect() -> None:
 
 
 def test_before_px4_has_said_anything_nothing_is_sent() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port), mode="realtime") as sailing, socket.create_connection(("127.0.0.1", port)) as silent:
         wait(lambda: sailing.bridged.counts["connections"])
         step = sailing.loop.step
@@ -80,7 +81,7 @@ def test_before_px4_has_said_anything_nothing_is_sent() -> None:
 
 
 def test_a_control_that_is_no_number_is_an_answer_all_the_same() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port, unanswered_s=0.0)) as sailing, Autopilot(port) as px4:
         px4.controls[2] = 0.5
         px4.frame()
@@ -97,13 +98,13 @@ def test_gravity_is_the_plants_own() -> None:
     class Moon(Swimmer):
         parameters = {"gravity_m_s2": 1.62}  # noqa: RUF012
 
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port), plant=Moon()), Autopilot(port) as px4:
         assert px4.frame().zacc == pytest.approx(-1.62, rel=1e-6)
 
 
 def test_good_messages_between_garbage_keep_the_connection() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
         for _ in range(3 * _MOST_GARBAGE // 16384):
             px4.link.port.sendall(b"x" * 16384)
@@ -135,7 +136,7 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_what_lies_behind_a_broken_frame_is_heard_without_another_byte() -> None:
-    port = free_port(socket.SOCK_STREAM)
+    port = reserve_ports()
     with Sailing(bridge(port)) as sailing, socket.create_connection(("127.0.0.1", port)) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         broken = nested()

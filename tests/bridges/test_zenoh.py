@@ -24,13 +24,14 @@ from rtmms.bridging.untrusted import Refusal
 from rtmms.plant import Channel
 from rtmms_bridges.zenoh import Zenoh, parse, read_msgpack
 from tests.bridges.by_hand import opened
-from tests.bridges.harness import Beside, free_port, plant_info, state, wait
+from tests.bridges.harness import Beside, plant_info, state, wait
+from tests.ports import reserve_ports
 from tests.wire.bench import Host
 
 
 @pytest.fixture
 def endpoint() -> str:
-    return f"tcp/127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    return f"tcp/127.0.0.1:{reserve_ports()}"
 
 
 class Peer:

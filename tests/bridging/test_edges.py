@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import sys
 import threading
 from collections.abc import Callable
@@ -13,9 +12,10 @@ import pytest
 
 from rtmms.bridging.runner import EVERY_S, FIRST, LONGEST, Telling
 from rtmms.cli import bridge as command
-from tests.bridges.harness import Beside, Bridged, free_port, wait
+from tests.bridges.harness import Beside, Bridged, wait
 from tests.bridges.swimmer import Sailing, Swimmer
 from tests.bridging.test_runner import Probe
+from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
@@ -39,7 +39,7 @@ def test_the_plant_is_told_farewell_before_the_peer_is(make_host: Callable[..., 
 
 
 def test_a_new_plant_is_not_driven_by_what_was_for_the_last_one(make_host: Callable[..., Host]) -> None:
-    probe, place = Probe(claim=("*",)), f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    probe, place = Probe(claim=("*",)), f"tcp://127.0.0.1:{reserve_ports()}"
     with Looping(make_host(token=None, exchange=place)) as first:
         bridged = Bridged(probe, place, stay_s=60.0)
         bridged.start()

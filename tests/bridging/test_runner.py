@@ -301,9 +301,9 @@ def test_a_fault_of_the_bridge_closes_it_and_is_no_farewell(make_host: Callable[
 
 @pytest.fixture
 def free_endpoint() -> str:
-    from tests.bridges.harness import free_port
+    from tests.ports import reserve_ports
 
-    return f"tcp://127.0.0.1:{free_port(socket.SOCK_STREAM)}"
+    return f"tcp://127.0.0.1:{reserve_ports()}"
 
 
 def test_the_period_that_the_watchdog_counts_in() -> None:

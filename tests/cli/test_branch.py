@@ -225,7 +225,7 @@ def test_a_controller_may_take_its_time_over_the_past(tmp_path: Path) -> None:
     assert said.report["steps"] == 20
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
     """With the manta: the branch without a change has the bits of the log."""
     page = (ROOT / "docs" / "log.md").read_text(encoding="utf-8")

@@ -82,7 +82,7 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
         search(ASKED, kept=tmp_path / "part.json")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_robot_s_own_numbers_and_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """A candidate has the summary of a run of the same commands; beyond the rods' limits there is none."""
     import rtmms

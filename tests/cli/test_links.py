@@ -33,7 +33,7 @@ def test_a_replay_needs_no_link(recorded: Path) -> None:
     assert rtmms(recorded, "replay", "a.mcap", "--check").status == 0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_in_real_time_the_bits_are_those_of_lockstep(recorded: Path) -> None:
     said = rtmms(recorded, *WORDS, "--rate", "0.5", "--link", LINK, "--log", "b.mcap")
     assert said.status == 0, said.err
@@ -42,7 +42,7 @@ def test_in_real_time_the_bits_are_those_of_lockstep(recorded: Path) -> None:
     assert steps(recorded / "b.mcap") == steps(recorded / "a.mcap")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_from_the_log_has_its_links(recorded: Path) -> None:
     """And what was under way at the moment from which it goes on."""
     said = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "c.mcap", *QUIET)
@@ -52,7 +52,7 @@ def test_a_run_from_the_log_has_its_links(recorded: Path) -> None:
     assert branch == {k: whole[k] for k in branch}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_without_the_link_it_is_another_run(recorded: Path) -> None:
     assert rtmms(recorded, *WORDS, "--mode", "lockstep", "--log", "d.mcap").status == 0
     assert steps(recorded / "d.mcap") != steps(recorded / "a.mcap")

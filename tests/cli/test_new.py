@@ -21,7 +21,7 @@ TEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
         ("controller", ("run", "manta", "--controller", "mine", "--mode", "lockstep", *SHORT)),
         ("plant", ("run", "mine", "--mode", "free", *SHORT)),
         ("bridge", ("run", "manta", "--bridge", "mine", "--mode", "lockstep", *SHORT)),
-        pytest.param("robot", ("run", "mine", "--mode", "free", *SHORT), marks=pytest.mark.slow),
+        pytest.param("robot", ("run", "mine", "--mode", "free", *SHORT), marks=pytest.mark.full),
     ],
 )
 def test_it_works_as_it_is_written(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 import time
 from pathlib import Path
 
@@ -11,17 +10,12 @@ import pytest
 
 import rtmms
 from tests.cli.shell import finish, start
-
-
-def _port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+from tests.ports import reserve_ports
 
 
 def test_a_controller_goes_on_with_the_next_plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    exchange = f"tcp://127.0.0.1:{_port()}"
+    exchange = f"tcp://127.0.0.1:{reserve_ports()}"
     any_port = ("--step", "tcp://127.0.0.1:*", "--telemetry", "tcp://127.0.0.1:*")
     words = ("serve", "pendulum", "--mode", "lockstep", "--exchange", exchange, *any_port, "--json")
     control = start(tmp_path, "control", "swing", "--exchange", exchange, "--reconnect", "--timeout", "60")

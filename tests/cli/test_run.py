@@ -16,6 +16,7 @@ import pytest
 
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, finish, rtmms, start
+from tests.ports import reserve_ports
 
 KEYS = {
     "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
@@ -327,9 +328,7 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
 
 def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
     """As on a busy default port, which `serve` does not leave."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        endpoint = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+    endpoint = f"tcp://127.0.0.1:{reserve_ports()}"
     first = start(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
     _wait_until_running(first)
     said = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")

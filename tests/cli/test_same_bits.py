@@ -11,7 +11,7 @@ from tests.cli.shell import rtmms
 
 @pytest.mark.parametrize(
     "word",
-    ["autopilot:depth_m=0.3", pytest.param("predictive:depth_m=0.3,samples=4", marks=pytest.mark.slow)],
+    ["autopilot:depth_m=0.3", pytest.param("predictive:depth_m=0.3,samples=4", marks=pytest.mark.full)],
     ids=["autopilot", "predictive"],
 )
 def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(

@@ -11,7 +11,7 @@ from rtmms import load
 from rtmms.locomotion import Connection
 from tests.cli.shell import rtmms
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 ROBOTS = ("cat", "satellite", "purcell", "fluid_swimmer")
 
 

@@ -10,7 +10,7 @@ import pytest
 from rtmms import load
 from tests.cli.shell import rtmms
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -24,7 +24,7 @@ def said(*words: str) -> dict:
     return json.loads(result.stdout)
 
 
-@pytest.mark.slow  # finds an orbit and its springs, each trial a flight
+@pytest.mark.full  # finds an orbit and its springs, each trial a flight
 def test_moth_by_stiffness():
     """Softer springs lift as much as a wider stroke: the paper's amplitude hovers at 0.928 of its stiffness."""
     found = said("moth", "--set", "start=rest", "--unknown", "stiffness")

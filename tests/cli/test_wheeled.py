@@ -9,7 +9,7 @@ import pytest
 from rtmms import load
 from tests.cli.shell import finish, rtmms, start
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 ROBOTS = ("snake", "unicycle", "snakeboard", "roller_racer", "trikke")
 
 

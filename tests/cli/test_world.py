@@ -90,7 +90,7 @@ def test_mistakes_are_told(tmp_path: Path, words: tuple[str, ...], told: str) ->
     assert "Traceback" not in said.err
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
     words = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
     said = finish(start(tmp_path, "run", *words), 240)

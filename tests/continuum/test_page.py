@@ -24,7 +24,7 @@ def test_the_pages_program() -> None:
     assert float(seen["work"]) > 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_programs_of_rods() -> None:
     names: dict[str, Any] = {}
     for code in re.findall(r"```python\n(.*?)```", (DOCS / "rods.md").read_text(encoding="utf-8"), re.DOTALL):

@@ -43,7 +43,7 @@ def slope(plant: SoftTree, n: int) -> np.ndarray:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_strains_at_rest_bear_the_tension() -> None:
     """K q = -T dl/dq, by virtual work: there nothing moves."""
     plant, pull = soft(), 1.5
@@ -62,7 +62,7 @@ def test_strains_at_rest_bear_the_tension() -> None:
     assert seen["tendon_tension"][0] == pull
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("command", ["tension", "length"])
 def test_it_moves_as_a_rod_of_links_does(command: str) -> None:
     """On a free body, with friction; both go on from a snapshot with the same bits."""

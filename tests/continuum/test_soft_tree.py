@@ -18,7 +18,7 @@ from rtmms.model import Body, Joint, Mechanism, Placement, Rod, RodSection, at
 from rtmms.spatial import adjoint, matrix_quaternion, quaternion_matrix, rotation_z
 from tests.continuum.test_strain_rod import HEAD, SOFT, fish
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 STREAM = (0.2, 0.3, 0.1)
 
 

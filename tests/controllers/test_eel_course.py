@@ -45,7 +45,7 @@ def test_what_makes_no_sense_is_refused() -> None:
             EelCourse(**words)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_gets_there(tmp_path: Path) -> None:
     said = finish(start(tmp_path, "run", "eel", "--set", "gait=none", "--controller",
                         "eel_course:heading_deg=30,depth_m=0.3", "--mode", "lockstep", "--duration", "80",

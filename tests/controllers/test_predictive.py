@@ -57,7 +57,7 @@ def prepared() -> Predictive:
     return controller
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_swims_a_course_and_finds_the_current(prepared: Predictive) -> None:
     """From rest, in a current that nobody tells it of; a controller without feedback drifts metres away."""
     controller = Predictive(course="waypoints", waypoints="0 0 -0.5; 40 0 -0.5", depth_m=0.5)
@@ -153,7 +153,7 @@ def test_models_are_compared_from_rest_wherever_they_are() -> None:
     assert distance_apart(coarse, fine, words, 0.4) == apart > 1e-6
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_learns_of_a_rod_that_is_stuck_and_swims_on(prepared: Predictive) -> None:
     controller = Predictive(depth_m=0.0, speed_m_s=0.3, frequency_hz=0.9)
     controller.prepare()
@@ -171,7 +171,7 @@ MINE, AHEAD = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"
 """The page's own costs."""
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     controller = Predictive(cost=f"{tmp_path}/mine.py:deep")
@@ -218,7 +218,7 @@ def test_what_it_has_made_of_its_words_it_takes_again(words: dict[str, Any]) -> 
     assert replace(one, yaw_deg=0.0) == one
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) -> None:
     controller = Predictive(method="ilqr", depth_m=0.3)
     controller.prepare()
@@ -231,7 +231,7 @@ def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) 
     controller.stop("")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_any_robot_is_planned_for_by_a_cost_of_ones_own(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(AHEAD)
     controller = Predictive(
@@ -262,7 +262,7 @@ def test_a_robot_from_a_file_has_the_parameters_of_the_plant(tmp_path: Path) -> 
     controller.stop("")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_quadrotor_flies_to_a_place() -> None:
     controller = Predictive(model="quadrotor", method="ilqr", x_m=1.0, z_m=0.5, rate_hz=25.0)
     controller.prepare()
@@ -273,7 +273,7 @@ def test_a_quadrotor_flies_to_a_place() -> None:
     controller.stop("")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_quadrotor_flies_to_a_place_by_sampling() -> None:
     controller = Predictive(model="quadrotor", x_m=1.0, z_m=0.5)
     controller.prepare()
@@ -282,7 +282,7 @@ def test_a_quadrotor_flies_to_a_place_by_sampling() -> None:
     controller.stop("")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_quadrotor_flies_through_a_gate() -> None:
     """By the example's own cost: where it passes the wall it is near the gate's middle."""
     cost = PAGE.parents[1] / "examples" / "quadrotor" / "gate.py"
@@ -295,7 +295,7 @@ def test_a_quadrotor_flies_through_a_gate() -> None:
     controller.stop("")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_eel_turns_and_dives() -> None:
     controller = Predictive(model="eel", heading_deg=20.0, depth_m=0.1)
     controller.prepare()

@@ -42,7 +42,7 @@ def tried(case: Case, seconds: float) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(case, id=case.name, marks=() if case.name in QUICK else pytest.mark.slow)
+        pytest.param(case, id=case.name, marks=() if case.name in QUICK else pytest.mark.full)
         for case in CASES
         if case.name not in LONG
     ],
@@ -55,7 +55,7 @@ def test_the_plant_handles_it(case: Case) -> None:
         assert sum(peer["rejected"] for peer in faulty) == sum(found["rejected"].values())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in LONG], ids=lambda case: case.name)
 def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
     found = tried(case, 3.0)

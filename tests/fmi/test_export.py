@@ -128,7 +128,7 @@ def test_the_seed_is_a_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("robot", ["eel", "moth"])
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_other_robots_are_valid_too(robot: str, tmp_path: Path) -> None:
     from fmpy.validation import validate_fmu
 

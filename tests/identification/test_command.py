@@ -144,7 +144,7 @@ def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[
     assert Path("columns.toml").read_text() == before
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
     """With sensors: the log itself, and the table that `rtmms log csv` makes of it."""
     done = shell(tmp_path, "run", "manta", "--controller", "gait:amplitude_deg=30", "--mode", "lockstep",

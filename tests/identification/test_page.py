@@ -36,7 +36,7 @@ def test_its_map_is_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert found["velocity[0]"].noise == 0.005
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_its_commands_find_what_the_log_was_made_with(tmp_path: Path) -> None:
     for line in block("sh").splitlines():
         done = shell(tmp_path, *shlex.split(line)[1:])

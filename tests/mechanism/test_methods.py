@@ -79,7 +79,7 @@ def drifting(dt, method, flow, seconds=0.4):
     return vector
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("flow", list(FLOWS))
 @pytest.mark.parametrize(
     ("method", "steps"), [("rk4", 40), ("implicit2", 200), ("abam", 160)]
@@ -90,7 +90,7 @@ def test_order_in_a_flow(method, steps, flow):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(METHODS[method].order, abs=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "order"), [("rk4", 2), ("implicit2", 2), ("abam", 1)])
 def test_a_flow_that_is_held_over_the_step_leaves_order_two(method, order):
     """Of a multistep method one: its past was taken in the flow of other steps."""

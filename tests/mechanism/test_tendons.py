@@ -122,7 +122,7 @@ def lacking(dt: float, method: str, **friction: Any) -> tuple[float, float]:
     return float(seen["energy"] - start - seen["work"] + seen["tendon_lost"]), lost
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("method", "dt", "order"), [("rk4", 5e-4, 4), ("implicit2", 5e-4, 2)])
 def test_energy_is_what_winches_gave_less_what_is_lost(method: str, dt: float, order: int) -> None:
     """All three commands, spring, damper and friction, to the method's order."""
@@ -258,7 +258,7 @@ print(off_a, off_b)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_linear_models_know_tendons() -> None:
     """d/dt x by a complex step, and a step by differences: the same to first order in the step. In plain Python, which
     saves compiling for complex numbers."""
@@ -298,7 +298,7 @@ print(*seen["velocity"][:1], *seen["joint_position"][2:], *seen["tendon_tension"
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_tendon_of_a_robot_on_wheels() -> None:
     """A stay bends a mast on a cart that rolls: k q = T dl/dq and its weight. In plain Python, see above."""
     ran = subprocess.run(

@@ -358,7 +358,7 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
         assert told[4:] == pytest.approx(slopes, rel=5e-6)
 
 
-@pytest.mark.slow  # the modal plants' kernels
+@pytest.mark.full  # the modal plants' kernels
 def test_an_implicit_step_answers_the_slopes_of_all_springs_and_dampers():
     """(M + h (C + h K)) qdd = - rest - h K qd, of joints and modes, by a long step of implicit1."""
     whole, h = tree("fixed"), 0.05

@@ -154,7 +154,7 @@ def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path)
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_figure_from_the_log_is_that_of_the_run(tmp_path: Path) -> None:
     """Robot, path, means and joints; the timing apart, which the log keeps in whole nanoseconds."""
     words = ("run", "eel", "--mode", "free", "--duration", "2.5", "--set", "joints=3", "--log", "e.mcap", "--figure")

@@ -99,7 +99,7 @@ print(full)
 
 
 @compiled
-@pytest.mark.slow
+@pytest.mark.full
 def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
     ring, count = Ring.create(2, 9, 16), 8_000
     text = PRODUCER.replace("made.account", "__import__('rtmms').plant.Account(0, (), {})")

@@ -37,7 +37,7 @@ def found() -> dict[str, Any]:
     return qu2024.compute(SHORT)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_waves_and_thrust(found: dict[str, Any]) -> None:
     wave, sweep = found["fig7"], found["fig8"]
     np.testing.assert_allclose(wave["rear_amplitude_deg"], [8.48, 8.92, 3.23], rtol=0, atol=0.02)
@@ -51,7 +51,7 @@ def test_waves_and_thrust(found: dict[str, Any]) -> None:
     assert 1.7 < sweep["frequency_exponent"] < 2.0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_swimming(found: dict[str, Any]) -> None:
     slow, fast = found["fig9"]["settled"]
     assert fast["speed_m_s"] == pytest.approx(0.765, abs=0.01)
@@ -62,7 +62,7 @@ def test_swimming(found: dict[str, Any]) -> None:
     assert max(slow["greatest_yaw_rad"], fast["greatest_yaw_rad"]) < 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_turning(found: dict[str, Any]) -> None:
     for name, rate, radius in (("phase", 22.4, 1.63), ("amplitude", 13.6, 3.05)):
         one = found["fig10_11"][name]
@@ -73,7 +73,7 @@ def test_turning(found: dict[str, Any]) -> None:
     assert first[0] > 1.5 * first[1]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_choices(found: dict[str, Any]) -> None:
     change = {row["reading"]: row["change_percent"] for row in found["readings"]}
     assert change["support without roll (9)"]["thrust_40_n"] == pytest.approx(-65.0, abs=1.0)
@@ -87,7 +87,7 @@ def test_choices(found: dict[str, Any]) -> None:
     assert all("spectral radius" in words for name, words in found["refusals"].items() if "sequential" in name)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_errors_fall_with_their_order(found: dict[str, Any]) -> None:
     coupling, balance = found["coupling"], found["power_balance"]
     assert coupling["sequential"]["order"] == pytest.approx(1.0, abs=0.2)
@@ -98,7 +98,7 @@ def test_errors_fall_with_their_order(found: dict[str, Any]) -> None:
     assert balance["relative_error"][-1] < 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_tables_files_and_json(
     found: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -120,12 +120,12 @@ def test_tables_files_and_json(
         assert words in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_differs_is_what_cannot_run(found: dict[str, Any]) -> None:
     assert [row.name for row in rows(found) if row.verdict == DIFFERS] == ["longest step of RK4 with table 1's damping"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_page_says_what_is_printed(found: dict[str, Any]) -> None:
     """What the shortened command computes as the whole one does."""
     printed = page(qu2024.tables(found, rows(found)))

@@ -72,7 +72,7 @@ def episodes(name: str, count: int, seconds: float) -> None:
         assert all(np.isfinite(value).all() for value in plant.observe().values())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("name", [*ROBOTS, "snake", "eel", "fish", "snakeboard", "satellite"])
 def test_random_commands_within_the_limits_end_well(name: str) -> None:
     episodes(name, 5, 10.0)

@@ -21,7 +21,7 @@ def test_judge(path: float | None, power: float | None, said: str, fate: str) ->
     assert guards.judge(path, power, said) == fate
 
 
-@pytest.mark.slow  # a minute of runs
+@pytest.mark.full  # a minute of runs
 def test_a_small_grid(capsys: pytest.CaptureFixture[str]) -> None:
     assert guards.main(True, small=True) == 0
     counts = json.loads(capsys.readouterr().out)["counts"]

@@ -20,7 +20,7 @@ permitted = pytest.mark.skipif(not may_raise(80), reason="SCHED_FIFO is not perm
 
 @linux
 @permitted
-@pytest.mark.slow
+@pytest.mark.full
 def test_bench_loop_compares_blocks_and_draws(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     monkeypatch.setattr(loop, "stepping", lambda mode, blocks: 1000.0)
@@ -114,7 +114,7 @@ def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_tol
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.full
 def test_bench_exchange_names_every_part_of_every_transport(capsys, monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert exchange.main(True, steps=300, blocks=1) == 0

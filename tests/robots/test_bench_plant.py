@@ -23,7 +23,7 @@ TINY = plant.Effort(
 )
 
 
-@pytest.mark.slow  # plain Python steps the manta beside the compiled one
+@pytest.mark.full  # plain Python steps the manta beside the compiled one
 def test_all_figures_are_there(capsys: pytest.CaptureFixture[str]) -> None:
     assert plant.main(True, TINY) == 0
     out = json.loads(capsys.readouterr().out)

@@ -142,7 +142,7 @@ def test_the_papers_couple_is_found_and_breaks_the_energys_balance(dead):
     np.testing.assert_allclose(told, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_dead_fish_swims_upstream_if_it_is_stiff_enough():
     drift = {}
     for stiffness in (2e-4, 5e-4, 1.5e-3, 3e-3):
@@ -196,7 +196,7 @@ def test_muscles_over_the_wire_make_it_swim():
     assert plant.observe()["work"] > 0.0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_derivatives_are_those_of_the_rates(dead):
     planar(dead, 8)
     n = dead.model.n

@@ -18,7 +18,7 @@ from rtmms.shapes.known import shape_of
 from rtmms.wire.protocol.state import PlantInfo
 
 PERIOD = 1.0 / 26.0
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 
 def run(plant, steps):

@@ -169,10 +169,10 @@ def one_period(plant, found):
     [
         ({"added_mass": "none"}, (52.6, 70.9, 44.6, 12.80, 0.552, 151, 2.34, 0.23, 5.50)),
         pytest.param(
-            {"added_mass": "flat"}, (55.1, 78.5, 48.2, 15.24, 0.710, 194, 2.75, 0.33, 6.28), marks=pytest.mark.slow
+            {"added_mass": "flat"}, (55.1, 78.5, 48.2, 15.24, 0.710, 194, 2.75, 0.33, 6.28), marks=pytest.mark.full
         ),
         pytest.param(
-            {"added_mass": "paper"}, (62.6, 98.4, 61.4, 22.31, 1.190, 325, 3.93, 0.63, 8.06), marks=pytest.mark.slow
+            {"added_mass": "paper"}, (62.6, 98.4, 61.4, 22.31, 1.190, 325, 3.93, 0.63, 8.06), marks=pytest.mark.full
         ),
         ({"preset": "fit"}, (73.3, 67.5, 39.1, 12.05, 0.463, 126, 2.18, None, 7.24)),
     ],
@@ -231,7 +231,7 @@ def test_mean_power_does_not_depend_on_where_a_stroke_is_sampled():
         assert abs(said["mean_climb_m_s"]) < 1e-9
 
 
-@pytest.mark.slow  # linearises a whole period
+@pytest.mark.full  # linearises a whole period
 def test_multipliers_without_added_mass_are_slowly_unstable():
     found = trim(rested(added_mass="none", dt=1e-3))
     assert abs(found.multipliers[0]) == pytest.approx(1.03, abs=5e-3)

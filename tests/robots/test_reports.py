@@ -46,7 +46,7 @@ def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_boyer2017(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert boyer2017.main(tmp_path, True) == 0
     told = json.loads(capsys.readouterr().out)
@@ -55,7 +55,7 @@ def test_boyer2017(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not disagreements("fish.md", "claims", (tmp_path / "boyer2017.md").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert boyer2015.main(tmp_path, True) == 0
     told = json.loads(capsys.readouterr().out)
@@ -68,7 +68,7 @@ def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert not disagreements("locomotion.md", "claims", (tmp_path / "boyer2015.md").read_text())
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_porez2014(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert porez2014.main(tmp_path, False) == 0
     out = capsys.readouterr().out

@@ -262,7 +262,7 @@ def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, words: str) -> None:
         rtmms.load(arm(tmp_path, more))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("robot", ["quadrotor", str(URDF)])
 def test_it_hovers_over_the_wire(tmp_path: Path, robot: str) -> None:
     pytest.importorskip("yourdfpy")

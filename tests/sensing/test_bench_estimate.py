@@ -49,7 +49,7 @@ def test_what_it_refuses(words: dict[str, str | int], fault: type[Exception], te
     assert text in str(told.value)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_what_it_prints(capsys: pytest.CaptureFixture[str]) -> None:
     assert estimate.main(as_json=True, robots="torpedo", seeds=1, until="5,10", workers=1) == 0
     said = capsys.readouterr()

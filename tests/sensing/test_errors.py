@@ -47,7 +47,7 @@ def plain_disturb_all(row: np.ndarray, block: int, seed: int, state: np.ndarray,
 disturb_all = numba.njit(plain_disturb_all)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_an_hour_of_a_typical_imu_has_the_noise_of_its_data_sheet() -> None:
     """White noise within 5 % at 0.1 and 1 s, of each axis."""
     sensor = Imu(**TYPICAL["imu"])
@@ -60,7 +60,7 @@ def test_an_hour_of_a_typical_imu_has_the_noise_of_its_data_sheet() -> None:
                 assert found == pytest.approx(density / np.sqrt(time), rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_its_lowest_allan_deviation_is_the_data_sheets_bias_stability() -> None:
     """An hour has few independent pieces of a minute: over twelve hours of three axes, within 5 %."""
     sensor = Imu(**TYPICAL["imu"])

@@ -297,7 +297,7 @@ def test_a_sensor_that_lies_is_refused_and_told() -> None:
     assert np.abs(error(now.position, now.velocity, now.quaternion, now.time))[2] < 0.05
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(900)
 def test_it_knows_how_wrong_it_is() -> None:
     """200 runs of 10 s: NEES of position, velocity and attitude, and the NIS of each sensor, inside their bands, of

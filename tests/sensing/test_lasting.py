@@ -183,7 +183,7 @@ def test_a_bias_that_stays_is_neither_averaged_away_nor_forgotten() -> None:
     assert np.mean(squared[False, 399]) > 50.0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_it_knows_how_wrong_sensors_with_errors_that_last_leave_it() -> None:
     """24 runs of 20 s with all of them, drawn anew for each run: NEES of position, velocity and attitude together."""
     sizes = {"gyro_scale_error": 2e-3, "accel_scale_error": 2e-3, "gyro_misalignment_rad": 2e-3}

@@ -18,7 +18,7 @@ DURATION_S = float(os.environ.get("RTMMS_SOAK_S", "20"))
 SETTLED_S = 300.0
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.timeout(2 * DURATION_S + 300)
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> None:

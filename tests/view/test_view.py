@@ -133,7 +133,7 @@ def test_a_planned_motion_and_what_was_tried_beside_it_are_in_the_picture(record
         end(server)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_chromium
 def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "run.html"
@@ -147,7 +147,7 @@ def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
         assert page.strangers == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @needs_chromium
 def test_the_pages_camera_follows(recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "run.html"

@@ -24,7 +24,7 @@ def test_the_block_of_python_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert (round(x), round(y), round(z)) == (0, 2, -1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_follower_turns_with_its_leader() -> None:
     done = runpy.run_path(str(ROOT / "examples" / "24_follow_the_leader.py"))["main"]()
     assert done["leader"] < -1.0

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from rtmms_bridges.lines.from_here import from_here
-from tests.bridges.harness import free_port, wait
+from tests.bridges.harness import wait
+from tests.ports import reserve_ports
 from tests.wire.bench import Host
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are kept to this machine on Linux only")
@@ -101,7 +102,7 @@ def send_here(port: int) -> None:
 
 
 def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
-    port = free_port()
+    port = reserve_ports()
     ours = {b"loopback", b"own address", b"group 0", b"group 1"}
     with listening(port) as plain:
         send_here(port)
@@ -118,7 +119,7 @@ def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
 
 
 def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
-    port = free_port()
+    port = reserve_ports()
     with listening(port) as before:
         with from_here(lambda text: None), socket.socket():
             pass
@@ -132,7 +133,7 @@ def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Ca
     from rtmms_bridges.lcm import Lcm, encode_command
     from tests.bridges.harness import Beside
 
-    port = free_port()
+    port = reserve_ports()
     route = ["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"]  # LCM joins where the route leads
     subprocess.run(route, check=True)
     bridge = Lcm(url=f"udpm://{GROUP}:{port}?ttl={ttl}", claim=("left.*",))
@@ -161,7 +162,7 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
     from rtmms_bridges.can import Can
     from tests.bridges.harness import Beside
 
-    port = free_port()
+    port = reserve_ports()
     subprocess.run(["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"], check=True)  # it joins there
     bridge = Can(
         interface="udp_multicast", channel=GROUP, options={"port": str(port)}, far=told, counter="", checksum="",

@@ -87,7 +87,7 @@ def test_what_is_solved_at_once_leaves_no_residual():
         assert plant.observe()["interface_residual"] == 0.0
 
 
-@pytest.mark.slow  # samplers of its own to compile
+@pytest.mark.full  # samplers of its own to compile
 def test_a_gradient_is_a_current_wherever_one_stands():
     """u = G x: at x it is the uniform current G x and the same gradient seen from the origin; body and fins alike."""
     gradient = np.array([[0.5, 0.1, 0.0], [0.0, -0.25, 0.2], [0.3, 0.0, -0.25]])

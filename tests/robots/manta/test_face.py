@@ -281,14 +281,14 @@ print(allocations(1), allocations(100))
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("coupling", ["sequential", "iterated", "monolithic"])
 def test_numba_allocates_nothing(coupling):
     one, hundred = child(STATS.format(coupling=coupling), NUMBA_NRT_STATS="1").split()
     assert one == hundred == "0"
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_kernels_are_vectors_where_the_processor_has_them(tmp_path):
     """A change that stops the compiler from vectorising the lanes costs a factor of four and shows nowhere else."""
     code = """
@@ -311,7 +311,7 @@ print(json.dumps([dict(ll.get_host_cpu_features()), out]))
         assert zmm + ymm > 100, name
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_kernels_say_the_same_without_the_compiler(tmp_path):
     code = """
 import sys, numpy as np

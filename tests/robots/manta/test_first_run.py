@@ -29,7 +29,7 @@ print([kernel.py_func.__name__ for kernel, _ in jobs(False, False, False) if ker
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nothing_compiled_ahead_is_compiled_again(tmp_path):
     environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path), "RTMMS_QUIET": "1"}
     environment.pop("NUMBA_CACHE_DIR", None)

@@ -50,7 +50,7 @@ CASES = [
     {"chains": 30, "links": 3},
     {"chains": 7, "links": 3, "body": "fixed"},
     {"chains": 18, "links": 3, "added_mass": True},
-    pytest.param({"chains": 5, "links": 2, "fin_normal": "neighbour"}, marks=pytest.mark.slow),  # kernels of its own
+    pytest.param({"chains": 5, "links": 2, "fin_normal": "neighbour"}, marks=pytest.mark.full),  # kernels of its own
     {"chains": 5, "links": 3, "support_roll": "zero", "body_moment": "linear", "body_drag": "componentwise"},
     {"chains": 9, "links": 3, "current_m_s": (0.3, -0.2, 0.1)},
     {"chains": 20, "links": 3, "left_chains_lost": 9, "right_chains_lost": 1},
@@ -103,7 +103,7 @@ def throughput(plant, command, seconds, every=1):
     return np.abs(rows[:, 2] - rows[0, 2] - work).max() / np.trapezoid(np.abs(rows[:, 0]), dx=gap)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("body", ["free", "fixed"])
 def test_power_balance_along_a_run_falls_with_the_step(body):
     """1e-6 at 0.1 ms, monolithic; 1.75 is what is left of order 2 when the joints' damping is this stiff."""
@@ -112,7 +112,7 @@ def test_power_balance_along_a_run_falls_with_the_step(body):
     assert np.log2(coarse / fine) > 1.6
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("added_mass", [False, True])
 def test_power_balance_with_light_damping_has_order_two(added_mass):
     given = {"coupling": "monolithic", "joint_damping_n_m_s": 1e-3, "added_mass": added_mass}
@@ -120,7 +120,7 @@ def test_power_balance_with_light_damping_has_order_two(added_mass):
     assert np.log2(residual[0] / residual[1]) == pytest.approx(2.0, abs=0.1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(("added_mass", "least"), [(False, 2e-6), (True, 1e-5)])
 def test_the_account_itself_is_not_what_loses_order(added_mass, least):
     """States of fine steps, looked at every millisecond, close the balance to what those steps leave: the quadrature
@@ -160,7 +160,7 @@ def test_order_of_the_sequential_coupling_is_one_and_iterating_removes_it():
         assert end_state(dt, coupling="iterated") == pytest.approx(w, abs=1e-10)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_order_of_rk4_is_four():
     """Light joints' damping, so that steps with a visible error are still stable; the rods' spline is only C2, so the
     motion is a servo's that has its command from the start."""
@@ -248,7 +248,7 @@ def test_galilean_invariance(added_mass):
     assert b["position"] - 0.8 * current == pytest.approx(a["position"], abs=1e-4)
 
 
-@pytest.mark.slow  # samplers of its own to compile
+@pytest.mark.full  # samplers of its own to compile
 def test_a_field_that_is_uniform_is_the_uniform_current():
     by_field = load(current_field=lambda x, y, z, t: (0.4, -0.3, 0.2))
     by_value = load(current_m_s=(0.4, -0.3, 0.2))

@@ -108,7 +108,7 @@ def test_commands_at_and_beyond_limits(steps: int):
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.slow
+@pytest.mark.full
 def test_where_the_structure_is_another(given: dict[str, Any]):
     """Differences serve, and say so."""
     plant = rtmms.load("manta", **FEW | given)

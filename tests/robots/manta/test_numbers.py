@@ -8,7 +8,7 @@ import pytest
 from rtmms.robots.manta import load
 from tests.robots.gaits import gait, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 
 def thrust(seconds=10.0, parameters=None, **how):

@@ -70,7 +70,7 @@ def exact(flow: str) -> np.ndarray:
     return end(start(), 1e-5, integrator="rk4", coupling="monolithic", **FLOWS[flow])
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("flow", list(FLOWS))
 @pytest.mark.parametrize("coupling", ["iterated", "monolithic"])
 @pytest.mark.parametrize(("integrator", "order", "steps"), [
@@ -84,7 +84,7 @@ def test_order(common: np.ndarray, integrator: str, order: int, steps: list[floa
     assert orders(steps, errors) == pytest.approx([order, order], abs=0.3)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("flow", list(FLOWS))
 @pytest.mark.parametrize("integrator", ["rk4", "implicit"])
 def test_the_sequential_couplings_lag_is_of_first_order(common: np.ndarray, integrator: str, flow: str) -> None:

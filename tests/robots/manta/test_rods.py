@@ -251,7 +251,7 @@ def test_no_command_within_the_limits_ends_a_run(choices):
         assert np.isfinite(plant.observe()["position"]).all()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_thousand_episodes_end_well():
     plant = load(dt=1e-2)
     failed = []

@@ -74,10 +74,13 @@ def test_a_timeout_that_is_none_is_refused(text: str) -> None:
         (["loop", "--seconds", "0"], "bench loop: --seconds: expected at least 0.1, got 0"),
         (["exchange", "--blocks", "0"], "bench exchange: --blocks: expected at least 1, got 0"),
         (["soak", "--rate", "0"], "bench soak: --rate: expected at least 0.01, got 0"),
-        (["soak", "--log", "/nonexistent/x"], "bench soak: --log /nonexistent/x: there is no folder '/nonexistent'"),
+        (["soak", "--log", "missing/x"], "bench soak: --log missing/x: there is no folder 'missing'"),
     ],
 )
-def test_benchmarks_of_nothing_are_refused(words: list[str], told: str) -> None:
+def test_benchmarks_of_nothing_are_refused(
+    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     fault = CliRunner().invoke(command, ["bench", *words], standalone_mode=False).exception
     assert isinstance(fault, ModelError)
     assert str(fault) == told
