@@ -1,18 +1,11 @@
-"""Compiling kernels: one set of options, a cache that cannot go stale, and progress while it is being filled.
-
-numba's own cache looks only at the file of the function itself, so that a change in a kernel it calls would be missed.
-Ours is a folder named after all sources that kernels are made of; folders of sources that are gone are swept away.
-"""
+"""Compiling kernels: one set of options, and progress while they compile. `rtmms.kernel_cache` stores the code."""
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -22,195 +15,18 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from llvmlite.binding import Linkage
+from numba import config as _config
+from numba import njit as _njit
+from numba import typeof, types
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
+from rtmms.kernel_cache import attach_caches, cache_folder
 from rtmms.terminal import console, print_text
-from rtmms.trust import exposed, exposed_way
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
-
-LAYERS = (
-    "model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "continuum", "robots", "sensing", "world",
-)  # fmt: skip
-"""Folders with kernels of plants, or with constants that they are compiled with."""
-
-EXCHANGE = ("loop/kernels", "wire/kernels")
-"""Folders with kernels of the exchange: kept apart, so that a change there costs no plant its own."""
-
-FLAGS = (
-    "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK",
-    "DEBUGINFO_DEFAULT", "DISABLE_INTEL_SVML", "LLVM_PASS_TIMINGS",
-)  # fmt: skip
-"""Settings of numba (environment NUMBA_...) that change what is compiled."""
-
-KEPT = 4
-"""Cache folders of other sources (branches, versions, environments) that are left in place."""
-
-
-def _fingerprint(layers: tuple[str, ...]) -> str:
-    """Sources of these folders by path, size and time, and what compiled code depends on besides."""
-    import llvmlite
-    import numba
-    from llvmlite import binding
-    from numba.core import config
-
-    root = Path(__file__).parent
-    digest = hashlib.sha256(f"{sys.version} {numba.__version__} {llvmlite.__version__} {root}".encode())
-    digest.update(f"{binding.get_host_cpu_name()} {[str(getattr(config, flag, None)) for flag in FLAGS]}".encode())
-    sources = [root / "jit.py", root / "spatial.py", root / "addresses.py", root / "memory.py"]
-    if layers is EXCHANGE:
-        sources.append(root / "contract.py")
-    for layer in layers:
-        sources += sorted((root / layer).rglob("*.py"))
-    for path in sources:
-        if not path.exists():
-            continue
-        stat = path.stat()
-        digest.update(f"{path.relative_to(root)} {stat.st_size} {stat.st_mtime_ns}\n".encode())
-    return digest.hexdigest()[:16]
-
-
-def cache_folder(kind: str = "") -> Path:
-    """Where compiled kernels of these sources, made with these flags, are kept: below NUMBA_CACHE_DIR, if it is set.
-
-    kind   '' for plants, 'exchange' for the exchange
-    """
-    from platformdirs import user_cache_dir
-
-    chosen = os.environ.get("NUMBA_CACHE_DIR")
-    home = Path(chosen) if chosen else Path(user_cache_dir("rtmms")) / (f"kernels-{kind}" if kind else "kernels")
-    return home / _fingerprint(EXCHANGE if kind else LAYERS)
-
-
-TEMPORARY = "rtmms-kernels-"
-"""How the folders of kernels begin that go with a process."""
-
-_home: dict[str, str] = {}
-"""The folder of each kind that is in use."""
-
-
-@contextmanager
-def _private() -> Iterator[None]:
-    """Within: new files are 0600, new folders 0700."""
-    before = os.umask(0o077)
-    try:
-        yield
-    finally:
-        os.umask(before)
-
-
-def _use_cache(kind: str = "") -> None:
-    """Point numba at the folder for these sources, and sweep away older ones, where all are ours."""
-    from numba.core import config
-
-    if kind in _home:
-        config.CACHE_DIR = _home[kind]
-        return
-    folder = cache_folder(kind)
-    home = folder.parent
-    try:
-        with _private():
-            folder.mkdir(parents=True, exist_ok=True)
-        why = exposed_way(home.parent) or _make_private(home) or strange(home)
-        if why:
-            folder, home = _instead(home, why, kind)
-        folder.mkdir(exist_ok=True, mode=0o700)
-        os.utime(folder)
-        others = [p for p in home.iterdir() if p.is_dir() and p != folder]
-        if os.environ.get("NUMBA_CACHE_DIR"):
-            others = []
-        others.sort(key=lambda p: p.stat().st_mtime, reverse=True)
-        for old in others[KEPT:]:
-            shutil.rmtree(old, ignore_errors=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as fault:
-        try:  # not numba's own choice, beside the sources: what is there can be of other sources and flags
-            folder, _ = _instead(home, f"'{folder}' cannot be written ({fault.strerror})", kind)
-        except OSError:
-            return  # nothing can be written anywhere
-    config.CACHE_DIR = _home[kind] = str(folder)
-
-
-def strange(home: Path) -> str:
-    """Why what is kept below this folder is not to be trusted, '' where nobody but us and root can have put it there.
-
-    numba unpickles what it finds: who can write there has code of theirs run as us.
-    """
-    for place, _, files in os.walk(home):
-        for path in (place, *(os.path.join(place, name) for name in files)):
-            with suppress(FileNotFoundError):  # others come and go beside us
-                why = exposed(path)
-                if why:
-                    return why
-    return ""
-
-
-def _make_private(home: Path) -> str:
-    """Folders and files of ours that a group or everybody may write: they go, as nobody knows what is in them, and the
-    folder is this user's alone (0700). Returns why that cannot be, '' where it is."""
-    if not hasattr(os, "geteuid"):
-        return ""
-    with suppress(FileNotFoundError):
-        if home.lstat().st_uid != os.geteuid():
-            return exposed(home)
-        open_to_others = exposed(home) != ""
-        home.chmod(0o700)
-        for entry in list(home.iterdir()):
-            with suppress(FileNotFoundError):
-                if entry.lstat().st_uid != os.geteuid() or not (open_to_others or strange(entry) or exposed(entry)):
-                    continue
-                if entry.is_dir() and not entry.is_symlink():
-                    shutil.rmtree(entry, ignore_errors=True)
-                else:
-                    entry.unlink()
-    return ""
-
-
-def _sweep_temporary() -> None:
-    """Remove the temporary caches of processes of ours that were killed (`_instead` names them by their process)."""
-    with suppress(OSError):
-        for left in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
-            maker = left.name.removeprefix(TEMPORARY).partition("-")[0]
-            if not maker.isdecimal() or left.is_symlink() or left.stat().st_uid != os.geteuid():
-                continue
-            try:
-                os.kill(int(maker), 0)
-            except ProcessLookupError:
-                shutil.rmtree(left, ignore_errors=True)
-            except (OSError, OverflowError):
-                continue
-
-
-def _instead(home: Path, why: str, kind: str) -> tuple[Path, Path]:
-    """A new folder that goes with this process, for it and those that it starts, in place of one not to be trusted."""
-    advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
-    wanted = f"expected '{home}' to be ours alone, and to be written"
-    print_text(f"rtmms: compiled kernels are not kept: {why}; {wanted}: {advice}", err=True)
-    maker = os.getpid()
-    made = tempfile.mkdtemp(prefix=f"{TEMPORARY}{maker}-")
-
-    def sweep() -> None:
-        if os.getpid() == maker:
-            shutil.rmtree(made, ignore_errors=True)
-
-    atexit.register(sweep)
-    os.environ["NUMBA_CACHE_DIR"] = made
-    folder = cache_folder(kind)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder, folder.parent
-
-
-if os.name == "posix":
-    _sweep_temporary()
-_use_cache()
-
-from llvmlite.binding import Linkage  # noqa: E402
-from numba import config as _config  # noqa: E402
-from numba import njit as _njit  # noqa: E402  (after the cache is chosen: numba reads it when a function is decorated)
-from numba import typeof, types  # noqa: E402
-from numba.core.caching import CompileResultCacheImpl, FunctionCache  # noqa: E402
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen  # noqa: E402
 
 COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
@@ -248,63 +64,6 @@ _OURS, _FROM_PYTHON = "_ZN5rtmms", "_ZN7cpython5rtmms"
 JITCPUCodegen._library_class = _OwnCopies
 
 
-class _Cache(FunctionCache):  # type: ignore[misc]
-    """numba's cache on disk, written by one process at a time: two that add to one index would mix up their entries.
-
-    What cannot be read there (a machine that went down while it was written) is compiled again; what cannot be written
-    (a disk that is full) is not kept."""
-
-    _told = False
-
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # whatever unpickling makes of such bytes
-            with _writing(Path(self.cache_path)), suppress(OSError):
-                self.flush()
-            return None
-
-    def save_overload(self, sig: Any, data: Any) -> None:
-        try:
-            with _writing(Path(self.cache_path)), _private():
-                super().save_overload(sig, data)
-        except OSError as fault:
-            if not _Cache._told:
-                _Cache._told = True
-                print_text(
-                    f"rtmms: compiled kernels are not kept, and compiled again each time: {self.cache_path}: "
-                    f"{fault.strerror}; make room, or name another folder in XDG_CACHE_HOME",
-                    err=True,
-                )
-
-
-@contextmanager
-def _writing(folder: Path) -> Iterator[None]:
-    try:
-        import fcntl
-
-        with _private():
-            folder.mkdir(parents=True, exist_ok=True)
-            lock = (folder / "lock").open("w")
-    except (ImportError, OSError):
-        yield
-        return
-    with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-
-
-class _InnerFiles(CompileResultCacheImpl):  # type: ignore[misc]
-    """Files of their own for kernels as other kernels call them."""
-
-    def get_filename_base(self, fullname: str, abiflags: str) -> str:
-        return f"inner-{super().get_filename_base(fullname, abiflags)}"
-
-
-class _InnerCache(_Cache):
-    _impl_class = _InnerFiles
-
-
 def kernel(
     function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True, merged: bool = False
 ) -> Any:
@@ -329,27 +88,13 @@ def kernel(
     outer = _njit(**options)(function)
     if COMPILED:
         inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
-        with _cached(function):
-            outer._cache = _Cache(function)
-            inner._cache = _InnerCache(function)
+        attach_caches(function, outer, inner)
 
         def get_call_template(args: Any, kws: Any) -> Any:
             return inner.get_call_template(tuple(types.unliteral(a) for a in args) if inline else args, kws)
 
         outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
     return outer
-
-
-@contextmanager
-def _cached(function: Callable[..., Any]) -> Iterator[None]:
-    """Within: numba is pointed at the folder of the function's kind, which it looks up once."""
-    kind = "exchange" if function.__module__.startswith(("rtmms.loop.", "rtmms.wire.")) else ""
-    _use_cache(kind)
-    try:
-        with _private():  # numba makes folders when it is pointed there
-            yield
-    finally:
-        _use_cache()
 
 
 def native(compiled: Any, *arguments: Any) -> int:

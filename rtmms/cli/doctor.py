@@ -100,7 +100,7 @@ def _ports() -> list[Finding]:
 
 def _cache() -> Finding:
     """Where compiled steps are kept; without it every start compiles."""
-    from rtmms.jit import cache_folder
+    from rtmms.kernel_cache import cache_folder
 
     place = cache_folder()
     try:
@@ -108,7 +108,7 @@ def _cache() -> Finding:
         with tempfile.TemporaryFile(dir=place):
             return Finding("compiler cache", "good", f"{place} can be written")
     except OSError as error:
-        advice = "numba falls back to a cache of the user's; set NUMBA_CACHE_DIR to choose one"
+        advice = "each process compiles again; name another folder in XDG_CACHE_HOME"
         return Finding("compiler cache", "note", f"{place}: {error.strerror}", advice)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-import rtmms.jit
+import rtmms.kernel_cache
 from rtmms.cli.running.report import Accuracy, blank, disturbed
 from rtmms.cli.running.report_table import as_table
 from rtmms.monitor.monitor import Verdict
@@ -64,7 +64,7 @@ def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(rtmms.jit, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(rtmms.kernel_cache, "cache_folder", lambda: tmp_path)
     return tmp_path
 
 

@@ -139,7 +139,7 @@ class Accuracy:
         if plant is not None and isinstance(plant, Twinned):
             import numpy as np
 
-            from rtmms.jit import cache_folder
+            from rtmms.kernel_cache import cache_folder
             from rtmms.monitor.calibration import Calibration
             from rtmms.monitor.monitor import TAPE_BYTES, Monitor
 
