@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import shutil
 import tempfile
 from pathlib import Path
@@ -68,6 +69,17 @@ def group(nodeid: str) -> str:
     if path.startswith(GROUND):
         return "ground"
     return "network" if name in HEARD else path
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave files of the full suite unread in the default suite: importing them takes seconds, in each worker."""
+    if config.option.markexpr != "not full" or collection_path.suffix != ".py":
+        return None
+    return True if WHOLLY_FULL.search(collection_path.read_text(encoding="utf-8")) else None
+
+
+WHOLLY_FULL = re.compile(r"^pytestmark = .*pytest\.mark\.full\b", re.MULTILINE)
+"""A file all of whose tests belong to the full suite."""
 
 
 @pytest.hookimpl(optionalhook=True)

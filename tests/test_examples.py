@@ -180,7 +180,7 @@ def test_the_first_two_commands_need_python_alone() -> None:
     pattern = re.search(r"sed -n '/(.*)/p' README.md", script)
     assert pattern is not None, ".ci/run takes the README's test command from the README"
     assert [line for line in README.splitlines() if re.search(pattern[1], line)] == [test]
-    assert script.index("$test_command\"\n") < script.index("install -e"), "before it installs anything else"
+    assert script.index('$test_command"\n') < script.index("install -e"), "before it installs anything else"
     assert "-m full -W error" in script
 
 

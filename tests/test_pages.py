@@ -21,6 +21,7 @@ import click
 import pytest
 
 from rtmms.cli.main import rtmms as program
+from tests.every import every
 
 ROOT = Path(__file__).resolve().parents[1]
 FENCE = re.compile(r"^ *```(\w*)\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
@@ -111,8 +112,7 @@ def _commands() -> list[tuple[str, str]]:
     return sorted(set(found))
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.language not in ("sh", "", "text")],
-                         ids=lambda block: f"{block.page}-{block.language}")  # fmt: skip
+@every("block", [block for block in BLOCKS if block.language not in ("sh", "", "text")])
 def test_a_block_is_run_by_a_test_or_has_its_reason(block: Block) -> None:
     if block.page.startswith("docs/tutorials/") and block.language in ("python", "toml", "xml"):
         return
@@ -128,7 +128,7 @@ def test_a_block_is_run_by_a_test_or_has_its_reason(block: Block) -> None:
     assert block.page in RUN_BY, "neither run by a test (RUN_BY) nor excused (READ_ONLY)"
 
 
-@pytest.mark.parametrize("page", RUN_BY)
+@every("page", RUN_BY)
 def test_the_test_of_a_page_reads_it(page: str) -> None:
     named = "client.c" if page == "docs/protocol.md" else Path(page).name
     assert named in (ROOT / RUN_BY[page]).read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ LONGEST = 140
 """Characters of a line of prose."""
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT)))
+@every("page", [*PAGES, ROOT / "CONTRIBUTING.md"])
 def test_no_line_of_prose_is_too_long(page: Path) -> None:
     prose = re.sub(r"^(?:\|| {4,}).*$", "", FENCE.sub("", page.read_text(encoding="utf-8")), flags=re.MULTILINE)
     assert [line for line in prose.splitlines() if len(line) > LONGEST] == []
@@ -162,7 +162,7 @@ class _Loaded(Exception):
     """All words were taken; now the plant would be loaded."""
 
 
-@pytest.mark.parametrize(("page", "line"), _commands())
+@every("page, line", _commands())
 def test_a_command_of_a_page_is_understood(page: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     name, *words = shlex.split(line)[1:]
     monkeypatch.chdir(ROOT)

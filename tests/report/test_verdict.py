@@ -15,6 +15,7 @@ from rtmms.papers.qu2024 import table as qu2024
 from rtmms.report import beside
 from rtmms.report.tables import of_rows
 from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
+from tests.every import every
 
 CLAIMS = [
     *(("boyer2015", claim) for claim in (*boyer2015.CLAIMS, *boyer2015.WHEELS)),
@@ -33,7 +34,7 @@ def inside(target: Target) -> float:
     return target.least + 1.0 if math.isinf(target.most) else 0.5 * (target.least + target.most)
 
 
-@pytest.mark.parametrize("claim", NAMED.values(), ids=NAMED)
+@every("claim", NAMED.values())
 def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
     target = claim.target
     if target is None:
@@ -53,7 +54,7 @@ def test_a_wrong_number_turns_the_verdict(claim: Claim) -> None:
         assert claim.row(value, case="a reading").verdict == DIFFERS
 
 
-@pytest.mark.parametrize("claim", NAMED.values(), ids=NAMED)
+@every("claim", NAMED.values())
 def test_a_number_of_the_paper_s_own_agrees_with_it_and_one_far_off_is_explained(claim: Claim) -> None:
     if not isinstance(claim.paper, float):
         return

@@ -13,12 +13,14 @@ from rtmms.sensing.faults import Faulty
 ROBOTS = ("manta", "quadrotor", "torpedo", "cat", "purcell")
 
 
-def plants() -> list[tuple[str, Any]]:
-    return [*((name, rtmms.load(name)) for name in ROBOTS), ("failing quadrotor", Faulty(rtmms.load("quadrotor")))]
+@pytest.fixture(scope="module", params=[*ROBOTS, "failing quadrotor"])
+def plant(request: pytest.FixtureRequest) -> Any:
+    if request.param == "failing quadrotor":
+        return Faulty(rtmms.load("quadrotor"))
+    return rtmms.load(request.param)
 
 
-@pytest.mark.parametrize(("name", "plant"), plants())
-def test_wrong_arguments_are_refused_and_change_nothing(name: str, plant: Any) -> None:
+def test_wrong_arguments_are_refused_and_change_nothing(plant: Any) -> None:
     before, n = plant.snapshot(), len(plant.actuators)
     for bad in ("x", None, {}, np.zeros(n + 1), np.zeros((n, 1)), ["a"] * n, [1j] * n, [np.nan] * n, [np.inf] * n,
                 np.ma.array(np.zeros(n), mask=True), np.broadcast_to(0.0, (1 << 40, n))):  # fmt: skip
@@ -31,8 +33,7 @@ def test_wrong_arguments_are_refused_and_change_nothing(name: str, plant: Any) -
     assert plant.snapshot() == before
 
 
-@pytest.mark.parametrize(("name", "plant"), plants())
-def test_a_command_beyond_the_limits_does_what_the_limits_do(name: str, plant: Any) -> None:
+def test_a_command_beyond_the_limits_does_what_the_limits_do(plant: Any) -> None:
     lower, upper = ([getattr(one, end) for one in plant.actuators] for end in ("lower", "upper"))
     for beyond, limit in ((1e9, upper), (-1e9, lower)):
         seen = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.linalg import expm
@@ -15,6 +17,7 @@ from rtmms.robots.manta.kernels.servo import (
     servo_responses,
     servo_step,
 )
+from tests.every import every
 
 DAMPING = [0.01, 0.3, 0.7, 1.0 - 1e-9, 1.0 - 1e-14, 1.0, 1.0 + 1e-14, 1.0 + 1e-9, 1.0001, 1.5, 46.0, 1e3, 1e4]
 STEPS = [1e-6, 1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0]
@@ -33,8 +36,7 @@ def scales(omega, damping, rate, away, slope):
                      omega * omega * abs(away) + 2.0 * damping * omega * abs(rate) + omega * abs(slope)])  # fmt: skip
 
 
-@pytest.mark.parametrize("damping", DAMPING)
-@pytest.mark.parametrize("omega", OMEGAS)
+@every("damping, omega", itertools.product(DAMPING, OMEGAS))
 def test_the_step_is_the_matrix_exponential(damping, omega):
     """1e-12 for a held command and for one that runs; where the exponential itself is no better (norms beyond 1e4,
     of which it loses its share of digits), as well as it."""
@@ -55,8 +57,7 @@ def test_the_step_is_the_matrix_exponential(damping, omega):
             assert (error / scales(omega, damping, rate, reference - angle, slope) < bound).all(), (dt, slope)
 
 
-@pytest.mark.parametrize("damping", DAMPING)
-@pytest.mark.parametrize("omega", OMEGAS)
+@every("damping, omega", itertools.product(DAMPING, OMEGAS))
 def test_two_halves_are_the_whole(damping, omega):
     """No matrix needed, so at any size: 1e-13."""
     angle, rate, reference = 0.31, -1.7, 0.8
