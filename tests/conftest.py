@@ -10,7 +10,9 @@ import atexit
 import os
 import re
 import shutil
+import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -78,8 +80,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if WHOLLY_FULL.search(collection_path.read_text(encoding="utf-8")) else None
 
 
-WHOLLY_FULL = re.compile(r"^pytestmark = .*pytest\.mark\.full\b", re.MULTILINE)
+WHOLLY_FULL = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.full\b", re.MULTILINE)
 """A file all of whose tests belong to the full suite."""
+
+
+_processes: list[str] = []
+"""What this process has started since the present test began."""
+
+sys.addaudithook(lambda event, values: _processes.append(str(values[1])) if event == "subprocess.Popen" else None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """Fail a test of the default suite that starts a process: processes depend on the machine, and take seconds."""
+    _processes.clear()
+    yield
+    if _processes and not any(item.get_closest_marker(name) for name in ("full", "processes")):
+        pytest.fail(f"starts a process, so it belongs to the full suite (@pytest.mark.full): {_processes[0]}")
 
 
 @pytest.hookimpl(optionalhook=True)

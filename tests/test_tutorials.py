@@ -25,6 +25,8 @@ from rtmms.record.log import Step, open_log
 from tests.bridges.autopilot import sitl
 from tests.cli.shell import environment
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"```(sh|python|toml|xml)\n(.*?)```", re.DOTALL)

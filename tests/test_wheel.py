@@ -21,6 +21,7 @@ TRAPS = (
 )  # fmt: skip
 
 pytestmark = [
+    pytest.mark.full,
     pytest.mark.skipif(importlib.util.find_spec("hatchling") is None, reason="pip install hatchling"),
     pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="needs pip"),
 ]
@@ -86,7 +87,6 @@ def test_it_lists_its_plug_ins(programs: Path, trapped: Path, words: tuple[str, 
     assert "udp" in listed["bridges"]
 
 
-@pytest.mark.full  # compiles the kernels anew: their cache is that of the sources' place
 def test_it_runs(programs: Path, trapped: Path) -> None:
     words = ("--mode", "lockstep", "--duration", "0.05", "--controller", "gait", "--bridge", "template", "--json")
     said = run(programs / "rtmms", "run", "manta", *words, "--log", "run.mcap", cwd=trapped)

@@ -24,7 +24,10 @@ from tests.cli.shell import ROOT
 from tests.wire.bench import Host
 
 pytest.importorskip("serial", reason="needs pip install 'rtmms[serial]'")
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs file descriptors that a process inherits")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(sys.platform == "win32", reason="needs file descriptors that a process inherits"),
+]
 
 SKETCH = ROOT / "examples" / "arduino" / "manta_gait" / "manta_gait.ino"
 CONFIG = SKETCH.with_name("serial.toml")

@@ -29,6 +29,8 @@ from tests.bridges.harness import ROOT, wait
 from tests.bridges.swimmer import Sailing
 from tests.ports import reserve_ports
 
+pytestmark = pytest.mark.full
+
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=0.004, trim=1500)
 RUDDER = ChannelMapping(channel="1", actuator="rudder", scale=0.002, trim=1500, reversed=True)
 

@@ -11,6 +11,8 @@ import pytest
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms_benchmarks import autopilot_peers, bridge_fates, bridge_peers, bridge_stampers, bridges
 
+pytestmark = pytest.mark.full
+
 
 def test_there_and_back(capsys: pytest.CaptureFixture[str]) -> None:
     status = bridges.main(True, seconds=1.0, what="udp, packed;template", rates="50", blocks=0)
@@ -83,7 +85,6 @@ def test_wrong_words() -> None:
         bridges.main(what="mqtt", rates="quick")
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     ("fate", "states"), [("killed", None), ("stopped", True), ("driving, killed", None), ("driving, stopped", True)]
 )

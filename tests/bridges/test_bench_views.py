@@ -8,6 +8,8 @@ import pytest
 
 from rtmms_benchmarks import bridge_views, bridges
 
+pytestmark = pytest.mark.full
+
 
 @pytest.mark.parametrize("name", bridge_views.ROWS)
 def test_there_and_back(name: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,6 +12,8 @@ from tests.bridges.harness import wait
 from tests.cli.shell import finish, rtmms, start
 from tests.ports import reserve_ports
 
+pytestmark = pytest.mark.full
+
 QUICK = ("--dt", "0.01", "--quiet", "--json", "--priority", "off")
 
 
@@ -194,7 +196,6 @@ def test_a_missing_library_is_told_before_anything_starts(tmp_path: Path) -> Non
     )
 
 
-@pytest.mark.full
 def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "manta", "--duration", "1", "--mode", "lockstep", "--quiet", "--json",
                  "--bridge", "tap:file=seen.txt,rate_hz=50")  # fmt: skip

@@ -40,6 +40,8 @@ from tests.cli.shell import start
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 CHANNELS = itertools.count()
 GROUP = "239.74.163.9"
 

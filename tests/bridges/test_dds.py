@@ -34,6 +34,8 @@ from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 PACKAGES = {"Odometry": "nav_msgs", "Imu": "sensor_msgs", "JointState": "sensor_msgs", "Clock": "rosgraph_msgs",
             "TFMessage": "tf2_msgs", "Float64MultiArray": "std_msgs"}  # fmt: skip
 DOMAINS = itertools.count(1 + os.getpid() % 60)

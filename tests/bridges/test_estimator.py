@@ -21,6 +21,8 @@ from tests.sensing.mover import Mover
 from tests.sensing.test_estimator import SENSORS, swim
 from tests.wire.bench import PATIENCE_S
 
+pytestmark = pytest.mark.full
+
 FILE = """
 profile = "typical"
 [imu]

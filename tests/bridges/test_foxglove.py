@@ -27,6 +27,8 @@ from tests.bridges.harness import Beside, plant_info, state, wait
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def manta() -> tuple[rtmms.PlantInfo, dict[str, Any]]:

@@ -27,6 +27,8 @@ from tests.bridges.helics_peers import Broker, Pilot, partner
 from tests.bridges.swimmer import Sailing
 from tests.ports import reserve_ports
 
+pytestmark = pytest.mark.full
+
 OUTPUTS = ("position", "velocity")
 
 
@@ -86,7 +88,6 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     assert any("in a federation with" in line for line in first.bridged.said)
 
 
-@pytest.mark.full
 def test_ten_thousand_frames_without_drift(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _noted(monkeypatch)
     with Broker(2) as broker, sailing(helics(broker, "one", period_s=0.01)):
@@ -271,7 +272,6 @@ def test_what_the_endpoint_takes() -> None:
 # --- as users start it ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.full
 def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_broker(tmp_path: Path) -> None:
     import subprocess
 

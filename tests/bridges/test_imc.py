@@ -32,6 +32,8 @@ from tests.bridges.swimmer import Sailing
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 HOME = Home(lat_deg=41.184, lon_deg=-8.705)
 DRIVES = (
     ChannelMapping(channel="thruster.0", actuator="thrust"),

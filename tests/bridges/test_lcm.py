@@ -28,6 +28,8 @@ from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, plant_info, state, wait
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 PORTS = itertools.count(20_000 + os.getpid() % 9000 * 4)
 
 

@@ -31,6 +31,8 @@ from tests.bridges.swimmer import Sailing, Swimmer
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
+pytestmark = pytest.mark.full
+
 AXIS = ChannelMapping(channel="x", actuator="thrust", scale=2.0)
 NUMBER = ChannelMapping(channel="8", actuator="rudder", reversed=True)
 

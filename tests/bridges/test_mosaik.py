@@ -24,7 +24,7 @@ from tests.bridges.mosaik_peers import scenario
 from tests.bridges.test_helics import sailing
 from tests.ports import reserve_ports
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+pytestmark = [pytest.mark.full, pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")]
 
 IN_PROCESS = {"python": "rtmms_bridges.federation.simulator:Robots"}
 REMOTE = {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}
@@ -79,7 +79,6 @@ def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
     assert np.ptp(recorded.command) > 0.5
 
 
-@pytest.mark.full
 def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
     from rtmms.record.commands import load
 
@@ -230,7 +229,6 @@ def test_what_does_not_fit_the_plant_or_the_machine() -> None:
             opened(Mosaik(port=port), info)
 
 
-@pytest.mark.full
 def test_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples" / "mosaik"))
     import scenario as example

@@ -28,6 +28,8 @@ from tests.bridges.harness import ROOT, Beside, wait
 from tests.cli.shell import finish, start
 from tests.wire.bench import Host
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def broker(tmp_path: Path) -> Iterator[Broker]:

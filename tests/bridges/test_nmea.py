@@ -41,6 +41,8 @@ from tests.ports import reserve_ports
 from tests.sensing.mover import Mover
 from tests.wire.bench import PATIENCE_S, Host
 
+pytestmark = pytest.mark.full
+
 HOME = Home(lat_deg=43.11, lon_deg=5.94, alt_m=12.0, x_bearing_deg=90.0)
 
 

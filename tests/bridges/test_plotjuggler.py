@@ -16,6 +16,8 @@ from tests.cli.shell import finish, start
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
+pytestmark = pytest.mark.full
+
 
 class PlotJuggler:
     """ "ZMQ Subscriber" with the msgpack parser and 'use field as timestamp': series by name, as (time, value).
@@ -100,7 +102,6 @@ def test_a_pendulum(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.full
 def test_the_manta(tmp_path: Path) -> None:
     reader = seen(tmp_path, "manta")
     held(reader, "manta")

@@ -29,6 +29,8 @@ from tests.bridges.swimmer import Sailing, Swimmer
 from tests.ports import reserve_ports
 from tests.wire.bench import PATIENCE_S
 
+pytestmark = pytest.mark.full
+
 THRUST = ChannelMapping(channel="3", actuator="thrust", scale=2.0)
 RUDDER = ChannelMapping(channel="1", actuator="rudder", reversed=True)
 

@@ -25,6 +25,8 @@ from tests.ports import reserve_ports
 
 common = pytest.importorskip("pymavlink.dialects.v20.common", reason="pip install 'rtmms[px4]'")
 
+pytestmark = pytest.mark.full
+
 
 def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> None:
     port = reserve_ports()

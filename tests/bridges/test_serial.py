@@ -24,6 +24,8 @@ from rtmms_bridges.serial import Serial
 from tests.bridges.harness import Beside, wait
 from tests.wire.bench import Host
 
+pytestmark = pytest.mark.full
+
 STATE = tuple(Packed.from_word(word, "") for word in ("seq:u16", "step:u32", "position[1]:f32", "time:f64"))
 OUT = struct.Struct("<HIfd")
 COMMAND = tuple(Packed.from_word(word, "") for word in ("=171:u8", "seq:u8", "1:i16:1000"))

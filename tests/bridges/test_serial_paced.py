@@ -13,6 +13,8 @@ from tests.bridges.harness import wait
 from tests.bridges.swimmer import Sailing
 from tests.bridges.test_serial import Device, device, serial
 
+pytestmark = pytest.mark.full
+
 __all__ = ["device"]
 
 WORDS = ("seq:u16", "step:u32", "velocity[0]:f32", "time:f64")

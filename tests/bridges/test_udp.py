@@ -333,6 +333,7 @@ def test_the_example_fits_the_manta() -> None:
     assert bridge.claims() == ("left.front", "left.back", "right.front", "right.back")
 
 
+@pytest.mark.full
 def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path) -> None:
     """Each fourth step of the pendulum's is answered by the peer, from what it was told: the same bits again."""
     words = f"udp:port={peer.getsockname()[1]},bind_port=0,claim=torque,every=4,paced=true,state_fields=angle+rate"

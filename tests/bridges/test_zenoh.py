@@ -28,6 +28,8 @@ from tests.bridges.harness import Beside, plant_info, state, wait
 from tests.ports import reserve_ports
 from tests.wire.bench import Host
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture
 def endpoint() -> str:

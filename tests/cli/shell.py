@@ -46,11 +46,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": path, "XDG_RUNTIME_DIR": str(tmp_path), "COLUMNS": "200"}
 
 
-def start(tmp_path: Path, *words: str) -> subprocess.Popen[str]:
-    """`rtmms WORDS` in a process of its own."""
+def start(tmp_path: Path, *words: str, new_session: bool = False) -> subprocess.Popen[str]:
+    """`rtmms WORDS` in a process of its own, with the signals of one that a terminal starts."""
     return subprocess.Popen(
         [sys.executable, "-m", "rtmms.cli.main", *words], cwd=tmp_path, env=environment(tmp_path),
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=default_signals,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=new_session, preexec_fn=default_signals if os.name == "posix" else None,
     )  # fmt: skip
 
 

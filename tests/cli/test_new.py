@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.shell import environment, rtmms
 
+pytestmark = pytest.mark.full
+
 SHORT = ("--duration", "0.2", "--quiet")
 INSTALL = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", "--target")
 TEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.wire.endpoints.addresses import first_port
-from tests.cli.shell import environment, finish, rtmms, start
+from tests.cli.shell import environment, finish, process, rtmms, start
 from tests.ports import reserve_ports
 
 KEYS = {
@@ -25,6 +25,7 @@ KEYS = {
 }  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--json", "--quiet")
     assert said.status == 0
@@ -53,6 +54,7 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
     assert report["summary"] == {"mean_angle_rad": pytest.approx(0.05, abs=0.1), "undefined": None, "samples": 101.0}
 
 
+@pytest.mark.full
 def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -> None:
     words = ("run", "pendulum", "--controller", "swing:amplitude=1.5", "--duration", "2", "--json", "--quiet")
     one = rtmms(tmp_path, *words, "--mode", "lockstep", "--seed", "3").report
@@ -63,6 +65,7 @@ def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -
     assert one["schedule"]["deadline_us"] is None
 
 
+@pytest.mark.full
 def test_the_commands_of_a_realtime_run_replayed_give_the_same_bits(tmp_path: Path) -> None:
     run = ("run", "pendulum", "--controller", "swing", "--duration", "1", "--trace", "run.npz", "--json", "--quiet")
     report = rtmms(tmp_path, *run, "--set", "damping=0.3").report
@@ -72,6 +75,7 @@ def test_the_commands_of_a_realtime_run_replayed_give_the_same_bits(tmp_path: Pa
     assert said.report["final"] == report["final"]
 
 
+@pytest.mark.full
 def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) -> None:
     import numpy as np
 
@@ -120,6 +124,7 @@ def test_replay_of_something_else_is_refused(tmp_path: Path, content: bytes | No
     assert "Traceback" not in said.err
 
 
+@pytest.mark.full
 def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", "free", "--duration", "50", "--json")
     assert said.report["exchange"]["unclaimed"] == said.report["steps"] == 5000
@@ -127,6 +132,7 @@ def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> N
     assert "exchange tcp://127.0.0.1:" in said.err  # where others may still come in
 
 
+@pytest.mark.full
 def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
     assert said.status == 0
@@ -139,6 +145,7 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
 # --- words that are wrong ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -195,7 +202,7 @@ def test_an_environment_that_a_library_cannot_read_is_refused_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    said = rtmms(tmp_path, "list", "robots")
+    said = process(tmp_path, "list", "robots")
     assert (said.status, said.out) == (2, "")
     assert said.err.startswith("rtmms: ")
     assert name in said.err
@@ -205,6 +212,7 @@ def test_an_environment_that_a_library_cannot_read_is_refused_by_its_name(
 # --- faults -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["realtime", "lockstep"])
 def test_a_controller_that_crashes_at_the_start_is_named_with_its_last_words(tmp_path: Path, mode: str) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "crash", "--mode", mode, "--json", "--quiet")
@@ -214,12 +222,14 @@ def test_a_controller_that_crashes_at_the_start_is_named_with_its_last_words(tmp
     assert (said.report["ended"], said.report["steps"]) == ("peer", 0)
 
 
+@pytest.mark.full
 def test_two_controllers_that_want_the_same_actuator_cannot_start(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--controller", "die:at_s=9", "--quiet")
     assert said.status == 1
     assert "actuator 'torque' is held by '" in said.err
 
 
+@pytest.mark.full
 def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "fault_at=0.1", "--json", "--quiet")
     assert said.status == 1
@@ -227,6 +237,7 @@ def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Pat
     assert said.report["ended"] is None
 
 
+@pytest.mark.processes
 def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
     report = said.report
@@ -236,6 +247,7 @@ def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tm
     assert said.err.splitlines()[-1] == "rtmms: controller die was ended by SIGKILL"
 
 
+@pytest.mark.full
 def test_a_crash_costs_the_exit_status_unless_it_was_to_be_expected(tmp_path: Path) -> None:
     words = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.6", "--quiet")
     said = rtmms(tmp_path, *words, "--json")
@@ -247,6 +259,7 @@ def test_a_crash_costs_the_exit_status_unless_it_was_to_be_expected(tmp_path: Pa
     assert rtmms(tmp_path, *words, "--peer-failure", "continue").status == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["realtime", "free"])
 def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Path, mode: str) -> None:
     # a free run is over before the controller has answered once if it is short
@@ -265,6 +278,7 @@ def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Pat
         assert blame["peer_refused"] >= 5 * blame["peer_late"]
 
 
+@pytest.mark.full
 def test_a_controller_that_fails_in_realtime_does_not_let_go(tmp_path: Path) -> None:
     """An exception is a death and not a farewell: its steps are missed, not unclaimed."""
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail:at_s=0.2", "--duration", "1.2", "--json")
@@ -275,6 +289,7 @@ def test_a_controller_that_fails_in_realtime_does_not_let_go(tmp_path: Path) -> 
     assert "the run goes on by the miss policy hold" in said.err
 
 
+@pytest.mark.full
 def test_a_controller_that_fails_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail", "--mode", "lockstep", "--json", "--quiet")
     assert said.status == 1
@@ -284,6 +299,7 @@ def test_a_controller_that_fails_in_lockstep_ends_the_run_and_is_named(tmp_path:
     assert "fail" in said.err
 
 
+@pytest.mark.processes
 def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
     assert said.status == 1
@@ -291,18 +307,21 @@ def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: 
     assert "controller die was ended by SIGKILL; lockstep cannot go on without it (step 20)" in said.err
 
 
+@pytest.mark.full
 def test_miss_policy_abort_ends_with_1_and_says_who(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
     assert (said.status, said.report["ended"]) == (1, "policy")
     assert "slow sent no command for step 1 in time (miss policy abort)" in said.err
 
 
+@pytest.mark.full
 def test_late_commands_are_counted_and_home_takes_over_from_old_ones(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--duration", "0.5", "--json", "--quiet")
     assert said.report["exchange"]["late"] > 0
     assert said.report["exchange"]["misses"] > 0
 
 
+@pytest.mark.full
 def test_divergence_ends_with_1_and_the_last_good_state_in_plain_json(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "diverge_at=0.3", "--json", "--quiet")
     assert said.status == 1
@@ -311,6 +330,7 @@ def test_divergence_ends_with_1_and_the_last_good_state_in_plain_json(tmp_path: 
     assert said.report["final"]["angle"] is not None
 
 
+@pytest.mark.full
 def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path) -> None:
     with socket.socket() as squatter:
         squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -326,6 +346,7 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
     assert "exchange tcp://127.0.0.1:" in said.err
 
 
+@pytest.mark.full
 def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
     """As on a busy default port, which `serve` does not leave."""
     endpoint = f"tcp://127.0.0.1:{reserve_ports()}"
@@ -339,6 +360,7 @@ def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
     assert finish(first).report["ended"] == "stop"
 
 
+@pytest.mark.full
 def test_a_plant_of_ones_own_gets_its_outputs_drawn(tmp_path: Path) -> None:
     words = ("--controller", "none", "--mode", "free", "--duration", "0.5", "--quiet")
     said = rtmms(tmp_path, "run", "pendulum", *words, "--figure", "run.png", "--log", "run.mcap")
@@ -381,13 +403,11 @@ def _wait_until_running(process: subprocess.Popen[str]) -> None:
     pytest.fail("the run did not begin")
 
 
+@pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
 def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rtmms.cli.main", "run", "pendulum", "--controller", "swing", "--duration", "60",
-         "--json"], cwd=tmp_path, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+    words = ("run", "pendulum", "--controller", "swing", "--duration", "60", "--json")
+    process = start(tmp_path, *words, new_session=True)
     _wait_until_running(process)
     children = _children(process.pid)
     assert len(children) in (2, 3)  # controller, display, and the witness where that is permitted
@@ -398,6 +418,7 @@ def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tm
     assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path, number: signal.Signals) -> None:
@@ -411,6 +432,7 @@ def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path,
     assert not any(_alive(child) for child in children)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Path, fails: str) -> None:
     said = rtmms(tmp_path, "run", "smothered", "--controller", "none", "--set", f"fails={fails}", "--json")
@@ -424,6 +446,7 @@ def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fai
     assert (said.status, said.err) == (130, "")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of another process are Linux's")
 def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
     import resource
@@ -440,6 +463,7 @@ def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.npz"))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--json")
@@ -451,6 +475,7 @@ def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) 
     assert said.report["steps"] > 0
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG")
 def test_children_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "60")
@@ -472,6 +497,7 @@ def _alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 @pytest.mark.parametrize("presses", [1, 2])
 def test_ctrl_c_after_the_end_costs_neither_the_report_nor_the_log(tmp_path: Path, presses: int) -> None:
@@ -488,6 +514,7 @@ def test_ctrl_c_after_the_end_costs_neither_the_report_nor_the_log(tmp_path: Pat
     assert said.report["log"]["whole"] is True
 
 
+@pytest.mark.processes
 def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--mode", "lockstep", "--exchange", "tcp://127.0.0.1:*", "--json")
     assert process.stderr is not None

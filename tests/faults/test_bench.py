@@ -11,7 +11,7 @@ from rtmms.errors import UnknownNameError
 from rtmms_benchmarks import fault_cases, faults
 from tests.faults.test_faults import ROBOT, plug_ins
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")]
 __all__ = ["plug_ins"]
 
 

@@ -15,7 +15,7 @@ import pytest
 from rtmms_benchmarks.fault_cases import CASES, NONE, Case, problems
 from rtmms_benchmarks.fault_run import Windows, trial
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")
+pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")]
 ROOT = Path(__file__).resolve().parents[2]
 ROBOT = ("rods", "--priority", "off")
 QUICK = {"drop", "killed", "closing", "not_finite", "truncated", "full_disk"}
@@ -55,7 +55,6 @@ def test_the_plant_handles_it(case: Case) -> None:
         assert sum(peer["rejected"] for peer in faulty) == sum(found["rejected"].values())
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in LONG], ids=lambda case: case.name)
 def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
     found = tried(case, 3.0)

@@ -20,6 +20,8 @@ from tests.cli.shell import rtmms as command
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
 pytest.importorskip("pythonfmu3", reason="pythonfmu3 is not installed: pip install 'rtmms[fmi]'")
 
+pytestmark = pytest.mark.full
+
 PARAMETERS = {"chains": 6}
 STEPS = 400
 
@@ -128,7 +130,6 @@ def test_the_seed_is_a_parameter(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("robot", ["eel", "moth"])
-@pytest.mark.full
 def test_the_other_robots_are_valid_too(robot: str, tmp_path: Path) -> None:
     from fmpy.validation import validate_fmu
 

@@ -23,6 +23,8 @@ from tests.fmi.test_export import PARAMETERS, STEPS, gait, simulated
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
 pytest.importorskip("pythonfmu", reason="pythonfmu is not installed: pip install 'rtmms[fmi]'")
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def manta(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -15,6 +15,8 @@ from rtmms.fmi.export import export
 pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
 pytest.importorskip("pythonfmu3", reason="pythonfmu3 is not installed: pip install 'rtmms[fmi]'")
 
+pytestmark = pytest.mark.full
+
 FAULTS = """
 import json, math, sys
 from fmpy import extract, read_model_description

@@ -12,6 +12,8 @@ from rtmms.errors import DivergedError, ModelError, UnknownNameError
 from tests.cli.shell import rtmms as command
 from tests.fmi.lags import build
 
+pytestmark = pytest.mark.full
+
 DT = 0.01
 
 

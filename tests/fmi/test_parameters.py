@@ -15,6 +15,8 @@ from tests.fmi.lags import FMI2, build
 
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
 
+pytestmark = pytest.mark.full
+
 TYPES = """<TypeDefinitions>
   <SimpleType name="Shape">
     <Enumeration><Item name="round" value="1"/><Item name="flat" value="4"/></Enumeration></SimpleType>

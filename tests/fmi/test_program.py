@@ -9,6 +9,8 @@ import pytest
 from tests.cli.shell import rtmms as command
 from tests.fmi.lags import build
 
+pytestmark = pytest.mark.full
+
 WORDS = ("--controller", "none", "--mode", "free", "--dt", "0.01", "--duration", "0.2", "--quiet")
 
 

@@ -13,6 +13,8 @@ from tests.cli.shell import rtmms as command
 
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 FMUS = {
     "Dahlquist": "Dahlquist.fmu", "VanDerPol": "VanDerPol_ME.fmu", "BouncingBall": "BouncingBall_ME.fmu",

@@ -23,6 +23,8 @@ from gymnasium.vector import AutoresetMode  # noqa: E402
 import rtmms.gym  # noqa: E402
 from rtmms.gym.ids import IDS  # noqa: E402
 
+pytestmark = pytest.mark.full
+
 FAST = ("rtmms/QuadrotorHover-v0", "rtmms/MantaDepth-v0", "rtmms/MantaPath-v0")
 EACH = [pytest.param(name, marks=() if name in FAST else pytest.mark.full) for name in IDS]
 RUNS, STEPS, LENGTH = 5, 30, 12
@@ -252,7 +254,6 @@ def test_the_pages_examples(capsys: pytest.CaptureFixture[str]):
     assert names["rewards"].shape == (64,)
 
 
-@pytest.mark.full
 def test_the_example_learns(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "examples"))
     curve = import_module("17_learn").main(rounds=6, seconds=4.0)

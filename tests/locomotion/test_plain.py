@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 PROGRAM = """
 import numpy as np, rtmms
@@ -25,6 +26,7 @@ print(*(float(x).hex() for row in plant.observe().values() for x in np.ravel(row
 """
 
 
+@pytest.mark.full
 def test_plain_python_steps_the_same() -> None:
     said = []
     for off in ("0", "1"):

@@ -147,6 +147,7 @@ print(repr([float(x) for name in ("position", "quaternion", "joint_torque", "wor
 """
 
 
+@pytest.mark.full
 def test_the_jit_changes_nothing() -> None:
     ends = []
     for off in ("1", "0"):

@@ -12,7 +12,7 @@ from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.random_tree import random_state, random_tree
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.full, pytest.mark.peer]
 SIZES = [(1, 30), (2, 31), (5, 32), (13, 33), (36, 34), (60, 35)]
 
 

@@ -9,7 +9,7 @@ import rtmms
 from rtmms import model as m
 from tests.mechanism.test_tendons import anywhere, finger, hand
 
-pytestmark = pytest.mark.peer
+pytestmark = [pytest.mark.full, pytest.mark.peer]
 
 
 def xml(path: list[tuple[str, tuple[float, float, float]]]) -> str:

@@ -12,6 +12,8 @@ from rtmms.model.urdf import from_urdf
 
 pytest.importorskip("yourdfpy")
 
+pytestmark = pytest.mark.full
+
 LINK = """<link name="{name}"><inertial><origin xyz="0.1 -0.02 0.03" rpy="0.3 -0.2 0.5"/><mass value="{mass}"/>
 <inertia ixx="0.03" iyy="0.04" izz="0.05" ixy="0.002" ixz="-0.001" iyz="0.003"/></inertial></link>"""
 JOINT = """<joint name="{name}" type="{kind}"><parent link="{parent}"/><child link="{child}"/>

@@ -89,6 +89,7 @@ def test_refused_with_the_place_and_what_is_expected(mechanism, words):
         rtmms.compile(mechanism)
 
 
+@pytest.mark.full
 def test_names_come_with_the_package_alone():
     """`import rtmms` is enough for rtmms.Mechanism, rtmms.compile and rtmms.dynamics, and costs no numba by itself."""
     words = """

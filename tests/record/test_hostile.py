@@ -91,6 +91,7 @@ ORIGINS = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("change", "text"), ORIGINS)
 def test_an_origin_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[[Any], Any], text: str) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "origin.json", change)
@@ -299,6 +300,7 @@ def test_a_figure_of_a_log_runs_nothing_that_the_log_names(sound: Path, tmp_path
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.full
 def test_a_log_of_a_file_is_replayed_by_the_users_word(tmp_path: Path) -> None:
     code = tmp_path / "mine.py"
     code.write_text("from rtmms.robots.cat import load\n\ndef robot(dt=None):\n    return load(dt=dt)\n")
@@ -339,6 +341,7 @@ def test_bytes_after_the_end_of_a_log_are_told(sound: Path, tmp_path: Path) -> N
     assert log.damage == (f"100 bytes after the log's end, at byte {sound.stat().st_size}",)
 
 
+@pytest.mark.full
 def test_only_logs_are_overwritten(tmp_path: Path) -> None:
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")
@@ -407,6 +410,7 @@ def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None
     assert "[/oops].mcap" in shell(tmp_path, *both).out
 
 
+@pytest.mark.full
 def test_what_a_plant_says_is_printed_as_text(tmp_path: Path) -> None:
     """`rtmms status` of a port that a program of others holds."""
     answer = {
@@ -425,6 +429,7 @@ def test_what_a_plant_says_is_printed_as_text(tmp_path: Path) -> None:
     assert "a\\x1b]0;owned\\x07 (\\x1b[2J): left.*\\x1b[2J" in done.stdout
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="descriptors")
 def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
     """--json with standard output closed."""

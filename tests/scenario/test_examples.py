@@ -9,10 +9,11 @@ import pytest
 
 from tests.cli.shell import ROOT, finish, start
 
+pytestmark = pytest.mark.full
+
 FILES = sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_an_example_runs_and_holds(tmp_path: Path, file: Path) -> None:
     said = finish(start(tmp_path, "run", str(file), "--json", "--quiet"), 240)

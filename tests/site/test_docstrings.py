@@ -11,6 +11,8 @@ import pytest
 import rtmms
 
 pytest.importorskip("griffe", reason="needs pip install 'rtmms[docs]'")
+
+pytestmark = pytest.mark.full
 formatted = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "site" / "docstrings.py"))["formatted"]
 
 

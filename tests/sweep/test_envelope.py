@@ -16,6 +16,8 @@ from tests.cli.shell import ROOT, rtmms
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
 
+pytestmark = pytest.mark.full
+
 SCENARIO = """robot = "pendulum"
 duration = 0.5
 [[controller]]
@@ -116,7 +118,6 @@ def test_a_machine_is_half_its_exchange_each_way() -> None:
     assert measured(unknown | {"steps": 0})["loss"] is None
 
 
-@pytest.mark.full
 def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(SCENARIO.format("-100"))
     for workers in ("1", "2"):

@@ -22,6 +22,8 @@ from tests.cli.shell import ROOT, environment, finish, rtmms, start
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
 
+pytestmark = pytest.mark.full
+
 OVER = ("--over", "damping=0.0:0.4:3", "--over", "swing.amplitude=0.5,1.5")
 SHORT = ("--controller", "swing", "--duration", "0.5")
 LONG = ("--controller", "swing", "--duration", "20", "--over", "damping=0.0:0.4:12")
@@ -74,7 +76,6 @@ def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_
     assert rows(tmp_path / "t.parquet")[1]["final.position[2]"] == one.report["final"]["position"][2]
 
 
-@pytest.mark.full
 def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     for name, workers in (("one", "1"), ("two", "2")):
         said = rtmms(tmp_path, "sweep", "pendulum", *LONG, "-o", f"{name}.parquet", "--threads", workers, "--quiet")
@@ -83,7 +84,6 @@ def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     assert len(rows(tmp_path / "one.parquet")) == 12
 
 
-@pytest.mark.full
 def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
     words = ("sweep", "pendulum", *LONG, "--threads", "1", "--quiet", "-o")
     assert rtmms(tmp_path, *words, "whole.parquet").status == 0
@@ -171,7 +171,6 @@ def test_a_study_is_a_scenario_with_a_table_and_can_be_run_alone(tmp_path: Path,
         sweep("wrong.toml", "-o", "t.parquet")
 
 
-@pytest.mark.full
 def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
     found = re.search(r"```toml\n(.*?)```", page, re.DOTALL)
@@ -183,7 +182,6 @@ def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     assert len({row["mean_speed_m_s"] for row in table}) == 9
 
 
-@pytest.mark.full
 def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--over", "damping=1,2", "-o", "t.parquet", "--dask",
@@ -217,7 +215,6 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
             one.wait()
 
 
-@pytest.mark.full
 def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:

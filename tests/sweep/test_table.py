@@ -16,6 +16,8 @@ from rtmms.sweep.sensitivity import first_order  # noqa: E402
 from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
 from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
 
+pytestmark = pytest.mark.full
+
 
 def made(method: str = "grid", samples: int = 0) -> Study:
     if method == "grid":

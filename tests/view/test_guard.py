@@ -13,6 +13,8 @@ from rtmms.view.stage import end, serve
 from tests.wire.bench import PATIENCE_S
 
 viser = pytest.importorskip("viser")
+
+pytestmark = pytest.mark.full
 WEBSOCKET = (
     "Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", f"Sec-WebSocket-Protocol: viser-v{viser.__version__}",

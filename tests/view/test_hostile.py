@@ -17,6 +17,8 @@ from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.wire.protocol.state import PlantInfo
 
+pytestmark = pytest.mark.full
+
 POSE = (Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"))
 EEL: dict[str, Any] = {
     "joints": 3, "head_length_m": 0.4, "link_length_m": 0.1, "half_width_m": 0.06, "half_height_m": 0.09,

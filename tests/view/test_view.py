@@ -29,6 +29,8 @@ from tests.cli.shell import finish, rtmms, start
 from tests.view.browser import browsed, coloured, needs_chromium
 from tests.view.silhouette import Mask, dark_blue, kept, overlap, silhouette, text
 
+pytestmark = pytest.mark.full
+
 HERE = Path(__file__).parent
 ALIKE, SAME = 0.8, 0.9
 """Of two pictures in shape: of a browser's, on whatever draws there; of a film's."""
@@ -133,7 +135,6 @@ def test_a_planned_motion_and_what_was_tried_beside_it_are_in_the_picture(record
         end(server)
 
 
-@pytest.mark.full
 @needs_chromium
 def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "run.html"
@@ -147,7 +148,6 @@ def test_a_page_plays_alone(recording: Recording, tmp_path: Path) -> None:
         assert page.strangers == []
 
 
-@pytest.mark.full
 @needs_chromium
 def test_the_pages_camera_follows(recording: Recording, tmp_path: Path) -> None:
     path = tmp_path / "run.html"

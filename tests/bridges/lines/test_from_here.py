@@ -17,7 +17,10 @@ from tests.bridges.harness import wait
 from tests.ports import reserve_ports
 from tests.wire.bench import Host
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sockets are kept to this machine on Linux only")
+pytestmark = [
+    pytest.mark.full,
+    pytest.mark.skipif(sys.platform != "linux", reason="sockets are kept to this machine on Linux only"),
+]
 GROUP = "239.255.76.68"
 OURS, THEIRS = "198.51.100.1", "198.51.100.2"
 FAR = """

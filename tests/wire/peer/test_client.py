@@ -153,6 +153,7 @@ def test_one_who_polls_hears_what_is_said_at_the_door(tcp: Looping) -> None:
         assert link.ended == "the plant said bye: enough"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("claim", ["*", ()])
 def test_a_killed_plant_ends_the_iteration(claim: Any) -> None:
     process, exchange = plant_process()
@@ -167,6 +168,7 @@ def test_a_killed_plant_ends_the_iteration(claim: Any) -> None:
         link.close()
 
 
+@pytest.mark.full
 def test_a_stopped_controller_recovers() -> None:
     process, exchange = plant_process()
     program = (
@@ -450,6 +452,7 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
     assert host.server.requests() == []
 
 
+@pytest.mark.full
 def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
     from rtmms.wire.peer import running
 

@@ -19,6 +19,8 @@ from tests.cli.shell import ROOT, Said, environment, finish, start
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
+pytestmark = pytest.mark.full
+
 SOURCE = ROOT / "examples" / "c" / "client.c"
 NEEDS = "needs gcc, libzmq3-dev and libmsgpack-dev"
 

@@ -214,6 +214,7 @@ os._exit(0)
 """
 
 
+@pytest.mark.full
 def test_a_full_connection_that_breaks_while_nobody_reads_does_no_harm(raw: Raw) -> None:
     host = raw.host
     subprocess.run([sys.executable, "-c", FLOOD_AND_DIE, host.exchange, host.server.endpoints["step"]], check=True)

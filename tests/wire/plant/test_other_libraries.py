@@ -16,6 +16,8 @@ from rtmms.wire.endpoints.session_files import token_path
 from tests.cli.shell import ROOT, environment, finish
 from tests.wire.plant.test_c_client import Serve, serve
 
+pytestmark = pytest.mark.full
+
 __all__ = ["serve"]
 HERE = Path(__file__).parent
 MODULES = Path(os.environ.get("NODE_PATH", ROOT / "build" / "node" / "node_modules"))
