@@ -37,7 +37,7 @@ def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
         ("purcell", "circle:a=1,c1=0,c2=0", 2, [2 * 0.1484970643, 2 * 0.0402010991, 0.0]),
         ("fluid_swimmer", "circle:a=.5", 1, [0.7259539483, 0.0964967286, 0.0]),
         ("fluid_swimmer", "stroke", 1, [0.7259539483, 0.0964967286, 0.0]),
-        ("snakeboard", "drive", 1, [0.1244027847, -0.0011904385, -0.0604740265]),
+        pytest.param("snakeboard", "drive", 1, [0.1244027847, -0.0011904385, -0.0604740265], marks=pytest.mark.full),
         ("unicycle", "park", 2, [1.0, -1.0, 0.0]),
     ],
 )

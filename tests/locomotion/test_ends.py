@@ -90,6 +90,7 @@ def test_a_commanded_rate() -> None:
         rtmms.TreePlant(cart, actuators=[rtmms.model.JointSpeed("w", -1, 1, neutral=2.0)])
 
 
+@pytest.mark.full
 def test_its_linear_model() -> None:
     """Of a cart on a driven wheel: speed follows the commanded rate, and the step's own answer is the model's."""
     hull, rim = m.Body("hull", 1.0, inertia=np.eye(3)), m.Body("rim", 0.1, inertia=np.eye(3))
