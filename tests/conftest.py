@@ -10,6 +10,7 @@ import atexit
 import os
 import re
 import shutil
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -33,10 +34,12 @@ def isolate() -> None:
         if name.startswith(("RTMMS_", "LC_", "XDG_")) or name in FOREIGN:
             del os.environ[name]
     os.environ |= {
-        "HOME": str(home), "LANG": "C.UTF-8", "TERM": "dumb", "MPLBACKEND": "agg", "XDG_CACHE_HOME": str(cache),
+        "HOME": str(home), "LANG": "C.UTF-8", "TERM": "xterm", "MPLBACKEND": "agg", "XDG_CACHE_HOME": str(cache),
         "XDG_RUNTIME_DIR": str(home / "run"), "RTMMS_PORT": str(reserve_ports(3)),
     }  # fmt: skip
     os.umask(0o022)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a script's `&` has it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 FOREIGN = (

@@ -139,6 +139,7 @@ def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.
     assert speeds[-1] > 0.01
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("line", COMMANDS)
 def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
     if "pytest" in line:  # .ci/run does this, on a machine that has only Python

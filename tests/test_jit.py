@@ -271,6 +271,7 @@ def test_what_a_group_could_have_written_is_not_taken_from_the_cache(tmp_path: P
     assert list(home.iterdir()) == []  # anybody of the group could have put it there
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
     code = "from rtmms.spatial import quaternion_columns; quaternion_columns(1.0, 0.0, 0.0, 0.0)"
@@ -285,6 +286,7 @@ def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o077 for path in made} == {0}
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="processes")
 def test_a_killed_process_leaves_no_cache_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.kernel_cache.tempfile.gettempdir", lambda: str(tmp_path))

@@ -271,6 +271,7 @@ def test_another_robot_on_the_same_place_is_not_taken(make_host: Callable[..., H
     assert probe.log[-1] == "close a fault in the bridge"
 
 
+@pytest.mark.full
 def test_a_killed_plant_ends_it() -> None:
     process, exchange = plant_process()
     with process:

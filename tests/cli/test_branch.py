@@ -33,6 +33,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_branch_without_a_change_gives_the_bits_of_the_log(recorded: Path) -> None:
     """The controller goes on from where it was, too: the robot, its parameters, mode and controller are the log's."""
     said = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "same.mcap", *QUIET)
@@ -47,6 +48,7 @@ def test_a_branch_without_a_change_gives_the_bits_of_the_log(recorded: Path) -> 
     assert branch == {k: whole[k] for k in branch}
 
 
+@pytest.mark.full
 def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> None:
     """Its log has the state that it began with: nothing else is needed. The second branch sets a parameter."""
     assert rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "one.mcap", "--set", "damping=2", *QUIET).status == 0
@@ -67,6 +69,7 @@ def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> No
     assert first.outputs.tobytes() == one[149][1]
 
 
+@pytest.mark.full
 def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> None:
     said = rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "set.mcap", "--set", "damping=2", *QUIET)
     assert said.status == 0, said.err
@@ -75,6 +78,7 @@ def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> Non
     assert rate[0] != rate[1]
 
 
+@pytest.mark.full
 def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
     words = ("--set", "fault.torque=stuck=0", "--log", "stuck.mcap")
     said = rtmms(recorded, "run", "--from", "a.mcap@1", *words, *QUIET)
@@ -83,6 +87,7 @@ def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
     assert steps(recorded / "stuck.mcap")[199] != steps(recorded / "a.mcap")[199]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["realtime", "free"])
 def test_it_goes_on_in_other_modes(recorded: Path, mode: str) -> None:
     words = ("--mode", mode, "--duration", "0.3", "--controller", "swing", "--log", f"{mode}.mcap")
@@ -92,12 +97,14 @@ def test_it_goes_on_in_other_modes(recorded: Path, mode: str) -> None:
     assert rtmms(recorded, "replay", f"{mode}.mcap", "--check").status == 0
 
 
+@pytest.mark.full
 def test_it_goes_on_from_the_end(recorded: Path) -> None:
     said = rtmms(recorded, "run", "--from", "a.mcap@2", "--duration", "0.1", "--log", "end.mcap", *QUIET)
     assert (said.status, said.report["steps"]) == (0, 10), said.err
     assert min(steps(recorded / "end.mcap")) == 200
 
 
+@pytest.mark.full
 def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
     said = rtmms(recorded, "run", "--from", "a.mcap@1.5", "--log", "late.mcap", *QUIET)
     assert said.status == 0, said.err
@@ -111,6 +118,7 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
     assert "state" not in info["from"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "text"),
     [
@@ -193,6 +201,7 @@ def test_a_log_is_data(recorded: Path) -> None:
     assert not (recorded / "ran").exists()
 
 
+@pytest.mark.full
 def test_a_log_that_does_not_give_its_bits_is_none_to_go_on_from(recorded: Path) -> None:
     forged(recorded, "other.mcap", parameters={"damping": 0.31})
     said = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
@@ -215,6 +224,7 @@ class Slow(rtmms.Controller):
 """
 
 
+@pytest.mark.full
 def test_a_controller_may_take_its_time_over_the_past(tmp_path: Path) -> None:
     """Whoever waits for it looks after requests meanwhile."""
     (tmp_path / "slow.py").write_text(SLOW)

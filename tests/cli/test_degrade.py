@@ -12,6 +12,7 @@ from tests.cli.shell import rtmms
 RUN = ("run", "manta", "--set", "chains=160", "--controller", "none", "--quiet", "--json", "--duration", "0.4")
 
 
+@pytest.mark.full
 def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
     """A hundred times as fast as the wall: no step of the full model fits."""
     said = rtmms(tmp_path, *RUN, "--degrade", "--rate", "100", "--log", "a.mcap", "--sensors", "typical")
@@ -31,6 +32,7 @@ def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
     assert "400 steps" in replayed.out
 
 
+@pytest.mark.full
 def test_without_it_a_log_says_nothing_of_levels(tmp_path: Path) -> None:
     said = rtmms(tmp_path, *RUN, "--mode", "lockstep", "--log", "a.mcap")
     assert said.status == 0, said.err

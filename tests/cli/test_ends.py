@@ -13,6 +13,7 @@ import pytest
 from tests.cli.shell import environment, finish, rtmms, start
 
 
+@pytest.mark.full
 def test_ctrl_c_does_not_wait_for_the_end_of_a_long_step(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e-5", "--json")
     assert process.stderr is not None
@@ -23,6 +24,7 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_long_step(tmp_path: Path) -> None
     assert (said.status, said.report["ended"]) == (130, "interrupt")
 
 
+@pytest.mark.full
 def test_a_killed_controller_is_dead_in_the_report_of_lockstep(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
     assert said.status == 1
@@ -44,6 +46,7 @@ def test_a_figure_that_cannot_be_drawn_is_refused_before_the_run(
     assert text in said.err
 
 
+@pytest.mark.full
 def test_a_run_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0.004")
     assert (said.status, said.out) == (2, "")
@@ -68,12 +71,14 @@ rtmms_command.main()
 """
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_ctrl_c_while_the_command_is_being_imported_ends_it_in_silence(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", _PRESSED], env=environment(tmp_path), capture_output=True, timeout=60)
     assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
 def test_a_terminal_that_is_closed_ends_a_run_with_report_and_log(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--json", "--log", "run.mcap")
@@ -85,6 +90,7 @@ def test_a_terminal_that_is_closed_ends_a_run_with_report_and_log(tmp_path: Path
     assert said.report["log"]["whole"] is True
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_without_any_standard_file_it_runs_and_its_log_is_not_written_into(tmp_path: Path) -> None:
     words = f"{sys.executable} -m rtmms run pendulum --controller none --duration 0.2 --log run.mcap <&- >&- 2>&-"
@@ -108,6 +114,7 @@ def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
     assert text in said.err
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
 def test_a_working_directory_that_was_deleted_is_told(tmp_path: Path) -> None:
     program = "import os\nfrom rtmms.cli.main import main\nos.rmdir(os.getcwd())\nmain(['new', 'controller', 'mine'])"

@@ -27,6 +27,7 @@ def test_keys_are_made_once_and_the_next_step_is_told(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "keys", "K", "--client", "../arm").status == 2
 
 
+@pytest.mark.full
 def test_a_run_hands_its_keys_to_its_children(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--mode", "lockstep",
@@ -35,6 +36,7 @@ def test_a_run_hands_its_keys_to_its_children(tmp_path: Path) -> None:
     assert said.report["exchange"]["commands_applied"] == 100
 
 
+@pytest.mark.full
 def test_a_run_in_real_time_with_keys(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--duration", "1", "--json",
@@ -61,6 +63,7 @@ def test_wrong_words_end_with_2_and_the_way_out(tmp_path: Path, words: tuple[str
     assert "Traceback" not in said.err
 
 
+@pytest.mark.full
 def test_control_reaches_a_plant_on_all_addresses(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
     anywhere = [word for role in ("exchange", "step", "telemetry") for word in (f"--{role}", "tcp://*:*")]
@@ -82,6 +85,7 @@ def test_control_reaches_a_plant_on_all_addresses(tmp_path: Path) -> None:
     assert said.report["exchange"]["commands_applied"] == 100
 
 
+@pytest.mark.full
 def test_a_run_needs_a_key_for_its_children(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
     (tmp_path / "K" / "client.key_secret").unlink()

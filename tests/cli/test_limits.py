@@ -11,6 +11,7 @@ from tests.cli.shell import rtmms
 SLOW = ("run", "pendulum", "--controller", "slow:answer_s=0.05", "--duration", "1", "--json", "--quiet")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("option", ["--max-misses", "--max-consecutive-misses"])
 def test_a_limit_on_misses_ends_the_run_with_1_and_says_which(tmp_path: Path, option: str) -> None:
     said = rtmms(tmp_path, *SLOW, option, "2")
@@ -21,6 +22,7 @@ def test_a_limit_on_misses_ends_the_run_with_1_and_says_which(tmp_path: Path, op
     assert said.report["exchange"]["commands_applied"] >= 1  # step 0 waits for the first answer
 
 
+@pytest.mark.full
 def test_a_limit_on_overruns(tmp_path: Path) -> None:
     said = rtmms(
         tmp_path, "run", "pendulum", "--controller", "none", "--dt", "1e-6", "--on-overrun", "slip", "--json",
@@ -30,6 +32,7 @@ def test_a_limit_on_overruns(tmp_path: Path) -> None:
     assert "6 overruns in a row, 5 allowed (--max-consecutive-overruns)" in said.err
 
 
+@pytest.mark.full
 def test_in_the_grace_neither_limits_nor_abort_act(tmp_path: Path) -> None:
     words = ("--max-misses", "0", "--on-miss", "abort", "--grace", "60")
     said = rtmms(tmp_path, *SLOW, *words)
@@ -54,6 +57,7 @@ def test_wrong_words(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
     assert "Traceback" not in said.err
 
 
+@pytest.mark.full
 def test_a_deadline_shorter_than_a_wait_is_raised_and_told(tmp_path: Path) -> None:
     words = ("--deadline", "1e-8", "--duration", "0.05", "--json")
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", *words)
@@ -62,6 +66,7 @@ def test_a_deadline_shorter_than_a_wait_is_raised_and_told(tmp_path: Path) -> No
     assert said.report["schedule"]["deadline_us"] > 0.01
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("rate", ["0.25", "4"])
 def test_any_rate(tmp_path: Path, rate: str) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", rate, "--duration", "0.2", "--json")

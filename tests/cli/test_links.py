@@ -29,6 +29,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_a_replay_needs_no_link(recorded: Path) -> None:
     assert rtmms(recorded, "replay", "a.mcap", "--check").status == 0
 

@@ -44,6 +44,7 @@ def test_in_lockstep_it_swims_and_each_run_is_the_same(tmp_path: Path) -> None:
     assert {"mean_thrust_n", "mean_power_w", "cost_of_transport", "strouhal"} <= set(one["summary"])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "text"),
     [

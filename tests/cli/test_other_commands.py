@@ -97,6 +97,7 @@ def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
             command.make_context(name, shlex.split(example)[2:])
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [
@@ -127,6 +128,7 @@ def test_every_paper_s_report_is_there() -> None:
         assert callable(paper.load())
 
 
+@pytest.mark.full
 def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:
     code = (
         "import sys, rtmms.cli.main, rtmms.cli.run, rtmms.cli.serve\n"

@@ -197,6 +197,7 @@ def test_wrong_words_end_with_2_a_near_miss_and_no_traceback(tmp_path: Path, wor
     assert "Traceback" not in said.err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "value"), [("NUMBA_OPT", "x"), ("NUMBA_NUM_THREADS", "0"), ("MPLBACKEND", "x")])
 def test_an_environment_that_a_library_cannot_read_is_refused_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str

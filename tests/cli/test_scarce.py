@@ -27,6 +27,7 @@ def limited(tmp_path: Path, limit: str, *words: str) -> subprocess.CompletedProc
     )  # fmt: skip
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX's")
 @pytest.mark.parametrize("limit", ["fsize:1", "fsize:4096", "nofile:12"])
 def test_a_limit_of_the_system_is_told_in_a_sentence(tmp_path: Path, limit: str) -> None:
@@ -37,6 +38,7 @@ def test_a_limit_of_the_system_is_told_in_a_sentence(tmp_path: Path, limit: str)
     assert not (tmp_path / "run.mcap").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "text", ["a = " + "[" * 100_000, "a = " + "{b=" * 5000, "a = 1\n" * 10, "\xff", "x" * 5_000_000]
 )
@@ -48,6 +50,7 @@ def test_a_preset_that_nobody_would_write_is_refused(tmp_path: Path, text: str) 
     assert "Traceback" not in said.err
 
 
+@pytest.mark.full
 def test_a_preset_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.toml")
     said = rtmms(tmp_path, "run", "manta", "--preset", "p.toml")

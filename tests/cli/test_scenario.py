@@ -64,6 +64,7 @@ def by_hand(changes_at: int = 25) -> float:
     return angle
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["lockstep"])
 def test_an_event_acts_before_the_step_of_its_time(tmp_path: Path, mode: str) -> None:
     """Step 25 is the first that the controller answers with its new torque; the log replays."""
@@ -85,6 +86,7 @@ def test_the_command_line_wins(tmp_path: Path) -> None:
     assert "event at 0.25 s: expected a time before the end, 0.1 s" in said.err
 
 
+@pytest.mark.full
 def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
     file = write(tmp_path, SCENARIO.format(mode="lockstep", angle="> 3", log=f"{tmp_path}/a.mcap"))
     said = rtmms(tmp_path, "run", file)
@@ -93,6 +95,7 @@ def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
     assert [one["holds"] for one in said.report["expect"]] == [True, False]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("old", "new", "line", "told"),
     [
@@ -118,6 +121,7 @@ def test_wrong_words_end_with_2_file_and_line(tmp_path: Path, old: str, new: str
     assert not (tmp_path / "a.mcap").exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("event", "told"),
     [
@@ -133,6 +137,7 @@ def test_an_event_that_cannot_be_ends_the_run_with_its_line(tmp_path: Path, even
     assert (said.report["ended"], said.report["steps"]) == ("failed", 25)
 
 
+@pytest.mark.full
 def test_a_value_that_a_controller_refuses_ends_the_run(tmp_path: Path) -> None:
     text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap").replace("-1.0", '"much"')
     said = rtmms(tmp_path, "run", write(tmp_path, text))
@@ -140,6 +145,7 @@ def test_a_value_that_a_controller_refuses_ends_the_run(tmp_path: Path) -> None:
     assert "push: " in said.err
 
 
+@pytest.mark.full
 def test_an_example_runs_in_realtime_too(tmp_path: Path) -> None:
     text = SCENARIO.format(mode="realtime", angle="< 1", log=f"{tmp_path}/a.mcap")
     said = rtmms(tmp_path, "run", write(tmp_path, text.replace('"exchange.misses" = "== 0"', "")))
@@ -174,6 +180,7 @@ field_t = [0.0, 2e-5, -4e-5]
 """
 
 
+@pytest.mark.full
 def test_gravity_that_changes_in_a_run_is_felt_and_replays(tmp_path: Path) -> None:
     """A manta is as heavy as its water, so that it stays; its accelerometer feels the new gravity."""
     event = "[[event]]\nat_s = 0.1\nset = {{ gravity_m_s2 = 3.0 }}\n"
@@ -184,6 +191,7 @@ def test_gravity_that_changes_in_a_run_is_felt_and_replays(tmp_path: Path) -> No
     assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
 
 
+@pytest.mark.full
 def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(tmp_path: Path) -> None:
     """A controller whose outputs are hidden by the sensors is refused; one that asks for none drives. The estimate is
     among the outputs, and changes none of the others."""
@@ -253,6 +261,7 @@ rate_hz = 1000.0
 """
 
 
+@pytest.mark.full
 def test_faults_begin_and_end_and_replay(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", write(tmp_path, FAULTY.format(log=tmp_path / "a.mcap")))
     assert said.status == 0, said.err

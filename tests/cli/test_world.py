@@ -75,6 +75,7 @@ def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
     assert [one.get("faults", False) for one in robots] == [False, True]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -190,6 +190,7 @@ print(repr([float(x) for name in ("position", "quaternion", "internal_wrench", "
 """
 
 
+@pytest.mark.full
 def test_the_jit_changes_nothing() -> None:
     ends = []
     for off in ("0", "1"):

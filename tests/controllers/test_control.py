@@ -69,6 +69,7 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     return process.returncode, err
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("spec", "text"),
     [
@@ -94,12 +95,14 @@ def test_wrong_words_end_with_2_and_no_traceback(control: Control, spec: str, te
     assert said.count("\n") == 1
 
 
+@pytest.mark.full
 def test_nobody_there_ends_with_1(control: Control) -> None:
     code, said = finish(control("gait", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1"))
     assert (code, said.count("\n")) == (1, 1)
     assert "no plant answered at 'tcp://127.0.0.1:9'" in said
 
 
+@pytest.mark.full
 def test_it_drives_until_the_plant_ends(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         process = control("mine:how=drive", "--exchange", running.host.exchange, "--name", "second")
@@ -111,6 +114,7 @@ def test_it_drives_until_the_plant_ends(control: Control, make_host: Callable[..
     assert "enough" in said
 
 
+@pytest.mark.full
 def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         code, said = finish(control("mine", "--exchange", running.host.exchange))
@@ -123,6 +127,7 @@ def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, 
         assert running.host.server.claimed.any()  # it died and said no bye: the miss policy acts
 
 
+@pytest.mark.full
 def test_what_the_plant_refuses_is_told(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         process = control("mine:how=nan", "--exchange", running.host.exchange)
@@ -134,6 +139,7 @@ def test_what_the_plant_refuses_is_told(control: Control, make_host: Callable[..
     assert said.count("refused") < 30
 
 
+@pytest.mark.full
 def test_a_child_of_run_ignores_the_interrupt(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         process = control("mine:how=drive", "--exchange", running.host.exchange, RTMMS_CHILD="1")
@@ -146,6 +152,7 @@ def test_a_child_of_run_ignores_the_interrupt(control: Control, make_host: Calla
         assert finish(process) == (0, "")
 
 
+@pytest.mark.full
 def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         process = control("mine:how=drive", "--exchange", running.host.exchange)
@@ -156,6 +163,7 @@ def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., 
     assert "interrupted" in said
 
 
+@pytest.mark.full
 def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable[..., Host], tmp_path: Path) -> None:
     folder = tmp_path / "project" / "mine"
     folder.mkdir(parents=True)
@@ -170,6 +178,7 @@ def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable
         assert f"loaded from {folder / '__init__.py'}, which is not part of mine" in said
 
 
+@pytest.mark.full
 def test_a_folder_called_as_ours_does_not_matter(tmp_path: Path) -> None:
     for name in ("rtmms_controllers", "rtmms_bridges", "controllers"):
         (tmp_path / name).mkdir()

@@ -169,6 +169,7 @@ class Tells(rtmms.Controller):
 """
 
 
+@pytest.mark.full
 def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
     (tmp_path / "tells.py").write_text(TELLS)
     words = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")

@@ -90,6 +90,7 @@ def test_refused(make: Any, robot: str, more: dict[str, Any], words: str) -> Non
         make().start(told(rtmms.load(robot, **more), robot))
 
 
+@pytest.mark.full
 def test_it_starts_without_numba_and_scipy() -> None:
     program = "import sys, rtmms_controllers.shape; print([m for m in ('numba', 'scipy') if m in sys.modules])"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)

@@ -307,6 +307,7 @@ def test_other_refusals() -> None:
         plant.step(np.zeros(2))
 
 
+@pytest.mark.processes
 def test_importing_rtmms_loads_neither_numba_nor_scipy() -> None:
     code = "import rtmms, sys; 'TreePlant' in dir(rtmms); sys.exit('numba' in sys.modules or 'scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

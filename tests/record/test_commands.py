@@ -29,6 +29,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.full
 def test_the_log_tells_what_the_report_tells(folder: Path) -> None:
     log = open_log(folder / "run.mcap")
     steps = [row for row in log.rows() if isinstance(row, Step)]
@@ -44,6 +45,7 @@ def test_the_log_tells_what_the_report_tells(folder: Path) -> None:
     assert log.origin["parameters"] == {"damping": 0.3}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("mode", ["lockstep", "free"])
 def test_a_run_in_any_mode_replays_to_the_same_bits(tmp_path: Path, mode: str) -> None:
     report = rtmms(tmp_path, *RUN, "--duration", "5", "--mode", mode, "--log", "run.mcap").report
@@ -115,6 +117,7 @@ def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
         write_parquet(None, folder / "x.parquet")  # type: ignore[arg-type]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: int) -> None:
     run, log = start(tmp_path, *RUN, "--duration", "60", "--log", "run.mcap"), tmp_path / "run.mcap"
@@ -132,6 +135,7 @@ def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: i
     assert "the same bits" in replayed.out
 
 
+@pytest.mark.full
 def test_a_run_that_diverges_keeps_the_steps_before(tmp_path: Path) -> None:
     said = rtmms(tmp_path, *RUN, "--duration", "2", "--set", "diverge_at=0.5", "--log", "run.mcap")
     assert said.status == 1
@@ -141,6 +145,7 @@ def test_a_run_that_diverges_keeps_the_steps_before(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
 
 
+@pytest.mark.full
 def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path) -> None:
     import rtmms as package
 

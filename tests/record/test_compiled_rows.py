@@ -129,6 +129,7 @@ def loop_of(attribution: Any = None) -> Any:
                            exchange=exchange, step=0, ended="", changes=[])  # fmt: skip
 
 
+@pytest.mark.full
 def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
     """It is offered until a row has it, whoever writes that."""
     judged = [(5, 1, -1), (6, 2, -1), (7, -1, 3)]
@@ -159,6 +160,7 @@ def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
         kept.close()
 
 
+@pytest.mark.full
 @compiled
 @pytest.mark.parametrize("told", [True, False])
 def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool, tmp_path: Path) -> None:

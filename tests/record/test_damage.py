@@ -55,6 +55,7 @@ def info(path: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.full
 def test_a_sound_log_has_no_damage(written: Path) -> None:
     assert len(chunk_places(written)) >= 3
     found = info(written)

@@ -111,6 +111,7 @@ MESSAGES = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("change", MESSAGES)
 def test_a_message_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[[bytes], bytes]) -> None:
     log = open_log(rewritten(sound, tmp_path / "bad.mcap", "/state", change))

@@ -58,6 +58,7 @@ while True:
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_killing_the_run_loses_nothing_that_was_handed_over(tmp_path: Path, seed: int) -> None:
     log, count = tmp_path / "run.mcap", tmp_path / "count"
@@ -83,6 +84,7 @@ def test_killing_the_run_loses_nothing_that_was_handed_over(tmp_path: Path, seed
     assert (result.steps, result.first, result.unchecked) == (len(found), None, "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("seed", range(4))
 def test_killing_the_writer_keeps_what_it_had_written_and_the_run_goes_on(tmp_path: Path, seed: int) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
@@ -120,6 +122,7 @@ def limited(path: Path, plant: Pendulum) -> Recorder:
     return kept
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
 def test_a_full_disk_costs_counted_rows_and_no_step(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
@@ -148,6 +151,7 @@ def test_a_full_disk_costs_counted_rows_and_no_step(tmp_path: Path) -> None:
     assert open_log(path).end is None
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="limits of another process are Linux's")
 def test_a_disk_that_has_room_again_takes_the_rest_and_the_gap_is_named(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
@@ -179,6 +183,7 @@ def test_a_disk_that_has_room_again_takes_the_rest_and_the_gap_is_named(tmp_path
     assert result.unchecked == f"step {gap} is not in the log, which goes on with step {found[gap]}"
 
 
+@pytest.mark.full
 def test_a_slow_disk_is_waited_for_where_there_is_no_deadline(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
     kept = recorder(path, plant, patient=True)

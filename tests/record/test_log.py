@@ -48,6 +48,7 @@ def by_hand(steps: int) -> list[tuple[np.ndarray, dict[str, Any]]]:
     return found
 
 
+@pytest.mark.full
 def test_every_step_is_in_the_log_to_the_bit(written: Path) -> None:
     log = open_log(written)
     start, *steps = list(log.rows())
@@ -139,6 +140,7 @@ def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
     assert (first.step, first.quantity) == (STEPS - 1, "state")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("seed", "unchecked"), [(3, ""), (1 << 70, "the seed of a reset was too large to be kept")])
 def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, unchecked: str) -> None:
     plant = Pendulum()
@@ -161,6 +163,7 @@ def test_a_reset_begins_a_run_of_its_own_and_replays(tmp_path: Path, seed: int, 
     assert (result.steps, result.first, result.unchecked) == (50 if unchecked else 80, None, unchecked)
 
 
+@pytest.mark.full
 def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
     plant = Pendulum()
     kept = recorder(tmp_path / "run.mcap", plant)
@@ -234,6 +237,7 @@ def test_a_name_that_begins_another_is_not_nested() -> None:
     assert found.numbers({"left": 1.0, "left.front": 2.0}) == [1.0, 2.0]
 
 
+@pytest.mark.full
 def test_recording_keeps_no_object_of_a_step(tmp_path: Path) -> None:
     plant = Pendulum()
     kept = recorder(tmp_path / "run.mcap", plant)
@@ -263,6 +267,7 @@ class Tuned(Pendulum):
         super().step(command * self.length)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("resets", "truncated"), [(False, False), (True, False), (False, True)])
 def test_parameters_that_were_set_are_set_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resets: bool, truncated: bool
@@ -304,6 +309,7 @@ def test_parameters_that_were_set_are_set_again(
         assert (result.steps, result.first, result.unchecked) == (30 if resets else 20, None, "")
 
 
+@pytest.mark.full
 def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     kept = recorder(path, plant)
@@ -326,6 +332,7 @@ def test_set_points_stand_in_the_log_where_they_changed(tmp_path: Path) -> None:
     assert {row.step: row.set_points["angle_deg"] for row in rows if row.set_points} == {20: 20.0, 250: 250.0}
 
 
+@pytest.mark.full
 def test_what_peers_want_noted_stands_before_its_step(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     kept = recorder(path, plant)

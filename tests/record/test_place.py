@@ -23,6 +23,7 @@ RUN = ("run", "pendulum", "--mode", "free", "--json", "--quiet")
 STEPS = 40
 
 
+@pytest.mark.full
 def test_a_second_writer_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     first = recorder(path, plant)
@@ -40,6 +41,7 @@ def test_a_second_writer_is_refused_and_hurts_nothing(tmp_path: Path) -> None:
     assert not part_of(path).exists()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", ["deleted", "replaced"])
 def test_a_log_that_was_taken_away_is_not_called_whole(tmp_path: Path, how: str) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
@@ -59,6 +61,7 @@ def test_a_log_that_was_taken_away_is_not_called_whole(tmp_path: Path, how: str)
         assert part_of(path).read_bytes() == b"another's"
 
 
+@pytest.mark.full
 def test_the_log_before_stands_until_the_new_one_is_at_its_end(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     record(path, 5)
@@ -74,6 +77,7 @@ def test_the_log_before_stands_until_the_new_one_is_at_its_end(tmp_path: Path) -
     assert sum(1 for _ in open_log(path).rows()) == STEPS + 1
 
 
+@pytest.mark.full
 def test_a_run_that_never_began_leaves_the_log_before(tmp_path: Path) -> None:
     path = tmp_path / "run.mcap"
     record(path, 5)
@@ -83,6 +87,7 @@ def test_a_run_that_never_began_leaves_the_log_before(tmp_path: Path) -> None:
     assert not part_of(path).exists()
 
 
+@pytest.mark.full
 def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     kept = recorder(path, plant)
@@ -100,6 +105,7 @@ def test_what_two_killed_processes_leave_is_named_and_can_be_read(tmp_path: Path
     assert sum(1 for _ in open_log(path).rows()) > 1
 
 
+@pytest.mark.full
 def test_a_writer_takes_over_what_a_killed_one_left(tmp_path: Path) -> None:
     path = tmp_path / "run.mcap"
     part_of(path).write_bytes(b"what was left")
@@ -117,6 +123,7 @@ def test_a_pipe_is_neither_written_nor_waited_for(tmp_path: Path) -> None:
     assert "pipe: is not a file" in said.err
 
 
+@pytest.mark.full
 def test_a_log_that_is_deleted_within_a_run_is_told(tmp_path: Path) -> None:
     run = start(tmp_path, *RUN, "--mode", "realtime", "--duration", "2", "--log", "run.mcap")
     part = part_of(tmp_path / "run.mcap")

@@ -83,6 +83,7 @@ for n in range(int(sys.argv[2])):
 """
 
 
+@pytest.mark.full
 def test_rows_of_another_process_are_never_torn_and_a_slow_consumer_s_drops_are_counted() -> None:
     ring, count = Ring.create(2, 64, 16), 30_000
     environment = os.environ | {"PYTHONPATH": str(ROOT)}

@@ -55,6 +55,7 @@ def test_a_case_that_one_side_lacks_is_left_out() -> None:
     assert against.compared({"ours": [{}], "theirs": [{}]}, "us") == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("words", "text"),
     [

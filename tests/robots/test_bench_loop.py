@@ -129,6 +129,7 @@ def test_bench_exchange_names_every_part_of_every_transport(capsys, monkeypatch,
     assert "curve, 4 controllers" in capsys.readouterr().out
 
 
+@pytest.mark.full
 @linux
 def test_the_ring_loses_no_row_and_says_what_a_write_costs() -> None:
     found = ringwrite.ring_write(rows=50)

@@ -166,6 +166,7 @@ def test_bearings() -> None:
     assert 0.0 <= frames.bearing_deg(-1e-18) < 360.0
 
 
+@pytest.mark.full
 def test_frames_need_no_array_library() -> None:
     program = (
         "import sys, rtmms_bridges.motion.pose, rtmms_bridges.motion.imu, rtmms_bridges.template\n"

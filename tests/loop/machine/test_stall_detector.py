@@ -67,6 +67,7 @@ def test_without_a_loop_its_period_fits_no_round_one() -> None:
         assert period_ns(deadline_us * 1000) % 1000 != 0
 
 
+@pytest.mark.full
 @permitted
 def test_it_looks_where_it_is_told_to_from_the_instant_of_a_step() -> None:
     """Steps of 100 ms from some instant on: looks fall 0.5 ms after each whole ms of theirs, as soon as it knows."""
@@ -96,6 +97,7 @@ def test_without_permission_it_says_what_to_do(monkeypatch) -> None:
         StallDetector(80, 500_000)
 
 
+@pytest.mark.full
 @permitted
 def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
     """The first process is stopped for 50 ms: as if the machine had."""
@@ -118,6 +120,7 @@ def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
         detector.close()
 
 
+@pytest.mark.full
 @permitted
 def test_its_processes_end_when_the_run_is_killed() -> None:
     program = (

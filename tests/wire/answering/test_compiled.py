@@ -74,6 +74,7 @@ def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
     return Run(Lockstep, steps=steps, plant=toy, program=text, beside=Beside(commands=trace)), trace
 
 
+@pytest.mark.full
 def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str]) -> None:
     run, there = lockstep(program())
     told, updates = capfd.readouterr().out.split()
@@ -85,6 +86,7 @@ def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str
     assert (there.outcome == here.outcome).all()
 
 
+@pytest.mark.full
 def test_it_answers_in_real_time() -> None:
     run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=200, program=program())
     s = run.statistics
@@ -93,6 +95,7 @@ def test_it_answers_in_real_time() -> None:
     assert s.applied > 100
 
 
+@pytest.mark.full
 def test_an_update_that_raises_ends_the_controller_with_its_error(capfd: pytest.CaptureFixture[str]) -> None:
     text = program(extra="if memory[0] > 100.0: raise ValueError('too far')")
     run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
@@ -100,6 +103,7 @@ def test_an_update_that_raises_ends_the_controller_with_its_error(capfd: pytest.
     assert "too far" in capfd.readouterr().err
 
 
+@pytest.mark.full
 def test_a_value_that_is_no_number_is_refused_and_the_last_good_one_kept() -> None:
     text = program(extra="if memory[0] > 100.0: memory[1] = math.nan")
     run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
@@ -119,6 +123,7 @@ class Timed(Host):
         super().publish(time.monotonic_ns() + 1_000_000_000)
 
 
+@pytest.mark.full
 def test_it_goes_on_with_the_next_plant_whose_sockets_have_the_same_numbers(tmp_path: Path) -> None:
     ends = {role: f"ipc://{tmp_path}/{role}" for role in ("exchange", "step", "telemetry")}
     text = program().replace("answering=Counted", "answering=Counted, reconnect=True")
@@ -134,6 +139,7 @@ def test_it_goes_on_with_the_next_plant_whose_sockets_have_the_same_numbers(tmp_
             process.kill()
 
 
+@pytest.mark.full
 def test_parameters_are_set_while_it_answers() -> None:
     class Setting(Run):
         def _watch_codes(self) -> None:

@@ -59,6 +59,7 @@ def test_a_malformed_address_is_refused(address: str) -> None:
         Sockets(exchange=address)
 
 
+@pytest.mark.full
 def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
     """RTMMS_PORT moves all three; what is no port is refused where a default is used, and nowhere else."""
     ask = "from rtmms.wire.endpoints.addresses import DEFAULTS; print(*DEFAULTS.values())"

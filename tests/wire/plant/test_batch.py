@@ -30,6 +30,7 @@ def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, 
     return run, (run.plant.state.tolist(), run.statistics.counters(), told["rejected"], peer, applied)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, *(UNUSUAL[k] for k in UNUSUAL if k != "two at once")])
 def test_lockstep_is_the_same_whatever_a_peer_says(what: str, monkeypatch: Any) -> None:
     """What it says follows from what it hears, so that one state that is wrong would show."""
@@ -42,6 +43,7 @@ def test_lockstep_is_the_same_whatever_a_peer_says(what: str, monkeypatch: Any) 
     assert here == there
 
 
+@pytest.mark.full
 def test_observers_see_every_step_that_they_ask_for(monkeypatch: Any) -> None:
     def traced() -> tuple[Run, Any, Any]:
         toy = Told()
@@ -57,6 +59,7 @@ def test_observers_see_every_step_that_they_ask_for(monkeypatch: Any) -> None:
     assert all((found[name] == expected[name]).all() for name in expected)
 
 
+@pytest.mark.full
 def test_a_step_that_fails_in_a_row_of_them_is_the_last() -> None:
     toy = Told()
     with pytest.raises(RuntimeError, match="status 7"):
@@ -64,6 +67,7 @@ def test_a_step_that_fails_in_a_row_of_them_is_the_last() -> None:
     assert toy.state[4] == pytest.approx(0.4)
 
 
+@pytest.mark.full
 def test_several_claimants_and_telemetry_go_on() -> None:
     run = Run(Lockstep, ("left.*", "right.front", "right.back"), steps=600, plant=Told())
     assert run.statistics.applied == 600
@@ -71,6 +75,7 @@ def test_several_claimants_and_telemetry_go_on() -> None:
     assert [peer["commands"] for peer in run.server.report()["peers"]] == [600] * 3
 
 
+@pytest.mark.full
 def test_free_takes_what_is_there_and_never_waits() -> None:
     still = "values = {n: 0.1 * i for i, n in enumerate(names)}"
     run = Run(Free, steps=60_000, plant=Told(), program=program(still))
@@ -84,6 +89,7 @@ def test_free_takes_what_is_there_and_never_waits() -> None:
     assert run.server.applied.policy in ("", "hold")
 
 
+@pytest.mark.full
 def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
     monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 300_000_000)
     run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: import time; time.sleep(3)"))
@@ -92,6 +98,7 @@ def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
     assert run.outcome.steps == 300
 
 
+@pytest.mark.full
 def test_what_was_refused_of_a_silent_peer_is_told_in_words(monkeypatch: Any) -> None:
     monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 300_000_000)
     run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: values = {names[0]: float('nan')}"))

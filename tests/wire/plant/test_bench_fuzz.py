@@ -26,6 +26,7 @@ def test_plugins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "plugins"))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("frames", [12_000])
 def test_frames_into_each_parser_of_the_wire(frames: int, capsys: pytest.CaptureFixture[str]) -> None:
     status = fuzz.main(as_json=True, frames=frames, what=",".join(OURS), seed=1, processes=2)
@@ -87,6 +88,7 @@ def test_lines_are_counted_where_a_parser_raises_and_the_tracer_before_is_back()
     assert (lines.count, sys.gettrace()) == (1, before)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("what", "told"), [("fatal", "ended with 7"), ("endless", "no end within")])
 def test_a_process_that_dies_or_hangs_is_told_with_its_frame(
     what: str, told: str, monkeypatch: pytest.MonkeyPatch
@@ -99,6 +101,7 @@ def test_a_process_that_dies_or_hangs_is_told_with_its_frame(
     assert len(frame) == 0 if what == "fatal" else len(frame) > 30
 
 
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG")
 def test_workers_end_with_the_fuzzer_that_is_killed() -> None:
     def children(pid: int) -> set[str]:
@@ -181,6 +184,7 @@ def test_wrong_words_are_refused(arguments: dict[str, str]) -> None:
         fuzz.main(what="codex")
 
 
+@pytest.mark.full
 def test_parsers_of_extras_that_are_not_installed_are_skipped_and_named(capsys: pytest.CaptureFixture[str]) -> None:
     status = fuzz.main(as_json=True, frames=200, what="codec,unequipped", processes=1)
     said = capsys.readouterr()

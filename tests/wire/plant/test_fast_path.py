@@ -52,6 +52,7 @@ def program(what: str) -> str:
     return PROGRAM.replace("WHAT", what.replace("\n", "\n        "))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("recorded", [False, True])
 def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(recorded: bool, tmp_path: Path) -> None:
     """With a recorder, to the instant at which the row is written."""
@@ -99,6 +100,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
     assert len(events) > 1000, "the hook saw nothing at all"
 
 
+@pytest.mark.full
 def test_a_plant_in_python_is_called_between_a_compiled_exchange_and_the_slack() -> None:
     run = Run(realtime, steps=100, plant=Toy())
     assert run.codes.count(RESOLVED) > 50
@@ -106,6 +108,7 @@ def test_a_plant_in_python_is_called_between_a_compiled_exchange_and_the_slack()
     assert run.plant.state[4] == pytest.approx(0.1)
 
 
+@pytest.mark.full
 def test_a_plant_that_fails_in_a_compiled_step_says_so() -> None:
     with pytest.raises(RuntimeError, match="status 7"):
         Run(Lockstep, steps=100, program=program("values[names[0]] = 1.1 if k == 80 else 0.0"))
@@ -138,6 +141,7 @@ UNUSUAL = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", UNUSUAL)
 def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, monkeypatch: Any) -> None:
     def lockstep() -> tuple[Any, ...]:
@@ -160,6 +164,7 @@ def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, m
     assert here == there
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", ["hold", "extrapolate", "home"])
 def test_policies_stand_in_within_the_compiled_step(policy: str, monkeypatch: Any) -> None:
     def paced() -> tuple[Run, CommandTrace]:
@@ -184,6 +189,7 @@ def test_policies_stand_in_within_the_compiled_step(policy: str, monkeypatch: An
         monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", ["import os; os._exit(0)", "link.close(); sys.exit()"])
 def test_a_peer_that_goes_is_missed_or_its_claim_is_free(what: str) -> None:
     run = Run(realtime, steps=120, program=program(f"if k == 60: {what}"))
@@ -193,12 +199,14 @@ def test_a_peer_that_goes_is_missed_or_its_claim_is_free(what: str) -> None:
     assert run.server.report()["peers"][0]["state"] == ("gone" if "close" in what else "dead")
 
 
+@pytest.mark.full
 def test_abort_ends_the_run_by_name() -> None:
     run = Run(realtime, steps=200, program=program("if k == 60: import time; time.sleep(1)"), miss="abort")
     assert run.outcome.ended == "policy"
     assert "p0 sent no command" in run.outcome.message
 
 
+@pytest.mark.full
 def test_several_claimants_are_taken_in_one_call() -> None:
     run = Run(Lockstep, ("left.front", "left.back", "right.*"), steps=300)
     assert run.statistics.applied == 300
@@ -206,6 +214,7 @@ def test_several_claimants_are_taken_in_one_call() -> None:
     assert [peer["commands"] for peer in run.server.report()["peers"]] == [300] * 3
 
 
+@pytest.mark.full
 def test_a_newcomer_is_let_in_while_steps_are_compiled() -> None:
     """It takes what the first one lets go of."""
     program_ = program("if k == 100: link.close(); sys.exit()")
@@ -237,6 +246,7 @@ for state in link:
     assert run.plant.state[0] == 0.25
 
 
+@pytest.mark.full
 def test_a_signal_within_a_compiled_step_is_heeded_at_once() -> None:
     """Python's handlers run between two calls: a wait ends for them."""
     ended: list[float] = []
@@ -260,6 +270,7 @@ def test_a_signal_within_a_compiled_step_is_heeded_at_once() -> None:
     assert 1 <= run.outcome.steps < 30
 
 
+@pytest.mark.full
 def test_the_compiled_step_is_handed_over_where_a_peer_is_late(monkeypatch: Any) -> None:
     what = "if k % 10 == 0: import time; time.sleep(6e-3)"
     run = Run(realtime, steps=200, program=program(what))

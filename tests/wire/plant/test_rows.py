@@ -89,6 +89,7 @@ def stopped(path: Path, **more: Any) -> Recorder:
     return kept
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", ["hold", "extrapolate", "home"])
 def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) -> None:
     """One run, both ways beside each other; with commands that miss, that are clamped, and some that are not usual."""
@@ -138,6 +139,7 @@ def messages(path: Path, without: tuple[str, ...] = ("/timing",)) -> list[tuple[
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, UNUSUAL["another order"], UNUSUAL["ahead"], UNUSUAL["in two pieces"]])
 def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp_path: Path, monkeypatch: Any) -> None:
     def logged(name: str) -> tuple[Run, list[int]]:
@@ -158,6 +160,7 @@ def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp
     assert all(row.times[0] == row.times[3] == -1 and row.times[1] > 0 and row.times[2] > 0 for row in timed)
 
 
+@pytest.mark.full
 def test_free_keeps_every_step_and_waits_for_room(tmp_path: Path) -> None:
     kept = recorder(tmp_path / "run.mcap", Told(), patient=True)
     found = counted(kept)
@@ -171,6 +174,7 @@ def test_free_keeps_every_step_and_waits_for_room(tmp_path: Path) -> None:
     assert len(found) < 5900
 
 
+@pytest.mark.full
 def test_rows_for_which_there_is_no_room_are_dropped_and_counted(tmp_path: Path) -> None:
     kept = stopped(tmp_path / "run.mcap", patient=False)
     found = counted(kept)
@@ -180,6 +184,7 @@ def test_rows_for_which_there_is_no_room_are_dropped_and_counted(tmp_path: Path)
     assert found[-289:] == list(range(511, 800))
 
 
+@pytest.mark.full
 def test_a_recorder_that_died_costs_no_step(tmp_path: Path) -> None:
     kept = recorder(tmp_path / "run.mcap", Told(), patient=True)
     kept.process.kill()
@@ -190,6 +195,7 @@ def test_a_recorder_that_died_costs_no_step(tmp_path: Path) -> None:
     assert not run.logs[0]["whole"]
 
 
+@pytest.mark.full
 def test_set_points_of_a_step_stand_before_its_row(tmp_path: Path) -> None:
     """They are told when the row may long be in the ring."""
 

@@ -59,6 +59,7 @@ def victim() -> Iterator[Victim]:
     victim.process.communicate()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("role", KINDS)
 def test_heartbeats_in_a_flood_that_breaks_off(victim: Victim, role: str) -> None:
     """With libzmq at that end: Assertion failed: !_io_error."""
@@ -71,6 +72,7 @@ def test_heartbeats_in_a_flood_that_breaks_off(victim: Victim, role: str) -> Non
     assert victim.drives()
 
 
+@pytest.mark.full
 def test_heartbeats_in_a_flood_while_a_claimant_works(victim: Victim) -> None:
     with rtmms.connect(victim.endpoints["exchange"], claim="*") as link:
         link.command({}, next(link).step)
@@ -85,6 +87,7 @@ def test_heartbeats_in_a_flood_while_a_claimant_works(victim: Victim) -> None:
     assert victim.process.poll() is None
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="memory is read from /proc")
 @pytest.mark.parametrize("role", KINDS)
 def test_a_message_that_never_ends_takes_no_memory(victim: Victim, role: str) -> None:
@@ -97,6 +100,7 @@ def test_a_message_that_never_ends_takes_no_memory(victim: Victim, role: str) ->
     assert victim.drives()
 
 
+@pytest.mark.full
 def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -> None:
     idle = [connected(victim.endpoints["exchange"]) for _ in range(300)]
     assert victim.drives()
@@ -106,6 +110,7 @@ def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -
         peer.close()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "said",
     [
@@ -130,6 +135,7 @@ def test_what_is_no_zeromq_is_hung_up_on(victim: Victim, said: bytes) -> None:
     assert victim.drives()
 
 
+@pytest.mark.full
 def test_bytes_one_by_one(victim: Victim) -> None:
     peer = connected(victim.endpoints["exchange"])
     peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -142,6 +148,7 @@ def test_bytes_one_by_one(victim: Victim) -> None:
     peer.close()
 
 
+@pytest.mark.full
 def test_one_that_does_not_read_its_answers_is_left_behind(victim: Victim) -> None:
     peer = shaken(victim.endpoints["exchange"])
     pour(peer, message(b"\xc1") * 1000, 1 << 22)
@@ -149,6 +156,7 @@ def test_one_that_does_not_read_its_answers_is_left_behind(victim: Victim) -> No
     peer.close()
 
 
+@pytest.mark.full
 def test_a_subscriber_that_does_not_read_costs_the_others_nothing(victim: Victim) -> None:
     stopped = shaken(victim.endpoints["telemetry"], b"SUB")
     stopped.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -170,6 +178,7 @@ def test_a_subscriber_that_does_not_read_costs_the_others_nothing(victim: Victim
     assert victim.drives()
 
 
+@pytest.mark.full
 def test_the_descriptors_of_those_that_went_are_closed(victim: Victim) -> None:
     folder = Path(f"/proc/{victim.process.pid}/fd")
     if not folder.exists():
@@ -218,6 +227,7 @@ def test_a_property_that_is_cut_off_is_no_handshake() -> None:
         reader.next()
 
 
+@pytest.mark.full
 def test_the_plant_survives_what_a_killed_libzmq_client_with_heartbeats_leaves(victim: Victim) -> None:
     program = (
         "import os, sys, time, zmq\n"
