@@ -60,6 +60,7 @@ def copter() -> Any:
     return rtmms.load("quadrotor")
 
 
+@pytest.mark.full
 def test_of_the_manta():
     """All 390 coordinates, in mid-flap: no more off than the reference itself, the same bits for any number of threads,
     and nothing of the plant is changed."""
@@ -267,6 +268,7 @@ def test_forks_are_kept_and_follow_parameters(small: Any):
     np.testing.assert_array_equal(rtmms.linearise(small, u).a, before.a)
 
 
+@pytest.mark.full
 def test_a_period(small: Any):
     """The map of a period of the manta's own gait: what a small error, and commands that differ a little, become."""
     small.reset()
@@ -311,6 +313,7 @@ def test_long_work_shows_how_far_it_is(small: Any, monkeypatch: pytest.MonkeyPat
         assert not seen.out
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 @pytest.mark.parametrize("threads", [1, 2])
 def test_ctrl_c_ends_it(copter: Any, threads: int):

@@ -109,6 +109,7 @@ def test_it_predicts_the_motion():
     np.testing.assert_allclose(got, want, atol=2e-2 * np.max(np.abs(want)))
 
 
+@pytest.mark.full
 def test_mean_over_a_period_and_the_state_stays():
     plant = swimming(period_s=0.2)
     blob = plant.snapshot()

@@ -267,6 +267,7 @@ def test_what_does_not_fit_is_refused_with_its_bytes(quadrotor: Any, monkeypatch
         rtmms.rollout(quadrotor, np.zeros((10_000, 3, 4)))
 
 
+@pytest.mark.full
 @pytest.mark.skipif(os.name == "nt", reason="signals")
 def test_ctrl_c_ends_all_runs(quadrotor: Any) -> None:
     quadrotor.reset()

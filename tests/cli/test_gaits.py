@@ -72,6 +72,7 @@ def test_a_file_of_shapes(tmp_path: Path, gaits: Any) -> None:
         assert told["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
 
 
+@pytest.mark.full
 def test_the_best_gait_is_better_than_those_known_and_can_be_run_again(tmp_path: Path, gaits: Any) -> None:
     status, out, _ = gaits("purcell", "--json", "-o", str(tmp_path), "--set", "limit_rad=2")
     told = json.loads(out)

@@ -35,6 +35,7 @@ def blade(polar: Polar | None, **more: Any) -> m.Blade:
     return m.Blade(0.6, 0.1, AIR, **{"pressure": 0.25, "added": 0.0, "placement": ALONG, "polar": polar, **more})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("moving", [False, True])
 def test_a_table_of_the_present_law_gives_its_numbers(moving: bool) -> None:
     """At all incidences, while the wing rolls and pitches; nothing flows along the span."""

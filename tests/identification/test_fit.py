@@ -98,6 +98,7 @@ def test_delays_gains_and_offsets_of_channels_are_found(run: Recording) -> None:
     }, rel=2e-3, abs=2e-4)  # fmt: skip
 
 
+@pytest.mark.full
 def test_where_a_segment_begins_is_estimated(run: Recording) -> None:
     """Two segments, and a beginning that nobody knows; the joints go by the model's own run."""
     solution, evidence = found(
@@ -109,6 +110,7 @@ def test_where_a_segment_begins_is_estimated(run: Recording) -> None:
     assert evidence.error[0] < 0.02
 
 
+@pytest.mark.full
 def test_through_sensors_with_errors_that_last() -> None:
     """What the sheets say of offsets and scales is among the unknowns, though not reported as found."""
     runs = [recorded(TRUTH, seconds=5.0, sensors="typical", seed=seed) for seed in (1, 2)]

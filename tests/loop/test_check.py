@@ -83,6 +83,7 @@ def test_a_reset_clears_it_and_a_change_makes_it_forget() -> None:
     assert (watcher.cleared, watcher.forgot) == (1, 0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("cost_us", [{}, {2: 850}, {2: 1400}])
 def test_nothing_of_it_is_within_a_step(cost_us: dict[int, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """In real time a look comes after the step has ended and before the next instant: with looks of 300 us the states

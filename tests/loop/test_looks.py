@@ -35,6 +35,7 @@ class Strict(World):
         self.clock.advance(LOOK_NS)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("policy", "every"), [("skip", 1), ("skip", 2), ("skip", 3), ("slip", 2), ("catchup", 2)])
 def test_a_plant_that_overruns_sees_newcomers(policy: str, every: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each, each second or each third step takes longer than its period, and the others leave no slack to speak of."""

@@ -76,6 +76,7 @@ def displaced(plant: rtmms.TreePlant, j: int, by: float) -> float:
     return length
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("tendon", [finger("left"), tail()], ids=["bodies", "rod"])
 def test_the_generalised_force_is_that_of_virtual_work(tendon: m.Tendon) -> None:
     """tau = -T dl/dq, and nothing on the base."""

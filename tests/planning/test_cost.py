@@ -106,6 +106,7 @@ def test_wrong_costs_are_refused(make: Any, text: str) -> None:
         make()
 
 
+@pytest.mark.full
 def test_given_costs_are_those_of_the_general_loop(outputs: dict[str, Any]) -> None:
     """The kept kernels of the tasks hold no second law."""
     way = course("helix", radius_m=1.0, rise_m=-0.5, turns=1.0, depth_m=0.0)

@@ -73,6 +73,7 @@ def riccati(a: np.ndarray, b: np.ndarray) -> tuple[list[np.ndarray], np.ndarray]
     return gains[::-1], p
 
 
+@pytest.mark.full
 def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
     plant = away(carts())
     linear = rtmms.linearise(plant)

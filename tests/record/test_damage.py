@@ -99,6 +99,7 @@ def test_fewer_steps_than_the_end_tells_of_fail_the_check(written: Path, monkeyp
     assert rerun(log).unchecked == f"the log says it has {STEPS + 5} steps, but {STEPS} are in it"
 
 
+@pytest.mark.full
 def test_a_flip_anywhere_ends_no_reader_in_a_traceback(written: Path, tmp_path: Path) -> None:
     size = written.stat().st_size
     rng, unread = np.random.default_rng(3), 0

@@ -503,6 +503,7 @@ def test_a_shape_and_a_gap_without_end_are_refused(sound: Path, tmp_path: Path) 
         open_log(many)
 
 
+@pytest.mark.full
 def test_a_flow_that_unpacks_to_gigabytes_is_refused_unread(tmp_path: Path) -> None:
     import zipfile
 

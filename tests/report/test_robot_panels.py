@@ -18,6 +18,7 @@ from tests.report.test_run_figure import kept, texts
 PERIOD = 2.0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("robot", "make", "seen"), [
     ("eel", lambda: eel.load(joints=3), "from above"),
     ("moth", lambda: moth.load(start="rest"), "from behind and above"),

@@ -63,6 +63,7 @@ def texts(page):
     return titles, [text.get_text() for text in page.texts] + [t.get_text() for axes in page.axes for t in axes.texts]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("robot", "make", "moving"), [
     ("eel", lambda: eel.load(joints=3), 3),
     ("eel", lambda: eel.load(joints=3, gait="none"), 0),

@@ -128,6 +128,7 @@ def test_no_wake_feeds_energy_in(dead):
         assert (float(dead.observe()["wake_power"]) != 0.0) == sheds
 
 
+@pytest.mark.full
 def test_the_papers_couple_is_found_and_breaks_the_energys_balance(dead):
     """(48): what the slices' own motion asks for, put in from outside, gives the same accelerations."""
     plant = fish.load(couple=1)

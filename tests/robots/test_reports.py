@@ -27,6 +27,7 @@ def stroke() -> Stroke:
     return moth.stroke()
 
 
+@pytest.mark.full
 def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert khalil2007.main(tmp_path, True) == 0
     told = json.loads(capsys.readouterr().out)

@@ -261,6 +261,7 @@ def test_a_field_that_is_uniform_is_the_uniform_current():
         assert a[name] == pytest.approx(b[name], abs=2e-5), name
 
 
+@pytest.mark.full
 def test_a_field_is_sampled_where_the_links_are():
     """A current that grows with x: the same as the closed form, through --set's gradient and through a function."""
     gradient = (0.5, 0.0, 0.0, 0.0, -0.25, 0.0, 0.0, 0.0, -0.25)

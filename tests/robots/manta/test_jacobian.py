@@ -41,6 +41,7 @@ def both(plant: Any, command: Any) -> tuple[Linear, Linear]:
     return found, other
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "given",
     [

@@ -97,6 +97,7 @@ def told(state: State, name: str) -> str:
         return str(fault)
 
 
+@pytest.mark.full
 def test_any_frame_that_is_taken_for_a_state_is_one() -> None:
     rng, layouts, good = random.Random(8), StateLayouts(), packed(state())
     layouts.learn(good)

@@ -115,6 +115,7 @@ def test_nobody_there_is_said() -> None:
         rtmms.connect("inproc://nobody", timeout_s=0.1)
 
 
+@pytest.mark.full
 def test_it_runs_again_and_again() -> None:
     before = threading.active_count()
     for _ in range(20):
