@@ -87,19 +87,25 @@ WHOLLY_FULL = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.full\b", re.MULTILI
 """A file all of whose tests belong to the full suite."""
 
 
-_processes: list[str] = []
+started_processes: list[str] = []
 """What this process has started since the present test began."""
 
-sys.addaudithook(lambda event, values: _processes.append(str(values[1])) if event == "subprocess.Popen" else None)
+
+def _note_process(event: str, values: tuple[Any, ...]) -> None:
+    if event == "subprocess.Popen":
+        started_processes.append(str(values[1]))
+
+
+sys.addaudithook(_note_process)
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Fail a test of the default suite that starts a process: processes depend on the machine, and take seconds."""
-    _processes.clear()
+    started_processes.clear()
     yield
-    if _processes and not any(item.get_closest_marker(name) for name in ("full", "processes")):
-        pytest.fail(f"starts a process, so it belongs to the full suite (@pytest.mark.full): {_processes[0]}")
+    if started_processes and not any(item.get_closest_marker(name) for name in ("full", "processes")):
+        pytest.fail(f"starts a process, so it belongs to the full suite (@pytest.mark.full): {started_processes[0]}")
 
 
 @pytest.hookimpl(optionalhook=True)

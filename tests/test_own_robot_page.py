@@ -65,6 +65,7 @@ def test_the_tendon_bends_the_finger(capsys: pytest.CaptureFixture[str]) -> None
     assert seen["tendon_tension"] == pytest.approx([3.0])
 
 
+@pytest.mark.full
 def test_the_xml_is_read(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
     (xml,) = (code for kind, code in BLOCKS if kind == "xml")

@@ -30,6 +30,7 @@ def test_a_name_that_never_was() -> None:
         _ = rtmms.model.Nothing  # type: ignore[attr-defined]
 
 
+@pytest.mark.full
 def test_importing_it_loads_no_compiler() -> None:
     code = "import sys, rtmms; rtmms.connect; rtmms.Controller; "
     code += "print([name for name in ('numba', 'scipy', 'msgspec') if name in sys.modules])"

@@ -109,8 +109,9 @@ def test_a_link_a_folder_and_a_closed_folder_are_refused_before_the_work(tmp_pat
         ("view", "no.mcap", "--html", "own.html"), ("compare", "no.mcap", "other.mcap", "-o", "own.svg"),
         ("identify", "no.mcap", "--fit", "x", "--write", "own.toml"),
         ("identify", "no.mcap", "--fit", "x", "-o", "own.html"),
-        ("export-fmu", "manta", "-o", "own.fmu"), ("sweep", "no.toml", "-o", "own.parquet"),
-        ("sweep", "no.toml", "-o", "new.parquet", "--figure", "own.pdf"), ("run", "manta", "--figure", "own.png"),
+        ("export-fmu", "manta", "-o", "own.fmu"), ("run", "manta", "--figure", "own.png"),
+        pytest.param(("sweep", "no.toml", "-o", "own.parquet"), marks=pytest.mark.full),  # needs pyarrow
+        pytest.param(("sweep", "no.toml", "-o", "new.parquet", "--figure", "own.pdf"), marks=pytest.mark.full),
         ("run", "manta", "--log", "own.mcap"), ("run", "manta", "--trace", "own.npz"),
     ],
 )  # fmt: skip

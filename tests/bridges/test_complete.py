@@ -56,6 +56,7 @@ def test_a_file_has_one_bridge(name: str) -> None:
     assert dataclasses.is_dataclass(one)
 
 
+@pytest.mark.full  # some examples are read by the bridge's own library
 @pytest.mark.parametrize("name", NAMES)
 def test_its_example_loads_and_says_how_to_use_it(name: str) -> None:
     file = ROOT / "bridges" / "examples" / f"{name}.toml"

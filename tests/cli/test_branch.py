@@ -180,6 +180,7 @@ def forged(recorded: Path, name: str, **changes: Any) -> None:
         writer.finish()
 
 
+@pytest.mark.full
 def test_a_log_is_data(recorded: Path) -> None:
     """A file that it names is run where the user says so; of another version, or damaged at its beginning, it is none
     to go on from."""

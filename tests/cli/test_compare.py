@@ -13,6 +13,7 @@ from rtmms.report.comparison import Run, table
 from tests.cli.shell import finish, start
 
 
+@pytest.mark.full
 def test_two_runs_side_by_side(tmp_path: Path) -> None:
     for heading in (0, 40):
         word = f"heading:heading_deg={heading}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -109,7 +110,7 @@ def test_without_any_standard_file_it_runs_and_its_log_is_not_written_into(tmp_p
 def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
     tmp_path: Path, name: str | bytes, text: str
 ) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", name)  # type: ignore[arg-type]
+    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", os.fsdecode(name))
     assert said.status == 2
     assert text in said.err
 

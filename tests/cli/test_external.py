@@ -33,6 +33,7 @@ def ticker(tmp_path: Path, exchange: str, steps: int) -> subprocess.Popen[str]:
     return subprocess.Popen(words, env=environment(tmp_path), text=True)
 
 
+@pytest.mark.full
 def test_run_answers_and_a_process_outside_ticks(tmp_path: Path) -> None:
     words = ("--mode", "external", "--duration", "0.5", "--deadline", "5", "--json", "--log", "run.mcap")
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", *words)
@@ -53,6 +54,7 @@ def test_run_answers_and_a_process_outside_ticks(tmp_path: Path) -> None:
     assert (replayed.status, replayed.report["same"], replayed.report["steps"]) == (0, True, 50)
 
 
+@pytest.mark.full
 def test_serve_without_ticks_waits_and_can_be_interrupted(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--json")
     endpoint(process)
@@ -62,6 +64,7 @@ def test_serve_without_ticks_waits_and_can_be_interrupted(tmp_path: Path) -> Non
     assert said.report["schedule"]["deadline_us"] == pytest.approx(9000, rel=0.2)  # as if ticks came at dt: 0.01 s
 
 
+@pytest.mark.full
 def test_it_is_told_who_ticks_and_that_nobody_does_any_more(tmp_path: Path) -> None:
     words = ("--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--duration", "1000", "--json")
     process = start(tmp_path, "serve", "pendulum", *words)

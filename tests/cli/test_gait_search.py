@@ -39,6 +39,7 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+@pytest.mark.full
 def test_the_front_has_what_no_other_one_beats_within_the_power(made_up: list[int]) -> None:
     """Of the formula the best is a lead of 80 deg at any speed; beyond 20 W (speed 4) and at 2.5 nothing counts."""
     found = search(Search("manta", ("speed", "cost_of_transport"), points=2, generations=25, most_power_w=10.0))
@@ -54,6 +55,7 @@ def found_goals() -> tuple[str, str]:
     return "speed", "cost_of_transport"
 
 
+@pytest.mark.full
 def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
     made_up: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +139,7 @@ def test_wrong_words(words: tuple[str, ...], text: str, capsys: pytest.CaptureFi
     assert (ended.value.code, text in capsys.readouterr().err) == (2, True)
 
 
+@pytest.mark.full
 def test_the_command_writes_front_files_and_figure(
     made_up: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import rtmms
 
 
+@pytest.mark.full
 def test_a_rate_that_the_machine_cannot_keep_is_told_before_and_after(tmp_path: Path) -> None:
     said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e6", "--duration", "2", "--json")
     assert said.status == 0
@@ -14,6 +17,7 @@ def test_a_rate_that_the_machine_cannot_keep_is_told_before_and_after(tmp_path: 
     assert any("steps ended late" in line for line in said.report["warnings"])
 
 
+@pytest.mark.full
 def test_what_is_not_late_is_not_warned_of(tmp_path: Path) -> None:
     words = ("--controller", "swing", "--mode", "lockstep", "--duration", "0.5", "--json")
     said = rtmms(tmp_path, "run", "pendulum", *words)
@@ -38,6 +42,7 @@ class Late:
 """
 
 
+@pytest.mark.full
 def test_a_plant_of_ones_own_that_raises_has_its_place_told_and_its_log_an_end(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(LATE)
     words = ("--controller", "none", "--mode", "free", "--duration", "20", "--log", "l.mcap", "--json", "--quiet")

@@ -13,6 +13,7 @@ from tests.cli.shell import finish, start
 from tests.ports import reserve_ports
 
 
+@pytest.mark.full
 def test_a_controller_goes_on_with_the_next_plant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     exchange = f"tcp://127.0.0.1:{reserve_ports()}"

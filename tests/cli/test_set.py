@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.cli.shell import environment, finish, start
 
 SCRIPT = """
@@ -20,6 +22,7 @@ with rtmms.connect(sys.argv[1], claim='*', timeout_s=60) as link:
 """
 
 
+@pytest.mark.full
 def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> None:
     words = ("--set", "chains=16", "--set", "links=2", "--mode", "lockstep", "--json", "--log", "run.mcap")
     process = start(tmp_path, "serve", "manta", *words, "--exchange", "tcp://127.0.0.1:*")

@@ -96,6 +96,7 @@ def test_for_a_person(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"body_drag_\S+, body_drag_\S+: cannot be told apart", out)
 
 
+@pytest.mark.full
 def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")

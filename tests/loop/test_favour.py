@@ -11,6 +11,7 @@ import pytest
 from rtmms.loop.machine.scheduling import CHILD_NICE, favour_child, scheduling
 
 
+@pytest.mark.full
 @pytest.mark.skipif(not hasattr(os, "setpriority"), reason="no nice here")
 def test_a_child_is_favoured_where_that_is_permitted_and_left_alone_elsewhere() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

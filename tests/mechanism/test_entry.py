@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from rtmms_benchmarks import path
 
@@ -43,6 +44,7 @@ def test_a_step_allocates_nothing() -> None:
         runtime.memsys_disable_stats()
 
 
+@pytest.mark.full
 def test_plain_python_steps_the_same() -> None:
     said = []
     for off in ("0", "1"):

@@ -28,6 +28,7 @@ def arm(folder: Path, first: str = LIMIT.format(-1.2, 1.2)) -> str:
     return str(path)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("drive", ["torque", "servo", "motion"])
 @pytest.mark.parametrize("base", ["fixed", "free"])
 def test_limits_of_a_file_hold_in_every_drive(tmp_path: Path, drive: str, base: str) -> None:
@@ -50,6 +51,7 @@ def test_limits_of_a_file_hold_in_every_drive(tmp_path: Path, drive: str, base: 
     assert abs(lacking) < 0.02 * turned  # where a firmly held joint meets its effort, the torque has a kink
 
 
+@pytest.mark.full
 def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
     """A stop carries what drive and gravity push into it, and stands where its limit is."""
     plant: Any = rtmms.load(arm(tmp_path), base="fixed")
@@ -62,6 +64,7 @@ def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
     np.testing.assert_array_equal(seen["joint_torque"], 2.0)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
@@ -76,6 +79,7 @@ def test_limits_that_cannot_be_are_refused(tmp_path: Path, limit: str, words: st
         rtmms.load(arm(tmp_path, limit))
 
 
+@pytest.mark.full
 def test_joint_limits_are_told(tmp_path: Path) -> None:
     plant: Any = rtmms.load(arm(tmp_path), drive="servo")
     assert plant.joint_limits == {
@@ -84,6 +88,7 @@ def test_joint_limits_are_told(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.full
 def test_a_root_link_without_mass_holds_the_base(tmp_path: Path) -> None:
     """An arm on the world's frame stands still; on a footprint that carries mass it falls; what is asked for wins."""
     text = Path(arm(tmp_path)).read_text()

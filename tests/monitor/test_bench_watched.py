@@ -22,6 +22,7 @@ def test_a_step_that_is_longer_shows_in_the_ratio_and_outside_its_interval():
     assert same["p50"]["between"][0] < 1.0 < same["p50"]["between"][1]
 
 
+@pytest.mark.full
 def test_both_of_a_pair_end_in_the_same_state(capsys):
     assert watched.main(True, pairs=2, seconds=0.05) == 0
     out = json.loads(capsys.readouterr().out)

@@ -54,6 +54,7 @@ def seen(plant: Any) -> tuple[PlantInfo, dict[str, Any]]:
     return PlantInfo("arm", 1e-3, "free", None, None, (), plant.outputs, shape=told), told
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["meshes/ball.stl", "package://arm/meshes/ball.stl", "file://{}/meshes/ball.stl"])
 def test_meshes_of_a_urdf_are_drawn(tmp_path: Path, name: str) -> None:
     pytest.importorskip("yourdfpy")
@@ -75,6 +76,7 @@ def test_meshes_of_a_urdf_are_drawn(tmp_path: Path, name: str) -> None:
     np.testing.assert_allclose(size, [0.2, 0.2, 0.4], atol=0.02)
 
 
+@pytest.mark.full
 def test_a_mesh_that_is_not_there_leaves_the_link_to_its_inertia(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
     with pytest.warns(RuntimeWarning, match=r"urdf '.*': link '.*': mesh 'nowhere.stl': there is no such file"):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from numba import njit
 
 import rtmms
@@ -25,6 +26,7 @@ print(repr([*out.qdd, *out.base_acceleration, *dynamics.mass_matrix(model, state
 """
 
 
+@pytest.mark.full
 def test_the_jit_changes_nothing():
     def run(disable):
         environment = os.environ | {"NUMBA_DISABLE_JIT": disable}
@@ -78,6 +80,7 @@ def cache_of(**environment: str) -> Path:
     return Path(told.stdout.strip())
 
 
+@pytest.mark.full
 def test_kernels_made_with_other_flags_are_never_taken_from_the_cache(tmp_path: Path) -> None:
     here = {"NUMBA_CACHE_DIR": str(tmp_path)}
     plain = cache_of(**here)

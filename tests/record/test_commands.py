@@ -56,11 +56,13 @@ def test_a_run_in_any_mode_replays_to_the_same_bits(tmp_path: Path, mode: str) -
     assert said.report["final"] == report["final"]
 
 
+@pytest.mark.full
 def test_replay_of_a_realtime_run(folder: Path) -> None:
     said = rtmms(folder, "replay", "run.mcap", "--check")
     assert (said.status, said.out) == (0, "pendulum: 100 steps, the same bits\n")
 
 
+@pytest.mark.full
 def test_info_csv_and_parquet(folder: Path) -> None:
     info = rtmms(folder, "log", "info", "run.mcap", "--json").report
     assert (info["robot"], info["steps"], info["seed"], info["ended"]) == ("pendulum", 100, 2, "duration")

@@ -63,6 +63,7 @@ def test_a_sound_log_has_no_damage(written: Path) -> None:
     assert called("replay", "--check", str(written)).return_value == 0
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("part", ["content", "length", "code"])
 @pytest.mark.parametrize("which", [0, 1])
 def test_a_flipped_bit_in_a_chunk_costs_that_chunk_alone(written: Path, tmp_path: Path, part: str, which: int) -> None:

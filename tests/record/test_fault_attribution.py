@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from mcap.reader import make_reader
 
 from rtmms.loop.clock import FakeClock
@@ -40,6 +41,7 @@ class Forgetful(Scripted):
         return ("swing",)
 
 
+@pytest.mark.full
 def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     path, plant, clock = tmp_path / "run.mcap", Pendulum(), FakeClock(10**9)
     kept = recorder(path, plant)

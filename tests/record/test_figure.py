@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from rtmms.loop.trace import Recent, Trace
 from rtmms.record.figure import APART_S, gather
@@ -13,6 +14,7 @@ from tests.pendulum import Pendulum
 from tests.record.runs import loop_of, recorder
 
 
+@pytest.mark.full
 def test_samples_last_seconds_and_timings_are_those_of_the_run(tmp_path: Path) -> None:
     plant, path, steps = Pendulum(), tmp_path / "run.mcap", 900
     trace = Trace(plant.outputs, plant.trace_outputs, plant.dt, None, apart_s=APART_S)

@@ -123,6 +123,7 @@ def field(name: str, value: Any) -> Callable[[bytes], bytes]:
     return lambda data: json.dumps({**json.loads(data), name: value}).encode()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("topic", "change", "text"), [
     ("/outcome", field("outcome", {}), "outcome: expected str"),
     ("/outcome", field("outcome", "=1+1"), "outcome: expected unclaimed, applied, missed, reused"),
@@ -188,6 +189,7 @@ def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, w
     assert path.read_bytes() == sound.read_bytes()
 
 
+@pytest.mark.full
 def test_a_table_of_a_damaged_log_leaves_the_one_before(sound: Path, tmp_path: Path) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "/outcome", field("outcome", {}))
     for kind, before in (("csv", "run,step,time,before"), ("parquet", "PAR1 before")):
@@ -477,6 +479,7 @@ def test_a_scenario_overwrites_its_own_figure_and_log(tmp_path: Path, sound: Pat
     assert read(Path("s.toml"), ("log", "figure")).options == {"log": "run.mcap", "figure": "run.png"}
 
 
+@pytest.mark.full
 def test_zenoh_takes_no_endpoint_that_is_a_file() -> None:
     """Zenoh deletes what stands at the path of a socket."""
     zenoh = pytest.importorskip("rtmms_bridges.zenoh")

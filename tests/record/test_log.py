@@ -67,6 +67,7 @@ def test_every_step_is_in_the_log_to_the_bit(written: Path) -> None:
         assert plant > 0
 
 
+@pytest.mark.full
 def test_any_reader_of_mcap_reads_it(written: Path) -> None:
     from mcap.reader import make_reader
 
@@ -183,6 +184,7 @@ def test_a_replay_stops_where_the_state_was_changed(tmp_path: Path) -> None:
     assert result.unchecked == "the run's state was changed by request at step 25"
 
 
+@pytest.mark.full
 def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 

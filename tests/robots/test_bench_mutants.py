@@ -40,6 +40,7 @@ def test_a_zero_that_is_added_is_left_alone(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.full
 def test_the_code_of_functions_that_are_loaded_is_exchanged(tmp_path: Path) -> None:
     pytest.importorskip("coverage")
     from rtmms_benchmarks.mutant_tests import exchanged

@@ -59,6 +59,7 @@ def test_the_controller_takes_it_to_its_place() -> None:
     assert 2.0 * math.degrees(math.atan2(seen["quaternion"][3], seen["quaternion"][0])) == pytest.approx(40.0, abs=0.5)
 
 
+@pytest.mark.full
 def test_the_file_is_the_robot() -> None:
     pytest.importorskip("yourdfpy")
     one, other = rtmms.load("quadrotor", drag_area_m2=0.0, dt=1e-3), rtmms.load(str(URDF))
@@ -115,6 +116,7 @@ def arm(tmp_path: Path, more: str = "") -> str:
     return str(path)
 
 
+@pytest.mark.full
 def test_limits_dynamics_and_transmissions_of_a_file(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
     plain: Any = rtmms.load(arm(tmp_path), base="fixed")
@@ -137,6 +139,7 @@ def test_limits_dynamics_and_transmissions_of_a_file(tmp_path: Path) -> None:
     assert run(stopped, [7.0, 0.0], 1.0)["joint_position"][0] < 1.55
 
 
+@pytest.mark.full
 def test_water_around_a_file(tmp_path: Path) -> None:
     """Buoyancy of the shapes is their volume's; a neutral one floats; drag slows it."""
     pytest.importorskip("yourdfpy")
@@ -151,6 +154,7 @@ def test_water_around_a_file(tmp_path: Path) -> None:
     assert 0.01 < run(current, [0, 0], 1.0)["velocity"][0] < 0.3
 
 
+@pytest.mark.full
 @pytest.mark.peer
 def test_mass_matrix_and_acceleration_of_a_file_are_pinocchios(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
@@ -241,6 +245,7 @@ def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
         rtmms.load(f"{tmp_path / 'bad.py'}:f")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("more", "words"),
     [

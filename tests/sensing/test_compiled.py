@@ -153,6 +153,7 @@ def test_an_estimate_hears_what_compiled_steps_told() -> None:
     assert other.observe()["estimate.position"] == pytest.approx(other.observe()["truth.position"], abs=0.1)
 
 
+@pytest.mark.full
 def test_what_they_cost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert senses.main(as_json=True, steps=100) == 0
     found = json.loads(capsys.readouterr().out)

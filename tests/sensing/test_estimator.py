@@ -144,6 +144,7 @@ def test_a_still_body_with_perfect_sensors_stays_where_it_is() -> None:
     np.testing.assert_allclose(x, before, atol=1e-14)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [1, 3])
 def test_covariances_are_another_librarys(size: int) -> None:
     kalman = pytest.importorskip("filterpy.kalman")

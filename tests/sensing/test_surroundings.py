@@ -111,6 +111,7 @@ def test_a_tree_without_a_medium_is_in_what_its_bodies_displace() -> None:
     assert told == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
 
 
+@pytest.mark.full
 def test_a_urdf_is_in_water_where_the_fluid_acts_on_it(tmp_path: Any) -> None:
     path = tmp_path / "box.urdf"
     path.write_text(

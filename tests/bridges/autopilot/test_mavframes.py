@@ -14,6 +14,8 @@ from rtmms_benchmarks.work import Lines, excess
 from rtmms_bridges.autopilot import mavframes
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 
+pytestmark = pytest.mark.full
+
 KEY = bytes(range(32))
 
 

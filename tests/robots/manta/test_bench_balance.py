@@ -10,6 +10,7 @@ from rtmms.errors import ModelError
 from rtmms_benchmarks import balance
 
 
+@pytest.mark.full
 def test_light_damping_has_the_methods_order_and_stiff_damping_less(capsys: pytest.CaptureFixture[str]) -> None:
     assert balance.main(True, steps="1e-3,5e-4", dampings="0.1,0.001", seconds=0.8) == 0
     rows = {(row["added_mass"], row["damping_n_m_s"]): row for row in json.loads(capsys.readouterr().out)["rows"]}

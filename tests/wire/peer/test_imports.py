@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 
+
+@pytest.mark.full
 def test_connect_and_controller_import_neither_numba_nor_scipy_nor_numpy() -> None:
     program = (
         "import sys, rtmms, controllers.gait, controllers.heading, controllers.template\n"

@@ -57,6 +57,7 @@ with rtmms.connect(sys.argv[1], name="stop", token="secret", timeout_s=60) as li
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("policy", ["skip", "slip", "catchup"])
 def test_status_control_and_stop_are_answered_by_a_plant_that_overruns(policy: str) -> None:
     with subprocess.Popen([sys.executable, "-c", PLANT, policy], stdout=subprocess.PIPE, text=True) as plant:

@@ -1,0 +1,73 @@
+"""Which suite a test belongs to: the default one runs with the extra `test` alone, the full one has all the rest."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests import conftest
+
+ROOT = Path(__file__).resolve().parents[1]
+FILES = sorted((ROOT / "tests").rglob("test_*.py"))
+INSTALLED = {"xdist", "resource", "pygeomag"}
+"""What the extra `test` installs, or Python has on some systems."""
+
+
+def is_full(node: ast.FunctionDef | ast.Module) -> bool:
+    """Whether a test, or each test of a module, is marked `full`."""
+    if isinstance(node, ast.FunctionDef):
+        return any("pytest.mark.full" in ast.unparse(one) for one in node.decorator_list)
+    return any(re.match(r"pytestmark = .*pytest\.mark\.full\b", ast.unparse(one)) for one in node.body)
+
+
+def needs(node: ast.AST) -> set[str]:
+    """Packages beyond the extra `test` without which the code skips."""
+    found = re.findall(r"importorskip\(\s*['\"](\w+)", ast.unparse(node))
+    return set(found) - INSTALLED
+
+
+def test_what_needs_another_package_belongs_to_the_full_suite() -> None:
+    """Otherwise the default suite skips it for want of the package, and the full suite leaves it out."""
+    astray = []
+    for path in FILES:
+        module = ast.parse(path.read_text(encoding="utf-8"))
+        if is_full(module):
+            continue
+        functions = [node for node in module.body if isinstance(node, ast.FunctionDef)]
+        rest = ast.Module([node for node in module.body if node not in functions], [])
+        astray += [f"{path.name}: {needs(rest)}"] if needs(rest) else []
+        others = {one.name: needs(one) for one in functions if not one.name.startswith("test_")}  # fixtures too
+        for one in functions:
+            named = set(re.findall(r"\w+", ast.unparse(one)))
+            wanted = needs(one).union(*(others[name] for name in named & set(others)))
+            if one.name.startswith("test_") and wanted and not is_full(one):
+                astray.append(f"{path.name}::{one.name}: {wanted}")
+    assert astray == []
+
+
+def test_the_extra_test_is_small() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert {re.match(r"[\w-]+(\[\w+\])?", one)[0] for one in extras["test"]} == {  # type: ignore[index]
+        "pytest", "pytest-timeout", "pytest-xdist", "hypothesis", "rtmms[sensors]",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("mark", "fails"), [("", True), ("full", False), ("processes", False)])
+def test_a_test_of_the_default_suite_that_starts_a_process_fails(mark: str, fails: bool) -> None:
+    item: Any = SimpleNamespace(get_closest_marker=lambda name: name == mark)
+    around = conftest.pytest_runtest_call(item)
+    next(around)
+    sys.audit("subprocess.Popen", "python", ["python", "-c", ""], None, None)  # as subprocess does; nothing starts
+    if fails:
+        with pytest.raises(pytest.fail.Exception, match=r"starts a process, so it belongs to the full suite .*'-c'"):
+            next(around, None)
+    else:
+        next(around, None)
+    conftest.started_processes.clear()  # this very test is one of the default suite
