@@ -23,8 +23,8 @@ def test_the_object_has_every_case_with_what_it_cost(
     told = json.loads(capsys.readouterr().out)
     assert told["failed"] == []
     (case,) = told["cases"]
-    assert case["steps"] > 20
-    assert case["steps_without"] > 20
+    assert case["steps"] > 0
+    assert case["steps_without"] > 0
     assert case["more_percent"] == pytest.approx(case["misses_percent"] - case["misses_without_percent"], abs=2e-3)
     assert {"commit", "machine", "load", "robot", "duration_s", "target_percent"} <= set(told)
 
