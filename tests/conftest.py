@@ -92,8 +92,12 @@ started_processes: list[str] = []
 
 
 def _note_process(event: str, values: tuple[Any, ...]) -> None:
-    if event == "subprocess.Popen":
+    if event == "subprocess.Popen" and COMPILER not in str(values[1]):
         started_processes.append(str(values[1]))
+
+
+COMPILER = "from rtmms.jit import die_with_parent"
+"""How the program of a second process that compiles begins (`rtmms.jit.helped`): it comes and goes with the load."""
 
 
 sys.addaudithook(_note_process)

@@ -180,7 +180,7 @@ def test_a_command_many_steps_ahead_waits_for_its_step(host: Host, raw: Raw) -> 
         assert host.command[0] == 0.0
     host.step = 200
     host.publish()
-    assert host.collect(0.0)
+    assert host.collect(), "what arrived above may have been another message of the peer's"
     assert host.command[0] == 0.5
 
 
