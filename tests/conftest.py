@@ -112,6 +112,18 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         pytest.fail(f"starts a process, so it belongs to the full suite (@pytest.mark.full): {started_processes[0]}")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Fail a test of the default suite that lacks a package: the full suite, which has the package, leaves it out."""
+    report: Any = yield
+    if report.skipped and not item.get_closest_marker("full"):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        if "could not import" in reason or "pip install" in reason:
+            report.outcome = "failed"
+            report.longrepr = f"belongs to the full suite (@pytest.mark.full): {reason}"
+    return report  # type: ignore[return-value]
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Groups by the names of tests: marks (xdist_group) reach xdist 3.8 through what pytest 9 does not read."""

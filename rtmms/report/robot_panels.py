@@ -165,7 +165,7 @@ def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float =
     half the tighter side to the panel's; least: m, across."""
     box, page = panel.get_position(), panel.get_figure()
     width, height = box.width * page.get_figwidth(), box.height * page.get_figheight()
-    unit = share * max((high[0] - low[0]) / width, (high[1] - low[1]) / height, least / width)
+    unit = share * max((high[0] - low[0]) / width, (high[1] - low[1]) / height, least / width) or 1.0  # of one point
     middle = 0.5 * (low + high)
     panel.set_xlim(middle[0] - unit * width, middle[0] + unit * width)
     panel.set_ylim(middle[1] - unit * height, middle[1] + unit * height)

@@ -20,6 +20,8 @@ from rtmms.fmi import archive
 from tests.cli.shell import rtmms as command
 from tests.fmi.lags import build
 
+pytestmark = pytest.mark.full
+
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -50,7 +52,6 @@ def variant(sound: Path, made: Path, edit: Callable[[str], str] = str, add: dict
     return str(made)
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("name", ["../../evil", "/evil", "resources/../../evil", "c:/evil", "a\\..\\evil"])
 def test_names_outside_of_the_folder_are_refused(sound: Path, tmp_path: Path, temporary: Path, name: str) -> None:
     path = variant(sound, tmp_path / "slip.fmu", add={name: "x"})
@@ -102,7 +103,6 @@ def test_what_says_that_it_is_too_large_is_not_unpacked(
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("dimensions", ["1000000000", "9" + '"/><Dimension start="9' * 60, "-2"])
 def test_variables_are_not_without_end(tmp_path: Path, temporary: Path, dimensions: str) -> None:
     whole = build(tmp_path, 3)
@@ -166,7 +166,6 @@ os.kill(os.getpid(), 9)
 """
 
 
-@pytest.mark.full
 def test_what_a_crash_left_is_removed_by_the_next_one(sound: Path, temporary: Path) -> None:
     dead = subprocess.run([sys.executable, "-c", DIE, str(sound)], capture_output=True, text=True, timeout=60)
     left = Path(dead.stdout.strip())
