@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -15,12 +14,11 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite.binding import Linkage
 from numba import config as _config
 from numba import njit as _njit
 from numba import typeof, types
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
+from rtmms import code_library  # noqa: F401  (replaces numba's class of libraries)
 from rtmms.kernel_cache import attach_caches, cache_folder
 from rtmms.terminal import console, print_text
 
@@ -38,30 +36,6 @@ infinity keep their meaning."""
 
 INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
 """The options of inlined scalar code, for numba.extending.overload."""
-
-
-class _OwnCopies(JITCodeLibrary):  # type: ignore[misc]
-    """Code that runs the copies of inner kernels that were optimised with it.
-
-    A kernel that Python calls is linked with the inner ones it calls, and optimised again with them. As weak symbols of
-    one name those copies would give way to whichever was loaded first: a process that compiles would run other copies,
-    rounded otherwise in the last bit, than one that finds all in the cache. So each has a name of its own.
-    """
-
-    def _finalize_final_module(self) -> None:
-        made = [function for function in self._final_module.functions if not function.is_declaration]
-        doors = [function.name for function in made if function.name.startswith(_FROM_PYTHON)]
-        if doors:
-            tag = hashlib.sha256(doors[0].encode()).hexdigest()[:16]
-            for function in made:
-                if function.linkage == Linkage.linkonce_odr and function.name.startswith(_OURS):
-                    function.name = f"{function.name}.{tag}"
-        super()._finalize_final_module()
-
-
-_OURS, _FROM_PYTHON = "_ZN5rtmms", "_ZN7cpython5rtmms"
-"""How numba names our functions, and those that Python enters by."""
-JITCPUCodegen._library_class = _OwnCopies
 
 
 def kernel(

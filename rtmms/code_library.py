@@ -1,0 +1,147 @@
+"""How the code of kernels is linked and emitted: machine code only for entries, and each large body optimised twice.
+
+numba emits machine code for each compiled function. It also links the bodies of all functions below into each function
+and optimises them again. A kernel that only kernels call needs neither. `rtmms.jit` imports this module, which replaces
+numba's class of libraries; the code of an entry stays what numba would make of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import islice
+from typing import Any
+
+from llvmlite import binding
+from llvmlite.binding import Linkage
+from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
+from numba.core.environment import lookup_environment
+
+PACKAGE = "5rtmms"
+"""The package in names that numba gives to compiled functions."""
+
+OURS = f"_ZN{PACKAGE}"
+"""Prefix of the names of compiled functions of the package."""
+
+FROM_PYTHON = "_ZN7cpython"
+"""Prefix of the functions through which Python enters a compiled function."""
+
+ENTRIES = (FROM_PYTHON, "cfunc.")
+"""Prefixes of the functions through which Python or C enters a compiled function."""
+
+ENVIRONMENT = "_ZN08NumbaEnv"
+"""Prefix of the variables that hold numba's environments of functions."""
+
+MIN_SEPARATE = 400
+"""LLVM instructions from which a function is no candidate for inlining: LLVM's own threshold is below 100."""
+
+
+class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
+    """Code of one compiled function.
+
+    A kernel without an entry gets machine code when an address in it is asked for, and never otherwise. Large kernels
+    that it calls are declared in it, and linked with the entry. An entry has copies of all kernels below, optimised
+    with it. As weak symbols of one name those copies would be replaced by the copy that was loaded first: a process
+    that compiles would run other copies, rounded otherwise in the last bit, than one that finds all in the cache. So
+    each copy has a name of its own.
+    """
+
+    def __init__(self, codegen: Any, name: str) -> None:
+        super().__init__(codegen, name)
+        self._declared: dict[KernelLibrary, None] = {}
+        """Libraries of the functions that are only declared here."""
+        self._is_deferred = False
+        self._is_large = False
+
+    def _defined(self) -> list[Any]:
+        return [function for function in self._final_module.functions if not function.is_declaration]
+
+    def _is_inner(self) -> bool:
+        """Whether it has a kernel of the package, and no entry."""
+        names = [function.name for function in self._defined()]
+        return any(name.startswith(OURS) for name in names) and not any(name.startswith(ENTRIES) for name in names)
+
+    def finalize(self) -> None:
+        libraries: dict[KernelLibrary, None] = {}
+        is_inner = self._is_inner()
+        for library in self._linking_libraries:
+            if is_inner and library._is_large:
+                self._declared[library] = None
+                self._declared.update(library._declared)
+                continue
+            libraries[library] = None
+            (self._declared if is_inner else libraries).update(library._declared)
+        self._linking_libraries = list(libraries)
+        super().finalize()
+
+    def _finalize_final_module(self) -> None:
+        functions = self._defined()
+        if self._is_inner():
+            own = [function for function in functions if function.linkage == Linkage.external]
+            instructions = (each for function in own for block in function.blocks for each in block.instructions)
+            is_small = len(list(islice(instructions, MIN_SEPARATE))) < MIN_SEPARATE
+            self._is_large = not is_small and not any(b"alwaysinline" in each for f in own for each in f.attributes)
+            self._finalize_dynamic_globals()
+            self._is_deferred = self._finalized = True
+            return
+        entries = [function.name for function in functions if function.name.startswith(FROM_PYTHON + PACKAGE)]
+        if entries:
+            tag = hashlib.sha256(entries[0].encode()).hexdigest()[:16]
+            for function in functions:
+                if function.linkage == Linkage.linkonce_odr and function.name.startswith(OURS):
+                    function.name = f"{function.name}.{tag}"
+        self._emit()
+
+    def _emit(self) -> None:
+        self._is_deferred = False
+        super()._finalize_final_module()
+        for variable in self._final_module.global_variables:
+            if variable.name.startswith(ENVIRONMENT) and (environment := lookup_environment(variable.name)):
+                self._codegen.set_env(variable.name, environment)
+
+    def _complete(self) -> Any:
+        """Return its module with the bodies of all that is declared in it."""
+        module = self._get_module_for_linking()
+        if self._declared:
+            module = module.clone()
+            for library in self._declared:
+                module.link_in(library._get_module_for_linking(), preserve=True)
+        return module
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        if self._is_deferred:
+            if all(function.name != name for function in self._defined()):
+                return 0
+            self._final_module = self._complete()
+            self._emit()
+        return int(super().get_pointer_to_function(name))
+
+    def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        self._ensure_finalized()
+        if self._is_deferred:
+            return (self.name, "deferred", self._complete().as_bitcode())
+        state: tuple[str, str, Any] = super().serialize_using_object_code()
+        return state
+
+    @classmethod
+    def _unserialize(cls, codegen: Any, state: Any) -> Any:
+        name, kind, data = state
+        if kind != "deferred":
+            return super()._unserialize(codegen, state)
+        library = codegen.create_library(name)
+        library._final_module = library._shared_module = binding.parse_bitcode(data)
+        library._is_deferred = library._finalized = True
+        return library
+
+
+_set_env = JITCPUCodegen.set_env
+
+
+def _set_known(codegen: Any, name: str, environment: Any) -> None:
+    """Set an environment where a module that is emitted has its variable; `KernelLibrary._emit` sets it later, else."""
+    if codegen._engine.is_symbol_defined(name):
+        _set_env(codegen, name, environment)
+
+
+JITCPUCodegen._library_class = KernelLibrary
+JITCPUCodegen.set_env = _set_known
