@@ -8,7 +8,6 @@ numba's class of libraries; the code of an entry stays what numba would make of 
 from __future__ import annotations
 
 import hashlib
-from itertools import islice
 from typing import Any
 
 from llvmlite import binding
@@ -61,14 +60,11 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         return any(name.startswith(OURS) for name in names) and not any(name.startswith(ENTRIES) for name in names)
 
     def finalize(self) -> None:
-        libraries: dict[KernelLibrary, None] = {}
         is_inner = self._is_inner()
+        libraries: dict[KernelLibrary, None] = {}
         for library in self._linking_libraries:
-            if is_inner and library._is_large:
-                self._declared[library] = None
-                self._declared.update(library._declared)
-                continue
-            libraries[library] = None
+            to_declare = is_inner and library._is_large
+            (self._declared if to_declare else libraries)[library] = None
             (self._declared if is_inner else libraries).update(library._declared)
         self._linking_libraries = list(libraries)
         super().finalize()
@@ -77,9 +73,8 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         functions = self._defined()
         if self._is_inner():
             own = [function for function in functions if function.linkage == Linkage.external]
-            instructions = (each for function in own for block in function.blocks for each in block.instructions)
-            is_small = len(list(islice(instructions, MIN_SEPARATE))) < MIN_SEPARATE
-            self._is_large = not is_small and not any(b"alwaysinline" in each for f in own for each in f.attributes)
+            is_inlined = any(b"alwaysinline" in each for function in own for each in function.attributes)
+            self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
             return
@@ -143,5 +138,7 @@ def _set_known(codegen: Any, name: str, environment: Any) -> None:
         _set_env(codegen, name, environment)
 
 
-JITCPUCodegen._library_class = KernelLibrary
-JITCPUCodegen.set_env = _set_known
+def install() -> None:
+    """Make numba use `KernelLibrary` for all code that is compiled from here on."""
+    JITCPUCodegen._library_class = KernelLibrary
+    JITCPUCodegen.set_env = _set_known

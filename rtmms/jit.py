@@ -18,13 +18,16 @@ from numba import config as _config
 from numba import njit as _njit
 from numba import typeof, types
 
-from rtmms import code_library  # noqa: F401  (replaces numba's class of libraries)
+from rtmms import code_library, numba_shortcuts
 from rtmms.kernel_cache import attach_caches, cache_folder
 from rtmms.terminal import console, print_text
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+
+code_library.install()
+numba_shortcuts.install()
 
 COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
