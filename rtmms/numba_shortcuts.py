@@ -12,9 +12,10 @@ from contextlib import suppress
 from typing import Any
 
 from llvmlite.binding import ffi
-from numba.core import base, dispatcher, ir
+from numba.core import base, cpu, dispatcher, ir, postproc, transforms
 from numba.core.targetconfig import ConfigStack, TargetConfig
 from numba.core.types import Function
+from numba.core.typing import Context
 
 
 def _compare_flags(self: Any, other: Any) -> Any:
@@ -130,12 +131,48 @@ def _has_location(function: Any) -> bool:
     return known
 
 
+_process = postproc.PostProcessor.run
+
+
+def _process_kernel(self: Any, emit_dels: bool = False, extend_lifetimes: bool = False) -> None:
+    """Leave out the live variables of each block, which only object mode and generators read.
+
+    numba computes them some eight times for each function.
+    """
+    flags = ConfigStack().top_or_none()
+    if emit_dels or flags is None or flags.enable_pyobject or flags.force_pyobject or self.func_ir.is_generator:
+        _process(self, emit_dels, extend_lifetimes)
+        return
+    self.func_ir.blocks = transforms.canonicalize_cfg(self.func_ir.blocks)
+    self.func_ir.variable_lifetime = postproc.VariableLifetime(self.func_ir.blocks)
+    self.func_ir.generator_info = None
+
+
+def _register_again(load: Any) -> Any:
+    """Make later calls of `load_additional_registries` look for new entries only: the first call imports modules."""
+
+    def load_registries(self: Any) -> None:
+        if "_has_loaded_registries" not in self.__dict__:
+            load(self)
+            self._has_loaded_registries = True
+            return
+        for registry in list(self._registries):
+            self.install_registry(registry)
+
+    return load_registries
+
+
 def install() -> None:
     """Install all shortcuts that this version of numba has a place for."""
     TargetConfig.__eq__ = _compare_flags
     TargetConfig.__hash__ = _hash_flags
     Function.get_call_type = _resolve_call
     dispatcher.Dispatcher.compile = _compile_without_collector
+    for context in (cpu.CPUContext, Context):
+        context.load_additional_registries = _register_again(context.load_additional_registries)
+    ir.Loc.__deepcopy__ = lambda self, memo: self  # nothing changes a location
+    if hasattr(ir.FunctionIR, "get_block_entry_vars"):
+        postproc.PostProcessor.run = _process_kernel
     if hasattr(ir.Inst, "_rec_list_vars"):
         ir.Inst._rec_list_vars = _list_variables
     if _has_loc is not None:
