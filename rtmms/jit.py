@@ -94,8 +94,9 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
     """
     child = None
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
-    if COMPILED and python and cores > 1 and not any(_kept(one) for one in kernels):
+    if COMPILED and program and python and load + 1.0 <= cores and cores > 1 and not any(_kept(one) for one in kernels):
         with suppress(OSError):
             child = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
