@@ -48,6 +48,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         super().__init__(codegen, name)
         self._declared: dict[KernelLibrary, None] = {}
         """Libraries of the functions that are only declared here."""
+        self._linking_libraries: list[KernelLibrary] = []
         self._is_deferred = False
         self._is_large = False
 

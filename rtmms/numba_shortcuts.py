@@ -65,7 +65,7 @@ def _resolve_call(self: Any, context: Any, arguments: Any, keywords: Any) -> Any
         if used == flags:
             self._impl_keys[signature.args] = implementation
             return signature
-    signature = _resolve(self, context, arguments, keywords)
+    signature: Any = _resolve(self, context, arguments, keywords)
     known.append((None if flags is None else flags.copy(), signature, self._impl_keys[signature.args]))
     return signature
 
@@ -166,8 +166,10 @@ def install() -> None:
     """Install all shortcuts that this version of numba has a place for."""
     TargetConfig.__eq__ = _compare_flags
     TargetConfig.__hash__ = _hash_flags
-    Function.get_call_type = _resolve_call
-    dispatcher.Dispatcher.compile = _compile_without_collector
+    function: Any = Function
+    function.get_call_type = _resolve_call
+    compiled: Any = dispatcher.Dispatcher
+    compiled.compile = _compile_without_collector
     for context in (cpu.CPUContext, Context):
         context.load_additional_registries = _register_again(context.load_additional_registries)
     ir.Loc.__deepcopy__ = lambda self, memo: self  # nothing changes a location
