@@ -61,11 +61,12 @@ def _resolve_call(self: Any, context: Any, arguments: Any, keywords: Any) -> Any
     except TypeError:  # an argument that cannot be hashed
         return _resolve(self, context, arguments, keywords)
     flags = ConfigStack().top_or_none()
+    signature: Any
     for used, signature, implementation in known:
         if used == flags:
             self._impl_keys[signature.args] = implementation
             return signature
-    signature: Any = _resolve(self, context, arguments, keywords)
+    signature = _resolve(self, context, arguments, keywords)
     known.append((None if flags is None else flags.copy(), signature, self._impl_keys[signature.args]))
     return signature
 
