@@ -31,7 +31,7 @@ ENVIRONMENT = "_ZN08NumbaEnv"
 """Prefix of the variables that hold numba's environments of functions."""
 
 MIN_SEPARATE = 400
-"""LLVM instructions from which a function is no candidate for inlining: LLVM's own threshold is below 100."""
+"""Lines of LLVM's text from which a function is no candidate for inlining. LLVM inlines some 50 instructions."""
 
 
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
@@ -46,9 +46,11 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def __init__(self, codegen: Any, name: str) -> None:
         super().__init__(codegen, name)
-        self._declared: dict[KernelLibrary, None] = {}
-        """Libraries of the functions that are only declared here."""
         self._linking_libraries: list[KernelLibrary] = []
+        self._declared: dict[tuple[str, ...], KernelLibrary] = {}
+        """Libraries of the functions that are only declared here, in the order of their calls."""
+        self._own: tuple[str, ...] = ()
+        """Names of the functions of a kernel without an entry."""
         self._is_deferred = False
         self._is_large = False
 
@@ -62,23 +64,32 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
 
     def finalize(self) -> None:
         is_inner = self._is_inner()
-        libraries: dict[KernelLibrary, None] = {}
+        linked: list[KernelLibrary] = []
+        below: dict[tuple[str, ...], KernelLibrary] = {}
         for library in self._linking_libraries:
-            to_declare = is_inner and library._is_large
-            (self._declared if to_declare else libraries)[library] = None
-            (self._declared if is_inner else libraries).update(library._declared)
-        self._linking_libraries = list(libraries)
+            if library._is_large:
+                below.setdefault(library._own, library)
+            else:
+                linked.append(library)
+            for own, declared in library._declared.items():
+                below.setdefault(own, declared)
+        if is_inner:
+            self._declared = below
+        else:
+            linked += below.values()
+        self._linking_libraries = linked
         super().finalize()
 
     def _finalize_final_module(self) -> None:
-        functions = self._defined()
         if self._is_inner():
-            own = [function for function in functions if function.linkage == Linkage.external]
+            own = [function for function in self._defined() if function.linkage == Linkage.external]
             is_inlined = any(b"alwaysinline" in each for function in own for each in function.attributes)
+            self._own = tuple(function.name for function in own)
             self._is_large = not is_inlined and sum(str(each).count("\n") for each in own) > MIN_SEPARATE
             self._finalize_dynamic_globals()
             self._is_deferred = self._finalized = True
             return
+        functions = self._defined()
         entries = [function.name for function in functions if function.name.startswith(FROM_PYTHON + PACKAGE)]
         if entries:
             tag = hashlib.sha256(entries[0].encode()).hexdigest()[:16]
@@ -94,39 +105,51 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
             if variable.name.startswith(ENVIRONMENT) and (environment := lookup_environment(variable.name)):
                 self._codegen.set_env(variable.name, environment)
 
-    def _complete(self) -> Any:
-        """Return its module with the bodies of all that is declared in it."""
-        module = self._get_module_for_linking()
-        if self._declared:
-            module = module.clone()
-            for library in self._declared:
-                module.link_in(library._get_module_for_linking(), preserve=True)
-        return module
-
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         if self._is_deferred:
             if all(function.name != name for function in self._defined()):
                 return 0
-            self._final_module = self._complete()
+            module = self._get_module_for_linking().clone()
+            for library in self._declared.values():
+                module.link_in(library._get_module_for_linking(), preserve=True)
+            self._final_module = module
             self._emit()
         return int(super().get_pointer_to_function(name))
 
     def serialize_using_object_code(self) -> tuple[str, str, Any]:
+        """Serialize a kernel without an entry apart from the large ones below it.
+
+        So a process that loads it optimises as often as a process that compiles it, which the last bits depend on.
+        """
         self._ensure_finalized()
         if self._is_deferred:
-            return (self.name, "deferred", self._complete().as_bitcode())
+            below = [library._state() for library in self._declared.values()]
+            return (self.name, "deferred", (self._state(), below))
         state: tuple[str, str, Any] = super().serialize_using_object_code()
         return state
 
+    def _state(self) -> tuple[str, tuple[str, ...], bool, bytes]:
+        return self.name, self._own, self._is_large, self._get_module_for_linking().as_bitcode()
+
+    @classmethod
+    def _restored(cls, codegen: Any, state: tuple[str, tuple[str, ...], bool, bytes]) -> KernelLibrary:
+        name, own, is_large, bitcode = state
+        library: KernelLibrary = codegen.create_library(name)
+        library._own, library._is_large = own, is_large
+        library._final_module = library._shared_module = binding.parse_bitcode(bitcode)
+        library._is_deferred = library._finalized = True
+        return library
+
     @classmethod
     def _unserialize(cls, codegen: Any, state: Any) -> Any:
-        name, kind, data = state
+        _, kind, data = state
         if kind != "deferred":
             return super()._unserialize(codegen, state)
-        library = codegen.create_library(name)
-        library._final_module = library._shared_module = binding.parse_bitcode(data)
-        library._is_deferred = library._finalized = True
+        own, below = data
+        library = cls._restored(codegen, own)
+        for each in below:
+            library._declared[each[1]] = cls._restored(codegen, each)
         return library
 
 

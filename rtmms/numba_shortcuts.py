@@ -149,18 +149,25 @@ def _process_kernel(self: Any, emit_dels: bool = False, extend_lifetimes: bool =
     self.func_ir.generator_info = None
 
 
-def _register_again(load: Any) -> Any:
-    """Make later calls of `load_additional_registries` look for new entries only: the first call imports modules."""
+def _registered(context: Any) -> int:
+    """Count the entries of all registries that a context has installed."""
+    counted = 0
+    for registry in context._registries:
+        counted += sum(len(entries) for entries in vars(registry).values() if type(entries) is list)
+    return counted
 
-    def load_registries(self: Any) -> None:
-        if "_has_loaded_registries" not in self.__dict__:
-            load(self)
-            self._has_loaded_registries = True
+
+def _refresh_when_new(refresh: Any) -> Any:
+    """Leave a refresh out where no registry has a new entry: numba asks for one with nearly every lookup."""
+
+    def refresh_new(self: Any) -> None:
+        contexts = [self, getattr(self, "typing_context", self)]
+        if self.__dict__.get("_entries_seen") == [_registered(context) for context in contexts]:
             return
-        for registry in list(self._registries):
-            self.install_registry(registry)
+        refresh(self)
+        self._entries_seen = [_registered(context) for context in contexts]
 
-    return load_registries
+    return refresh_new
 
 
 def install() -> None:
@@ -172,7 +179,7 @@ def install() -> None:
     compiled: Any = dispatcher.Dispatcher
     compiled.compile = _compile_without_collector
     for context in (cpu.CPUContext, Context):
-        context.load_additional_registries = _register_again(context.load_additional_registries)
+        context.refresh = _refresh_when_new(context.refresh)
     ir.Loc.__deepcopy__ = lambda self, memo: self  # nothing changes a location
     if hasattr(ir.FunctionIR, "get_block_entry_vars"):
         postproc.PostProcessor.run = _process_kernel
