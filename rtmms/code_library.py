@@ -123,7 +123,7 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         So a process that loads it optimises as often as a process that compiles it, which the last bits depend on.
         """
         self._ensure_finalized()
-        if self._is_deferred:
+        if self._own:
             below = [library._state() for library in self._declared.values()]
             return (self.name, "deferred", (self._state(), below))
         state: tuple[str, str, Any] = super().serialize_using_object_code()

@@ -33,7 +33,7 @@ def _propagate(self: Any, inferer: Any) -> list[Exception]:
     for constraint in _last_first(self.constraints, inferer):
         try:
             constraint(inferer)
-        except errors.TypingError as error:
+        except (errors.ForceLiteralArg, errors.TypingError) as error:
             found.append(error)
     return found
 

@@ -90,13 +90,12 @@ def native(compiled: Any, *arguments: Any) -> int:
 def helped(program: str, *kernels: Any) -> Iterator[None]:
     """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
 
-    What it has finished is found there, what it has not is compiled here. It ends with the block, or with this process.
+    It starts only where a core is idle, as both processes compile some kernels. What it has finished is found there,
+    what it has not is compiled here. It ends with the block, or with this process.
     """
     child = None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
-    if COMPILED and program and python and load + 1.0 <= cores and cores > 1 and not any(_kept(one) for one in kernels):
+    if COMPILED and program and python and _has_idle_core() and not any(_kept(one) for one in kernels):
         with suppress(OSError):
             child = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
@@ -108,6 +107,16 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
         if child is not None:
             child.kill()
             child.wait()
+
+
+def _has_idle_core() -> bool:
+    """Return whether there are two cores, and one had nothing to do in the last minute."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        load = 0.0
+    return cores > 1 and load + 1.0 <= cores
 
 
 def die_with_parent() -> None:
