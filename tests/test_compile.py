@@ -26,8 +26,8 @@ from rtmms.spatial import quaternion_columns
 
 pytestmark = pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
 
-KINDS = {"quadrotor": "enter", "snakeboard": "on_ground", "modal_moth": "modal"}
-"""A robot of each kind of entries."""
+KINDS = {"quadrotor": "enter_{}", "snakeboard": "enter_{}_on_ground"}
+"""Entries of robots; of these robots rounding shows most easily how often LLVM optimised their kernels."""
 
 PROGRAM = """
 import hashlib, json, sys
@@ -83,13 +83,12 @@ def test_a_cache_with_gaps_gives_the_same_bits(tmp_path: Path, robot: str) -> No
     subprocess.run([sys.executable, "-c", ahead], env=environment, check=True)
     helped, names = _run(robot, tmp_path / "ahead", alone)
     assert helped == cold
-    assert names[:1] == [step] or names[:1] == ["enter_keep_to_ground"]
-    assert set(names) <= {step, *(name for name in names if name not in kernels)}
+    assert step in names
+    assert not {outputs, "evaluate", "one_step"} & set(names)
 
 
 def _entries(robot: str, kernels: list[str]) -> tuple[str, str]:
-    words = {"enter": "enter_{}", "on_ground": "enter_{}_on_ground", "modal": "enter_modal_{}"}[KINDS[robot]]
-    found = words.format("outputs"), words.format("step")
+    found = KINDS[robot].format("outputs"), KINDS[robot].format("step")
     assert set(found) <= set(kernels)
     return found
 
