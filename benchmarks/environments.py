@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
-
+from .requirements import module, requires
 from .setting import machine, refuse_less
 
 IDS = ("MantaDepth", "QuadrotorHover", "EelCourse")
@@ -55,14 +54,12 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
     }  # fmt: skip
 
 
+@requires(lambda **_: [module("gymnasium", "gym")])
 def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5, threads: int = 2) -> int:
     """Measure and print; 0."""
     for name, value in (("runs", runs), ("steps", steps), ("blocks", blocks), ("threads", threads)):
         refuse_less(f"environments: --{name}", value, 1)
-    try:
-        found = [measure(task, runs, steps, blocks, threads) for task in IDS]
-    except ImportError:
-        raise ModelError("bench environments needs gymnasium: pip install 'rtmms[gym]'") from None
+    found = [measure(task, runs, steps, blocks, threads) for task in IDS]
     if as_json:
         print(json.dumps({"machine": machine(), "tasks": found}))
         return 0

@@ -12,11 +12,12 @@ import subprocess
 import sys
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import UnknownNameError
 
 from . import setting
 from .fault_cases import CASES, Case, problems
 from .fault_run import trial
+from .requirements import linux, requires
 
 ROBOT = ("manta",)
 MOST_MORE = 0.05
@@ -25,13 +26,12 @@ TURNS = 5
 HEADS = f"{'fault':<20}{'steps':>7}{'missed %':>9}{'without':>9}{'in row':>7}{'MiB':>8}"
 
 
+@requires(lambda **_: [linux()])
 def main(as_json: bool = False, duration: float = 4.0, only: str = "") -> int:
     """The command. Exit status 0 when every fault was handled as it should be.
 
     duration  s with each fault, and as long without (bystanders: five times that);  only  names, with commas between
     """
-    if sys.platform != "linux":
-        raise ModelError(f"bench faults: reads /proc, so it runs on Linux only; this is {sys.platform}")
     setting.refuse_less("faults: --duration", duration, 0.5)
     known = {case.name: case for case in CASES}
     names = only.split(",") if only else list(known)

@@ -25,6 +25,7 @@ from rtmms.errors import ModelError
 from rtmms.loop.machine.cores import allowed
 
 from . import setting
+from .requirements import program, requires, writable
 from .ringwrite import ring_write
 from .steady import FOUR, registered
 from .yardsticks import QUANTILES, cyclictest, loaded, pingpong
@@ -42,6 +43,13 @@ UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
 """Misses in percent that a witness does not explain."""
 
 
+def _needed(load: str, figure: str, **_: Any) -> list[str]:
+    """What the options need, see `rtmms_benchmarks.requirements`."""
+    stress = program("stress-ng", "apt install stress-ng, or --load idle")
+    return [stress if load != "idle" else "", writable("--figure", figure)]
+
+
+@requires(_needed)
 def main(
     as_json: bool = False, blocks: int = 5, seconds: float = 4.0, rates: str = "1000,2000,5000", load: str = "both",
     figure: str = "",

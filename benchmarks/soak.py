@@ -17,9 +17,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rtmms.errors import ModelError
-
 from . import setting
+from .requirements import linux, requires, writable
 
 SETTLED = 0.1
 """Share of the run, at most a minute, after which memory counts."""
@@ -27,6 +26,7 @@ TOLD = 40
 PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.machine.stall_detector": "witness"}
 
 
+@requires(lambda log, **_: [linux(), writable("--log", log)])
 def main(
     as_json: bool = False, duration: float = 600.0, rate: float = 1.0, priority: str = "80", log: str = "",
     options: str = "",
@@ -35,12 +35,8 @@ def main(
 
     duration  s;  priority as of `rtmms run`;  log  where to keep it;  options  further words for `rtmms run`
     """
-    if sys.platform != "linux":
-        raise ModelError(f"bench soak: reads /proc, so it runs on Linux only; this is {sys.platform}")
     setting.refuse_less("soak: --duration", duration, 1.0)
     setting.refuse_less("soak: --rate", rate, 0.01)
-    if log and not Path(log).parent.is_dir():
-        raise ModelError(f"bench soak: --log {log}: there is no folder '{Path(log).parent}'")
     with tempfile.TemporaryDirectory(prefix="rtmms-soak-") as folder:
         path = Path(log) if log else Path(folder) / "soak.mcap"
         words = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import subprocess
 import sys
@@ -15,18 +14,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from llvmlite.binding import Linkage
 from numba import config as _config
 from numba import njit as _njit
 from numba import typeof, types
-from numba.core.codegen import JITCodeLibrary, JITCPUCodegen
 
+from rtmms import code_library, numba_shortcuts
 from rtmms.kernel_cache import attach_caches, cache_folder
 from rtmms.terminal import console, print_text
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
 """Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+
+code_library.install()
+numba_shortcuts.install()
 
 COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
@@ -38,30 +39,6 @@ infinity keep their meaning."""
 
 INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
 """The options of inlined scalar code, for numba.extending.overload."""
-
-
-class _OwnCopies(JITCodeLibrary):  # type: ignore[misc]
-    """Code that runs the copies of inner kernels that were optimised with it.
-
-    A kernel that Python calls is linked with the inner ones it calls, and optimised again with them. As weak symbols of
-    one name those copies would give way to whichever was loaded first: a process that compiles would run other copies,
-    rounded otherwise in the last bit, than one that finds all in the cache. So each has a name of its own.
-    """
-
-    def _finalize_final_module(self) -> None:
-        made = [function for function in self._final_module.functions if not function.is_declaration]
-        doors = [function.name for function in made if function.name.startswith(_FROM_PYTHON)]
-        if doors:
-            tag = hashlib.sha256(doors[0].encode()).hexdigest()[:16]
-            for function in made:
-                if function.linkage == Linkage.linkonce_odr and function.name.startswith(_OURS):
-                    function.name = f"{function.name}.{tag}"
-        super()._finalize_final_module()
-
-
-_OURS, _FROM_PYTHON = "_ZN5rtmms", "_ZN7cpython5rtmms"
-"""How numba names our functions, and those that Python enters by."""
-JITCPUCodegen._library_class = _OwnCopies
 
 
 def kernel(
@@ -113,12 +90,12 @@ def native(compiled: Any, *arguments: Any) -> int:
 def helped(program: str, *kernels: Any) -> Iterator[None]:
     """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
 
-    What it has finished is found there, what it has not is compiled here. It ends with the block, or with this process.
+    It starts only where a core is idle, as both processes compile some kernels. What it has finished is found there,
+    what it has not is compiled here. It ends with the block, or with this process.
     """
     child = None
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
-    if COMPILED and python and cores > 1 and not any(_kept(one) for one in kernels):
+    if COMPILED and program and python and _has_idle_core() and not any(_kept(one) for one in kernels):
         with suppress(OSError):
             child = subprocess.Popen(
                 [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
@@ -130,6 +107,16 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
         if child is not None:
             child.kill()
             child.wait()
+
+
+def _has_idle_core() -> bool:
+    """Return whether there are two cores, and one had nothing to do in the last minute."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        load = 0.0
+    return cores > 1 and load + 1.0 <= cores
 
 
 def die_with_parent() -> None:

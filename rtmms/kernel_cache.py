@@ -29,7 +29,9 @@ from rtmms.trust import exposed, exposed_way
 ROOT = Path(__file__).parent
 """The package whose kernels are keyed together."""
 
-COMMON = ("jit.py", "kernel_cache.py", "spatial.py", "addresses.py", "memory.py")
+COMMON = (
+    "jit.py", "kernel_cache.py", "code_library.py", "numba_shortcuts.py", "spatial.py", "addresses.py", "memory.py",
+)  # fmt: skip
 """Sources that kernels of every kind use."""
 
 PLANTS = (

@@ -2,14 +2,17 @@
 
 A benchmark is a callable(as_json: bool, ...) -> int. Its further parameters, which have defaults, are its options:
 `frames: int = 1000` is `--frames N`, of the type of its default. Those before a `/` are words without a name:
-`rtmms bench against REV`.
+`rtmms bench against REV`. Its attribute `missing(**options)`, if it has one, lists what it needs and does not find. The
+command asks for it before it measures. If a benchmark fails, the command writes what was measured to a file.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -48,7 +51,62 @@ def bench(name: str | None, words: tuple[str, ...], as_json: bool) -> int:
     if words == ("--options",):
         print_text("\n".join(f"--{key.replace('_', '-')} {default}" for key, default in choices.items()) or "none")
         return 0
-    return int(run(as_json, *bare, **_read(name, words, choices)) or 0)
+    options = _read(name, words, choices)
+    _refuse_missing(name, run, choices | options)
+    try:
+        return int(run(as_json, *bare, **options) or 0)
+    except BaseException as fault:
+        _save_measured(name, known[name].module.partition(".")[0], fault)
+        raise
+
+
+def _refuse_missing(name: str, run: Callable[..., Any], options: dict[str, Any]) -> None:
+    """ModelError for what a benchmark needs and does not find, before it measures: its attribute `missing` lists it."""
+    missing = getattr(run, "missing", None)
+    found = missing(**options) if missing is not None else []
+    if found:
+        raise ModelError(f"bench {name}: {'; '.join(found)}")
+
+
+def _save_measured(name: str, package: str, fault: BaseException) -> None:
+    """Write what a benchmark had measured when it failed: tables and lists of its functions that had not returned."""
+    measured: dict[str, Any] = {}
+    depth = 0
+    frame = fault.__traceback__
+    while frame is not None:
+        code, names = frame.tb_frame.f_code, frame.tb_frame.f_globals
+        if str(names.get("__name__", "")).partition(".")[0] == package:
+            depth += code.co_name != "refuse_less"
+            found = {key: plain for key, value in frame.tb_frame.f_locals.items() if (plain := _plain(value))}
+            if found:
+                measured[code.co_name] = found
+        frame = frame.tb_next
+    if not measured or (isinstance(fault, ModelError) and depth == 1):  # it refused its options
+        return
+    text = json.dumps({"benchmark": name, "failed": f"{type(fault).__name__}: {fault}", "measured": measured}, indent=1)
+    for folder in (".", None):
+        with suppress(OSError):
+            with tempfile.NamedTemporaryFile(
+                "w", prefix=f"bench-{name}-", suffix=".json", dir=folder, delete=False, encoding="utf-8"
+            ) as file:
+                file.write(text)
+            print_text(f"rtmms: bench {name} did not end: what it had measured is in {file.name}", err=True)
+            return
+
+
+def _plain(value: Any) -> Any:
+    """Return a table or a list as JSON can store it, None for anything else and for what is empty."""
+    if not isinstance(value, (dict, list, tuple)) or not value:
+        return None
+    try:
+        return json.loads(json.dumps(value, default=_number))
+    except (TypeError, ValueError, RecursionError):
+        return None
+
+
+def _number(value: Any) -> Any:
+    """Return an array or a number of numpy as Python has it, and text for anything else."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def _bare(run: Callable[..., Any]) -> int:

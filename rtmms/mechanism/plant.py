@@ -18,7 +18,7 @@ from rtmms.dynamics.on_ground import ground_record
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.jit import compile_progress
+from rtmms.jit import compile_progress, helped
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
@@ -133,11 +133,19 @@ class TreePlant(Running):
         self._steps = 0
         self.home: Mapping[str, Any] = {}
         self._take_up()
-        with compile_progress(f"the kernels of '{model.name}'"):
+        with compile_progress(f"the kernels of '{model.name}'"), helped(*self._ahead()):
             self.reset()
             self.step(self.neutral)  # compiled, or fetched from the cache, and warm
             self.observe()
         self.reset()
+
+    def _ahead(self) -> tuple[Any, ...]:
+        """The program of a second process that compiles from the end, and the kernels that its entries have."""
+        if self._entries is None:
+            return ("",)
+        kernels = self._entries.outputs, self._entries.step
+        words = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
+        return f"from rtmms.compile_ahead import compile_from_the_end; compile_from_the_end{words}", *kernels
 
     def _compiled(self) -> Model:
         if isinstance(self.mechanism, Model):
