@@ -44,6 +44,7 @@ from rtmms.sensing.entry import (
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.layout import (
     M_BEFORE,
+    M_EARLIER,
     M_GRAVITY,
     M_POSITION,
     M_QUATERNION,
@@ -102,7 +103,7 @@ class Sensed:
         self._system.clear()
         self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
-        self._motion[M_BEFORE] = -1.0
+        self._motion[[M_BEFORE, M_EARLIER]] = -1.0
         self._feel()
         if COMPILED:
             enter_start(self._address)
@@ -116,7 +117,7 @@ class Sensed:
         self.truth.step(command)
         self._counts[STEPS] += 1
         motion = self._motion
-        motion[M_BEFORE:M_GRAVITY] = motion[M_TIME:M_BEFORE]
+        motion[M_BEFORE:M_GRAVITY] = motion[M_TIME:M_EARLIER]
         self._changed()
         self._look()
 
