@@ -498,7 +498,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self._way is not None:
             from rtmms.planning.tasks import begin_at
 
-            begin_at(self._own, there)
+            begin_at(self._own, there, self._tick_s)
         elif not self.cost and self.model in FOLLOWS_COURSES:
             from rtmms.planning.tasks import hold_from
 
