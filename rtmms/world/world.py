@@ -205,7 +205,7 @@ class World:
         the current. All or none; ModelError and UnknownNameError as the robots raise them."""
         changes: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
-            for name, own in self._owners(key):
+            for name, own in self.owners(key):
                 plant = self.robots[name]
                 known = plant.settable if isinstance(plant, Tunable) else ()
                 parts = by_components(value) if own == CURRENT and own not in known else {own: value}
@@ -282,19 +282,32 @@ class World:
             found[channel.name] = numbers.reshape(channel.shape)
         return found
 
-    def _owners(self, key: str) -> list[tuple[str, str]]:
-        """Whose parameter it is, and what it is called there; UnknownNameError."""
+    def owners(self, key: str) -> list[tuple[str, str]]:
+        """Return the robots that `set` changes by this key, and what each calls the parameter.
+
+        A key without a robot's name is of all robots that have such a parameter.
+
+        Raises
+        ------
+        UnknownNameError
+            No robot has it.
+        ModelError
+            A robot has it, or of a current is in the water, and cannot change it while it runs.
+        """
         fault = key.startswith(FAULT)
         name, dot, own = key.removeprefix(FAULT).partition(".")
         if name in self.robots and dot:
             return [(name, FAULT + own if fault else own)]
-        all_ = [
-            (one, key) for one, plant in self.robots.items()
-            if isinstance(plant, Tunable)
-            and (key in plant.settable or (key == CURRENT and set(COMPONENTS) <= set(plant.settable)))
-        ]  # fmt: skip
+        all_ = [(one, key) for one, plant in self.robots.items() if _can_change(plant, key)]
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
+        for one, plant in self.robots.items():
+            if not _can_change(plant, key) and _concerns(plant, key):
+                names = ", ".join(f"{name}.{key}" for name, _ in all_)
+                raise ModelError(
+                    f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
+                    f"({self.kinds[one]}) cannot; set that of the others alone: {names}"
+                )
         return all_
 
     def _offer(self) -> None:
@@ -321,7 +334,12 @@ class World:
                 own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
-        self.settable = (*own, *common)
+        if any(_can_change(plant, CURRENT) for _, plant in plants):
+            common[CURRENT] = None
+        shared = [
+            key for key in common if all(_can_change(plant, key) or not _concerns(plant, key) for _, plant in plants)
+        ]  # fmt: skip
+        self.settable = (*own, *shared)
         ends = [plant.ends for _, plant in plants if isinstance(plant, HasEndTime) and plant.ends is not None]
         self.ends = min(ends, default=None)
         self.shapes = {
@@ -344,6 +362,21 @@ class World:
 def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:
     """What `rtmms.load("world", robots=[...])` calls."""
     return World(robots, dt=dt, **parameters)
+
+
+def _can_change(plant: Plant, key: str) -> bool:
+    """Whether the plant can change a parameter while it runs, as one or by its components."""
+    known = set(plant.settable) if isinstance(plant, Tunable) else set[str]()
+    return key in known or (key == CURRENT and set(COMPONENTS) <= known)
+
+
+def _concerns(plant: Plant, key: str) -> bool:
+    """Whether a plant would be left out if the others changed a parameter: it has it, or is in the water of a
+    current."""
+    if key == CURRENT and (plant.medium if isinstance(plant, Surrounded) else "") == "water":
+        return True
+    told = plant.parameters if isinstance(plant, Described) else {}
+    return key in ({one.name for one in fields(told)} if is_dataclass(told) else told)
 
 
 def _present(plant: Any, values: Mapping[str, Any]) -> dict[str, Any]:
