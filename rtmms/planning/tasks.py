@@ -2,11 +2,12 @@
 
 Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch):
 
-    running    e^2 + h^2 + 0.3 |p - r(t)|^2 + 0.1 roll^2 + 0.02 pitch^2 + max(0, 0.87 - x . d)^2
-    terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 |p - r(T)|^2 / T^2
+    running    e^2 + h^2 + 0.3 l^2 + 0.1 roll^2 + 0.02 pitch^2 + max(0, 0.87 - x . d)^2
+    terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 (l / T)^2
 
-e and h are to the nearest point, at a corner to the corner. r(t) is a reference point that moves along the course at the
-speed U, d the direction there, x the body's forward axis. Beyond its ends a course continues straight on.
+e and h are to the nearest point, at a corner to the corner. A reference point r(t) moves along the course at the speed
+U; l^2 = |p - r|^2 - e^2 - h^2, d is the direction at r, x the body's forward axis. Beyond its ends a course continues
+straight on.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ Array = npt.NDArray[np.float64]
 Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
 """The state that these costs see."""
 TAU_S = 1.0
-LAG_M = 1.0
-"""m, by which the reference of a plan may be ahead of the robot."""
+LAG_M, FORGETS_S = 1.0, 5.0
+"""m, by which the reference of a plan may be ahead of the robot; s, within which its lead fades."""
+STRAIGHT = 0.94
+"""Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
 FACING = 0.87
 """Cosine of the angle between the robot and the course, 30 deg, up to which its heading costs nothing: in a current from
 the side it has to point away from the course."""
@@ -62,7 +65,14 @@ def project(
     x = at[0] - points[k, 0] - along * direction[k, 0]
     y = at[1] - points[k, 1] - along * direction[k, 1]
     z = at[2] - points[k, 2] - along * direction[k, 2]
-    return k, s, x, y, z, not beyond and not 0.0 < along < span
+    corner = not beyond and not 0.0 < along < span
+    if corner:  # a curve of short segments has none
+        one = max(k - 1, 0) if along <= 0.0 else k
+        straight = 0.0
+        for j in range(3):
+            straight += direction[one, j] * direction[one + 1, j]
+        corner = straight < STRAIGHT
+    return k, s, x, y, z, corner
 
 
 @kernel
@@ -132,9 +142,10 @@ def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any)
     memory[CLIMB_OFF] = v[2] - given[0] * dz
     roll, pitch, _ = angles(state.quaternion)
     to, late = late_by(points, direction, length, given[3] + given[0] * time, state.position)
+    off = x * x + y * y + high * high
+    late -= off  # along the course
     memory[LATE] = late
     astern = max(0.0, FACING - facing(state.quaternion, direction[to]))
-    off = x * x + y * y + high * high
     off += 0.3 * late + 0.1 * roll * roll + 0.02 * pitch * pitch
     return off + astern * astern  # type: ignore[no-any-return]
 
@@ -223,7 +234,8 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """Begin the next plan of `along_course` at a place.
 
     The plan's reference has moved on at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
-    the robot. So a robot that stops at a corner falls behind, and its cost rises until it goes on.
+    the robot; of its lead a part is forgotten, all within some `FORGETS_S`. So a robot that stops at a corner falls
+    behind, and its cost rises until it goes on, and one that is a little slow does not.
 
     Returns
     -------
@@ -232,7 +244,8 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """
     points, direction, length, given = course.data
     _, s, *_ = project(points, direction, length, float(given[2]), position)
-    given[2], given[3] = s, min(max(given[3] + given[0] * passed_s, s), s + LAG_M)
+    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FORGETS_S)
+    given[2], given[3] = s, s + min(max(lead, 0.0), LAG_M)
     return float(s)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from rtmms.errors import UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.plant import TreePlant
+from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
 from rtmms.model.solids import at

@@ -35,6 +35,7 @@ from rtmms.plant import (
     bare,
     surroundings_of,
 )
+from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
@@ -54,6 +55,7 @@ class World:
                 begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
     dt          s, of all; None: the shortest of the robots' own
     parameters  of all robots, such as the water's motion; what a robot says of itself wins
+    A robot that is a plant already stays in its present state until the first reset.
     The robots share a clock and, by such parameters, an ambient flow (current_m_s (3,) of all, whether a robot has it
     as one or by components). They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch,
     and feel nothing of each other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those
@@ -98,7 +100,12 @@ class World:
         }
         self._offer()
         self._bind()
-        self.reset()
+        for k, (member, plant) in enumerate(zip(members, self.robots.values(), strict=True)):
+            if isinstance(member.robot, str):
+                plant.reset(k)
+            elif isinstance(plant, Sensed):  # a plant that was given stays in its state
+                plant.switch_on(k)
+        self._sights.reset(0)
 
     def reset(self, seed: int = 0) -> None:
         """See Plant: each robot to where it begins, with a seed of its own."""
