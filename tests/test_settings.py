@@ -126,7 +126,9 @@ def test_a_setting_acts_in_each_composition_as_on_the_plant_alone(robot: str) ->
                 found = went(whole, key, another(name, before[name]), prefix)
                 assert found.tobytes() == alone[name].tobytes(), f"{kind}: {key}"
                 told = whole.parameters["one"] if world else whole.parameters
-                assert (getattr(told, name) if dataclasses.is_dataclass(told) else told[name]) == another(name, before[name])
+                assert (getattr(told, name) if dataclasses.is_dataclass(told) else told[name]) == another(
+                    name, before[name]
+                )
                 whole.set(**{key: before[name]})
         with pytest.raises(ModelError, match="no_such_thing"):
             whole.set(no_such_thing=1.0)
@@ -170,10 +172,10 @@ def test_an_event_of_a_scenario_names_that_robot_before_the_run() -> None:
     from tests.sensing.mover import Mover
 
     world = rtmms.World([("one", rtmms.load("torpedo")), ("two", Mover(dt=5e-3))])
-    with pytest.raises(ModelError, match="scenario:3: set: current_m_s: .* robot 'two'"):
+    with pytest.raises(ModelError, match=r"scenario:3: set: current_m_s: .* robot 'two'"):
         check_setting("current_m_s", [0.1, 0.0, 0.0], world, "scenario:3")
     check_setting("one.current_m_s", [0.1, 0.0, 0.0], world, "scenario:3")
-    with pytest.raises(ModelError, match="scenario:3: .*curent_m_s"):
+    with pytest.raises(ModelError, match=r"scenario:3: .*curent_m_s"):
         check_setting("curent_m_s", [0.1, 0.0, 0.0], world, "scenario:3")
 
 

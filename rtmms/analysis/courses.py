@@ -19,6 +19,8 @@ KINDS = ("waypoints", "helix", "eight")
 _FINE_M = 0.02
 REACH_M = 1.5
 """m of arc length to either side of the last nearest point, within which the next one is searched."""
+CUTS_M = 1.0
+"""m: a robot that turns half of this before the tip of a reversal is on its way back."""
 
 
 def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> tuple[int, float, float]:
@@ -38,7 +40,7 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
     Returns
     -------
     segment, arc length (m), squared distance (m2)
-        Of points that are equally near, the one whose arc length is closest to `near`; then the one ahead.
+        Of points that are equally near, one less than `CUTS_M` ahead of `near`, else the one that is closest to it.
 
     Notes
     -----
@@ -70,7 +72,8 @@ def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> 
             ex, ey, ez = x - ax - share * dx, y - ay - share * dy, z - az - share * dz
             off = ex * ex + ey * ey + ez * ez
             s = length[k] + share * (length[k + 1] - length[k])
-            closer = abs(arc - near) - abs(s - near)
+            closer = abs(arc - near) - abs(s - near)  # m, and what is ahead counts as nearer than it is
+            closer += (CUTS_M if s > near else 0.0) - (CUTS_M if arc > near else 0.0)
             tie = abs(off - least) <= 1e-12 * (1.0 + off)
             if (off < least and not tie) or (tie and (closer > 1e-9 or (closer > -1e-9 and k > found))):
                 found, arc, least = k, s, off

@@ -126,8 +126,7 @@ def facing(q: Any, direction: Any) -> float:
 
 @kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a course. data: points, direction, length, (speed, horizon, arc length and extended one at first)
-    """
+    """Running cost of a course. data: points, direction, length, (speed, horizon, arc length and extended one at first)"""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
         memory[BEGUN], memory[S] = 1.0, given[2]
@@ -243,7 +242,8 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
         m along the course, of the place's nearest point.
     """
     points, direction, length, given = course.data
-    _, s, *_ = project(points, direction, length, float(given[2]), position)
+    # of two legs that are equally near, the one that the reference is on
+    _, s, *_ = project(points, direction, length, max(float(given[2]), float(given[3])), position)
     lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FORGETS_S)
     given[2], given[3] = s, s + min(max(lead, 0.0), LAG_M)
     return float(s)
