@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -122,10 +123,10 @@ def _more(solution: Solution) -> Array:
     """By how much the covariance of J' r is more than J' J, which it is for white residuals.
 
     Of channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
-    autoregressive process that is fitted to the residuals. Such samples count as fewer: n / (1 + 2 sum of correlations).
+    autoregressive process that is fitted to the residuals. Such samples count as fewer: n over 1 + 2 sum rho_k.
     The variance of Student's t with that count less the values sought takes the place of the normal distribution's.
     """
-    from scipy.linalg import matmul_toeplitz
+    toeplitz: Any = import_module("scipy.linalg").matmul_toeplitz
 
     jacobian, residuals = solution.jacobian, solution.residuals
     out: Array = np.zeros((jacobian.shape[1], jacobian.shape[1]))
@@ -144,7 +145,7 @@ def _more(solution: Solution) -> Array:
             plain = slope[:, c].T @ slope[:, c]
             gamma = autocovariance(r)
             effective += count * min(1.0, gamma[0] / max(2.0 * float(gamma.sum()) - gamma[0], 1e-300))
-            coloured.append((slope[:, c].T @ matmul_toeplitz(gamma, slope[:, c]), plain))
+            coloured.append((slope[:, c].T @ toeplitz(gamma, slope[:, c]), plain))
     wider = effective / max(effective - len(solution.asked) - 2.0, 1.0)
     for own, plain in coloured:
         # never less than white noise would give: few samples underrate what is slow

@@ -34,8 +34,8 @@ LAG_M, FORGETS_S = 1.0, 5.0
 STRAIGHT = 0.94
 """Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
 FACING = 0.87
-"""Cosine of the angle between the robot and the course, 30 deg, up to which its heading costs nothing: in a current from
-the side it has to point away from the course."""
+"""Cosine of the angle between the robot and the course, 30 deg, up to which its heading costs nothing: in a current
+from the side it has to point away from the course."""
 S, OFF_X, OFF_Y, HIGH, SPEED_X, SPEED_Y, CLIMB_OFF, LATE, BEGUN = range(9)
 """Places in the memory of a run."""
 
@@ -126,7 +126,7 @@ def facing(q: Any, direction: Any) -> float:
 
 @kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a course. data: points, direction, length, (speed, horizon, arc length and extended one at first)"""
+    """Running cost of a course. data: see `course_data`"""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
         memory[BEGUN], memory[S] = 1.0, given[2]

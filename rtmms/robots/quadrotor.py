@@ -113,8 +113,9 @@ def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     return Remade(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))
 
 
-def _checked(given: Mapping[str, Any]) -> Quadrotor:
-    return build(
+def _checked(given: dict[str, Any]) -> Quadrotor:
+    found: Quadrotor = build(
         Quadrotor, given, {"integrator": tuple(METHODS)},
         {"motor_s", "drag_area_m2", "air_density_kg_m3", "gravity_m_s2"}, set(_WIND),
     )  # fmt: skip
+    return found

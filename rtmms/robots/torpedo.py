@@ -135,12 +135,13 @@ def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     return Remade(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 
-def _checked(given: Mapping[str, Any]) -> Torpedo:
-    return build(
+def _checked(given: dict[str, Any]) -> Torpedo:
+    found: Torpedo = build(
         Torpedo, given, {"integrator": tuple(METHODS)},
         {"weight_below_m", "axial_drag_kg_m", "cross_drag", "axial_added_kg", "propeller_s", "gravity_m_s2"},
         {"propeller_moment_m", *COMPONENTS},
     )  # fmt: skip
+    return found
 
 
 def _actuators(p: Torpedo) -> list[Thruster | JointMotion]:

@@ -258,8 +258,8 @@ class Estimator:
         names, room = list(self._models), len(self._ring)
         known = self._lasting
         sizes = (
-            _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size, self._ring.size,
-            _ROW * len(names),
+            _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size,
+            self._ring.size, _ROW * len(names),
         )  # fmt: skip
         own = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")

@@ -73,8 +73,8 @@ class Sensed:
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
     sensors   by name, see rtmms.sensing.data_sheets
-    The plant stays in its present state; the sensors are switched on there, with the errors of seed 0. `place` moves the
-    plant, and the sensors begin anew where it is then.
+    The plant stays in its present state; the sensors are switched on there, with the errors of seed 0. `place` moves
+    the plant, and the sensors begin anew where it is then.
     Raises ModelError where a sensor cannot be on this plant.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def path_along(way: Course, seed: int) -> Any:
     wander = np.zeros(3)
     corners = [k for k in range(1, len(way.points) - 1) if way.direction[k - 1] @ way.direction[k] < 0.8]
     stops = [0.0, *(float(way.length[k]) for k in corners), way.whole_m]
-    for begin, end in zip(stops, stops[1:], strict=False):
+    for begin, end in pairwise(stops):
         for s in np.arange(begin, end, 0.05):
             wander = 0.95 * wander + 0.02 * rng.normal(size=3)
             rows.append(way.at(float(s))[0] + np.clip(wander, -0.11, 0.11))
