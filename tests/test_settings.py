@@ -103,6 +103,8 @@ def test_a_setting_acts_in_each_composition_as_on_the_plant_alone(robot: str) ->
     plant, settings = build(robot), list[str]()
     if hasattr(plant, "settable"):
         settings = [name for name in plant.settable if not isinstance(values_of(plant)[name], str)]
+    if not settings:
+        pytest.skip("it has no setting that can change while it runs")
     before = {name: values_of(plant)[name] for name in settings}
     plain = went(plant, "", None)
     alone = {}
