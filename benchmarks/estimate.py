@@ -29,7 +29,8 @@ from rtmms.sensing.consistency import compared
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.estimator import SETTLES_S
-from rtmms.sensing.layout import M_BEFORE, M_TIME
+from rtmms.sensing.instruments import remember
+from rtmms.sensing.layout import M_TIME
 from rtmms.sensing.timing import look
 from rtmms.spatial import quaternion_matrix
 from rtmms.terminal import print_json, print_text
@@ -169,8 +170,7 @@ def _until_news(
     before = told[clock]
     while at + 1 < rows.shape[0]:
         at += 1
-        for k in range(M_BEFORE - M_TIME):
-            motion[M_BEFORE + k] = motion[M_TIME + k]
+        remember(motion)
         motion[M_TIME] = at * dt
         for k in range(13):
             motion[M_TIME + 1 + k] = rows[at, k]

@@ -13,8 +13,9 @@ from typing import Any
 
 import rtmms
 
+from .course_progress import CourseProgress
 from .guiding import COMPENSATIONS, Guide
-from .helm import Helm, checked_gains, checked_most
+from .helm import Helm, checked_gains, checked_most, tell
 from .pilot import Aim
 from .rods import checked
 
@@ -77,6 +78,7 @@ class Path(rtmms.Controller):
         strokes = checked_most("path", self.amplitude_deg, self.turn)
         self._helm = Helm("path", checked_gains("path", object()), strokes, self.frequency_hz)
         self._guide, self._aim = Guide(way, self.lookahead_m, self.compensate), Aim()
+        self._progress = CourseProgress("path", way.whole_m, tell)
 
     def prepare(self) -> None:
         """See rtmms.Controller."""
@@ -86,6 +88,7 @@ class Path(rtmms.Controller):
         """Look how the plant can be sensed, and that its rods can do the stroke."""
         self._helm.start(plant)
         self._guide.reset()
+        self._progress.reset()
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Another speed or lookahead from now on."""
@@ -102,4 +105,5 @@ class Path(rtmms.Controller):
         now = self._helm.hear(state)
         if not self._guide.finished:
             self._guide(now, self.speed_m_s, self._aim)
+            self._progress(now.time, self._guide.along, self.speed_m_s)
         return self._helm.steer(self._aim, now)

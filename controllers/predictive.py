@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.terminal import print_text
 
+from .course_progress import CourseProgress
 from .following import Following
 from .plan_figures import PlanFigures, finite, summary
 from .planned import (
@@ -228,6 +229,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
         self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
         self._track(("cross_track_m",))
+        self._progress = CourseProgress("predictive", self._way.whole_m, _tell)
 
     def _stroke_plans(self, stage: float) -> StrokePlans:
         if self._per_tick * self._grid != stage or self._per_tick % 2:
@@ -384,6 +386,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._set_current((0.0, 0.0, 0.0))
         if self._way is not None:
             self._own.data[3][2:] = 0.0
+            self._progress.reset()
 
     def change(self, values: Mapping[str, Any]) -> None:
         """Other set-points from the next plan on."""
@@ -498,7 +501,8 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self._way is not None:
             from rtmms.planning.tasks import begin_at
 
-            begin_at(self._own, there)
+            along = begin_at(self._own, there, self._tick_s)
+            self._progress(now.time, along, float(self.speed_m_s or 0.0))
         elif not self.cost and self.model in FOLLOWS_COURSES:
             from rtmms.planning.tasks import hold_from
 

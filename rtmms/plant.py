@@ -322,6 +322,9 @@ class Composed(Protocol):
     def described(self) -> list[dict[str, Any]]:
         """The robots as a log keeps them."""
 
+    def owners(self, key: str) -> list[tuple[str, str]]:
+        """Return robots that a key of `set` changes, and their own name of it; ModelError, UnknownNameError."""
+
 
 @runtime_checkable
 class HasTruth(Protocol):

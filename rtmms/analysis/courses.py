@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -15,6 +17,73 @@ from rtmms.spatial import Array
 
 KINDS = ("waypoints", "helix", "eight")
 _FINE_M = 0.02
+REACH_M = 1.5
+"""m of arc length to either side of the last nearest point, within which the next one is searched."""
+CUTS_M = 1.0
+"""m: a robot that turns half of this before the tip of a reversal is on its way back."""
+
+
+def nearest_on(points: Any, length: Any, at: Any, near: float, reach: float) -> tuple[int, float, float]:
+    """Find the point of a polyline that is nearest to `at`, close to a known arc length.
+
+    Controllers and the report call this function from Python; the costs of `rtmms.planning` compile it.
+
+    Parameters
+    ----------
+    points, length : (n, 3) m, (n,) m
+        The polyline, and the arc length at each point.
+    at : (3,) m
+        The place whose nearest point is searched.
+    near, reach : float, m
+        Segments from arc length near - reach to near + reach are searched.
+
+    Returns
+    -------
+    segment, arc length (m), squared distance (m2)
+        Of points that are equally near, one less than `CUTS_M` ahead of `near`, else the one that is closest to it.
+
+    Notes
+    -----
+    Along the course the distance to `at` changes no faster than the arc length. So the segments that follow a point at
+    the distance d are skipped for the length d - (smallest distance so far).
+    """
+    last = len(length) - 2
+    home, other = 0, last
+    while home < other:
+        middle = (home + other + 1) // 2
+        if length[middle] <= near:
+            home = middle
+        else:
+            other = middle - 1
+    x, y, z = at[0], at[1], at[2]
+    found, arc, least = -1, 0.0, math.inf
+    for side in range(2):
+        step = 1 - 2 * side
+        k = home - side
+        while 0 <= k <= last:
+            if (side == 0 and k != home and length[k] > near + reach) or (side == 1 and length[k + 1] < near - reach):
+                break
+            ax, ay, az = points[k][0], points[k][1], points[k][2]
+            dx, dy, dz = points[k + 1][0] - ax, points[k + 1][1] - ay, points[k + 1][2] - az
+            span = dx * dx + dy * dy + dz * dz
+            share = 0.0
+            if span > 0.0:
+                share = min(1.0, max(0.0, ((x - ax) * dx + (y - ay) * dy + (z - az) * dz) / span))
+            ex, ey, ez = x - ax - share * dx, y - ay - share * dy, z - az - share * dz
+            off = ex * ex + ey * ey + ez * ez
+            s = length[k] + share * (length[k + 1] - length[k])
+            closer = abs(arc - near) - abs(s - near)  # m, and what is ahead counts as nearer than it is
+            closer += (CUTS_M if s > near else 0.0) - (CUTS_M if arc > near else 0.0)
+            tie = abs(off - least) <= 1e-12 * (1.0 + off)
+            if (off < least and not tie) or (tie and (closer > 1e-9 or (closer > -1e-9 and k > found))):
+                found, arc, least = k, s, off
+            end = k + 1 - side
+            ex, ey, ez = x - points[end][0], y - points[end][1], z - points[end][2]
+            skip = math.sqrt(ex * ex + ey * ey + ez * ez) - math.sqrt(least)
+            k += step
+            while 0 <= k <= last and abs(length[k + 1 - side] - length[end]) < skip:
+                k += step
+    return found, arc, least
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,18 +110,16 @@ class Course:
             self.curvature[k]
         )  # fmt: skip
 
-    def nearest(self, point: Array, near: float, reach: float = 1.5) -> float:
-        """Arc length of the point nearest to `point`, looked for from `near` - reach to `near` + reach m."""
-        first = int(np.searchsorted(self.length, near - reach))
-        last = int(np.searchsorted(self.length, near + reach)) + 1
-        first = max(0, min(first - 1, len(self.length) - 2))
-        last = max(first + 2, min(last, len(self.length)))
-        begin, end = self.points[first : last - 1], self.points[first + 1 : last]
-        span = end - begin
-        share = np.clip(np.sum((point - begin) * span, axis=1) / np.sum(span * span, axis=1), 0.0, 1.0)
-        off = np.sum((begin + share[:, None] * span - point) ** 2, axis=1)
-        k = int(np.argmin(off))
-        return float(self.length[first + k] + share[k] * (self.length[first + k + 1] - self.length[first + k]))
+    def nearest(self, point: Array, near: float, reach: float = REACH_M) -> float:
+        """Return the arc length of the point nearest to `point`, close to the arc length `near`; see `nearest_on`."""
+        points, length = self._lists
+        x, y, z = point
+        return float(nearest_on(points, length, (float(x), float(y), float(z)), near, reach)[1])
+
+    @cached_property
+    def _lists(self) -> tuple[list[list[float]], list[float]]:
+        """Points and lengths as lists: plain Python reads their numbers faster than those of arrays."""
+        return self.points.tolist(), self.length.tolist()
 
 
 def course(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,8 @@ NULL = 1e-7
 NAMED = 0.2
 """Share of a combination's largest component from which on a parameter is named with it."""
 LAGS = 20
+MOST_ORDER, MOST_CORRELATED = 10, 0.995
+"""Of an autoregressive process that stands for residuals: its order, and the size of a partial correlation."""
 WHITE = 0.01
 """Probability below which residuals do not pass for white noise."""
 WINDOWS = 5
@@ -116,11 +120,17 @@ def _inverse(information: Array) -> tuple[Array, Array]:
 
 
 def _more(solution: Solution) -> Array:
-    """By how much the covariance of J' r is more than J' J, which it is for white residuals: of channels whose
-    residuals are correlated in time, by Newey and West's estimate with a triangular window."""
+    """By how much the covariance of J' r is more than J' J, which it is for white residuals.
+
+    Of channels whose residuals are correlated in time it is J' Gamma J, with the autocovariance Gamma of an
+    autoregressive process that is fitted to the residuals. Such samples count as fewer: n over 1 + 2 sum rho_k.
+    The variance of Student's t with that count less the values sought takes the place of the normal distribution's.
+    """
+    toeplitz: Any = import_module("scipy.linalg").matmul_toeplitz
+
     jacobian, residuals = solution.jacobian, solution.residuals
     out: Array = np.zeros((jacobian.shape[1], jacobian.shape[1]))
-    told = residuals.told(solution.z)
+    told, effective, coloured = residuals.told(solution.z), 0.0, list[tuple[Array, Array]]()
     for block, part in zip(residuals.blocks, residuals.sources, strict=True):
         count, width = int(block.fitted.sum()), block.values.shape[1]
         if count <= 4 * LAGS // 2:
@@ -130,18 +140,63 @@ def _more(solution: Solution) -> Array:
         for c in range(width):
             r = np.nan_to_num(off[:, c])
             if _whiteness(r)[1] >= WHITE:
+                effective += count
                 continue
-            lags = min(max(LAGS, round(4.0 * count ** (1.0 / 3.0))), count // 3)
-            score = slope[:, c] * r[:, None]
             plain = slope[:, c].T @ slope[:, c]
-            own = score.T @ score
-            for lag in range(1, lags + 1):
-                cross = score[lag:].T @ score[:-lag]
-                own += (1.0 - lag / (lags + 1.0)) * (cross + cross.T)
-            # never less than white noise would give: few samples underrate what is slow
-            values, vectors = np.linalg.eigh(own - plain)
-            out += (vectors * np.maximum(values, 0.0)) @ vectors.T
+            gamma = autocovariance(r)
+            effective += count * min(1.0, gamma[0] / max(2.0 * float(gamma.sum()) - gamma[0], 1e-300))
+            coloured.append((slope[:, c].T @ toeplitz(gamma, slope[:, c]), plain))
+    wider = effective / max(effective - len(solution.asked) - 2.0, 1.0)
+    for own, plain in coloured:
+        # never less than white noise would give: few samples underrate what is slow
+        values, vectors = np.linalg.eigh(0.5 * wider * (own + own.T) - plain)
+        out += (vectors * np.maximum(values, 0.0)) @ vectors.T
     return out
+
+
+def autocovariance(r: Array) -> Array:
+    """Of a process that is fitted to residuals r (n,): its autocovariance at lags 0 to n - 1.
+
+    Notes
+    -----
+    An autoregressive process by Burg's method, its order by the corrected criterion of Akaike; each partial
+    correlation k is enlarged by what an estimate from n samples lacks in the mean, (1 + 3 k) / n for the first one
+    (Marriott and Pope 1954).
+    """
+    n = len(r)
+    most = min(MOST_ORDER, n // 10)
+    ahead, behind = r[1:].copy(), r[:-1].copy()
+    power = float(np.mean(r**2))
+    best, coefficients, chosen = math.inf, np.zeros(0), np.zeros(0)
+    for order in range(1, most + 1):
+        k = 2.0 * float(ahead @ behind) / max(float(ahead @ ahead + behind @ behind), 1e-300)
+        ahead, behind = (ahead - k * behind)[1:], (behind - k * ahead)[:-1]
+        power *= 1.0 - k * k
+        enlarged = k + (np.sign(k) + 3.0 * k) / n if order == 1 else k
+        k = float(np.clip(enlarged, -MOST_CORRELATED, MOST_CORRELATED))
+        coefficients = np.append(coefficients - k * coefficients[::-1], k)
+        criterion = n * math.log(max(power, 1e-300)) + 2.0 * (order + 1) * n / (n - order - 2)
+        if criterion < best:
+            best, chosen = criterion, coefficients
+    return float(np.mean(r**2)) * correlations(chosen, n)
+
+
+def correlations(coefficients: Array, count: int) -> Array:
+    """Autocorrelation at lags 0 to count - 1 of a process x_t = sum a_k x_(t-k) + noise."""
+    order = len(coefficients)
+    found = np.zeros(max(count, order + 1))
+    # Yule and Walker's equations for the first lags, then the recursion
+    table, right = np.eye(order), coefficients.copy()
+    for i in range(1, order + 1):
+        for k in range(1, order + 1):
+            lag = abs(i - k)
+            if lag:
+                table[i - 1, lag - 1] -= coefficients[k - 1]
+    found[0] = 1.0
+    found[1 : order + 1] = np.linalg.solve(table, right) if order else right
+    for lag in range(order + 1, count):
+        found[lag] = coefficients @ found[lag - order : lag][::-1]
+    return found[:count]
 
 
 def _whiteness(r: Array) -> tuple[float, float]:

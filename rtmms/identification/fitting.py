@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import ModelError
-from rtmms.identification.prediction import Predictor, Segment, can_be_placed
+from rtmms.identification.prediction import Predictor, Segment, can_be_placed, free_start
 from rtmms.identification.recording import Recording, mean_square, noise_of, refuse_still, spread, thinned
 from rtmms.identification.residuals import FAR, Block, Residuals, blocks
 from rtmms.identification.unknowns import Kind, Unknown, lasting, starts
@@ -94,7 +94,9 @@ def fit(
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
     unknowns = [*asked, *lasting(recordings, [one.name for one in asked])]
-    unknowns += starts(k for k, one in enumerate(segments) if not one.known)
+    unknowns += starts({
+        k: free_start(recordings[one.recording].build()) for k, one in enumerate(segments) if not one.known
+    })  # fmt: skip
     with Predictor(recordings, segments, settings.threads) as predictor:
         residuals = Residuals(predictor, cut, unknowns, progress)
         first = np.array([one.first / one.scale for one in unknowns])

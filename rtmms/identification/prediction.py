@@ -16,10 +16,13 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.identification.recording import Recording
 from rtmms.identification.unknowns import split, value_of
-from rtmms.plant import Forking, Plant, Settable, Tunable
+from rtmms.plant import Coordinated, Forking, Plant, Settable, Tunable
 from rtmms.sensing.readings import MOVING, read_along
 
 Array = npt.NDArray[np.float64]
+
+MOVE = 1e-3
+"""rad or m: a joint that is free can be placed so far away."""
 
 
 @dataclass
@@ -41,7 +44,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Case:
-    """One set of parameters (by name) and of offsets of the segments' starts (segments, 12)."""
+    """One set of parameters (by name) and of offsets of the segments' starts (segments, w):
+    of pose and twist 12, of joints' positions and velocities."""
 
     values: Mapping[str, float]
     offsets: Array
@@ -246,9 +250,45 @@ def can_be_placed(plant: Plant) -> bool:
     return True
 
 
-def _shift(plant: Plant, offset: Array) -> None:
-    """Pose by an offset in the body's axes, twist by one."""
+def free_start(plant: Plant) -> tuple[bool, tuple[int, ...], int]:
+    """Which parts of a plant's state may be another at the start: whether its base is free, which of its joints are,
+    and how many joints it has. A joint whose motion is imposed is not free."""
+    free = not isinstance(plant, Coordinated) or plant.coordinates().pose >= 0
     told = plant.observe()
+    if not {"joint_position", "joint_velocity"} <= told.keys():
+        return free, (), 0
+    plant.reset()
+    before, position = plant.snapshot(), np.ravel(plant.observe()["joint_position"])
+    joints = []
+    for joint in range(len(position)):
+        for move in (MOVE, -MOVE):  # a joint may begin at a limit
+            moved = position.copy()
+            moved[joint] += move
+            try:
+                plant.place(joint_position=moved)  # type: ignore[attr-defined]
+                reached = np.ravel(plant.observe()["joint_position"])[joint]
+            except (RtmmsError, TypeError, AttributeError):
+                continue
+            finally:
+                plant.restore(before)
+            if abs(reached - moved[joint]) < 0.5 * MOVE:
+                joints.append(joint)
+                break
+    return free, tuple(joints), len(position)
+
+
+def _shift(plant: Plant, offset: Array) -> None:
+    """Pose by an offset in the body's axes, twist by one; joints' positions and velocities."""
+    told, joints = plant.observe(), offset[12:]
+    if joints.any():
+        count = np.size(told["joint_position"])
+        moves = np.concatenate([joints, np.zeros(2 * count - len(joints))])  # the last joints may be imposed
+        plant.place(  # type: ignore[attr-defined]
+            joint_position=np.ravel(told["joint_position"]) + moves[:count],
+            joint_velocity=np.ravel(told["joint_velocity"]) + moves[count:],
+        )
+    if not offset[:12].any():
+        return
     w, x, y, z = told["quaternion"]
     p, turn = offset[:3], offset[3:6]
     half = 0.5 * float(np.linalg.norm(turn))

@@ -71,6 +71,7 @@ class Residuals:
         self.predictor, self.blocks, self.unknowns, self.progress = predictor, found, list(unknowns), progress
         self.scale = np.array([one.scale for one in unknowns])
         self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
+        self._width = 1 + max((one.coordinate for one in unknowns if one.kind is Kind.START), default=0)
         self._at: Array | None = None
         self._told: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
@@ -88,7 +89,7 @@ class Residuals:
         self._at = None
 
     def case(self, z: Array) -> Case:
-        values, offsets = {}, np.zeros((len(self.predictor.segments), 12))
+        values, offsets = {}, np.zeros((len(self.predictor.segments), self._width))
         for one, value in zip(self.unknowns, z * self.scale, strict=True):
             if one.kind is Kind.MODEL:
                 values[one.name] = float(value)
@@ -197,10 +198,11 @@ class Residuals:
     def _moved_together(self) -> list[list[int]]:
         """Unknowns that one rollout can vary at once: the same coordinate of all segments' starts."""
         groups = [[k] for k, one in enumerate(self.unknowns) if one.kind is Kind.MODEL]
-        for coordinate in range(12):
-            own = [k for k, one in enumerate(self.unknowns) if one.kind is Kind.START and one.coordinate == coordinate]
-            if own:
-                groups.append(own)
+        own: dict[int, list[int]] = {}
+        for k, one in enumerate(self.unknowns):
+            if one.kind is Kind.START:
+                own.setdefault(one.coordinate, []).append(k)
+        groups += own.values()
         return groups
 
 

@@ -215,10 +215,28 @@ _OFFSET_PRIORS = (0.5, 0.5, 0.5, 0.3, 0.3, 0.5, 0.3, 0.3, 0.3, 1.0, 1.0, 1.0)
 """m, rad, m/s, rad/s, body axes: what counts as one, and how far from the first guess a start is believed to be."""
 
 
-def starts(segments: Iterable[int]) -> list[Unknown]:
-    """Pose and twist that these segments begin with, as offsets from a first guess."""
-    return [
-        Unknown(f"start.{segment}.{word}", Kind.START, 0.0, _OFFSET_SIZES[k], prior=(0.0, _OFFSET_PRIORS[k]),
-                asked=False, segment=segment, coordinate=k)
-        for segment in segments for k, word in enumerate(OFFSETS)
-    ]  # fmt: skip
+JOINT_SIZES, JOINT_PRIORS = (0.1, 0.3), (0.5, 1.0)
+"""The same of a joint: rad or m, rad/s or m/s."""
+
+
+def starts(segments: Mapping[int, tuple[bool, Sequence[int], int]]) -> list[Unknown]:
+    """State that these segments begin with, as offsets from a first guess.
+
+    segments   of each whether its base is free: pose and twist are unknown then; the joints whose position and velocity
+               are unknown; how many joints there are
+    """
+    found = []
+    for segment, (free, joints, count) in segments.items():
+        rows = [
+            (word, k, _OFFSET_SIZES[k], _OFFSET_PRIORS[k]) for k, word in enumerate(OFFSETS)
+        ] if free else []  # fmt: skip
+        for k, word in enumerate(("position", "velocity")):
+            rows += [
+                (f"joint_{word}[{j}]", len(OFFSETS) + k * count + j, JOINT_SIZES[k], JOINT_PRIORS[k]) for j in joints
+            ]
+        found += [
+            Unknown(f"start.{segment}.{word}", Kind.START, 0.0, size, prior=(0.0, prior), asked=False,
+                    segment=segment, coordinate=coordinate)
+            for word, coordinate, size, prior in rows
+        ]  # fmt: skip
+    return found

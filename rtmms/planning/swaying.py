@@ -5,6 +5,8 @@ where in the beat the head is. With 1 and 2 the means of the first and the secon
 
     running    e^2 + h^2
     terminal   w ((2 e2 - e1)^2 + (2 h2 - h1)^2) + ((s - s0) / T - U)^2
+
+e, horizontal, is a vector to the nearest point of the course.
 """
 
 from __future__ import annotations
@@ -24,16 +26,17 @@ Array = npt.NDArray[np.float64]
 
 AHEAD = 2.0
 """w: what is off at the end, and where it is going."""
-FIRST, SECOND, K, S, BEGUN, COUNTS = 0, 2, 4, 5, 6, 7
-"""Places in the memory of a run: sums of two quantities over either half, the course's, samples of either half."""
-MEMORY = 9
+FIRST, SECOND, S, BEGUN, COUNTS = 0, 3, 6, 7, 8
+"""Places in the memory of a run: sums of three quantities over either half, the course's, samples of either half."""
+MEMORY = 10
 
 
 @kernel
-def _summed(first: float, second: float, time: float, horizon: float, memory: Any) -> None:
+def _summed(first: float, second: float, third: float, time: float, horizon: float, memory: Any) -> None:
     half = 0 if time <= 0.5 * horizon + 1e-9 else 1
-    memory[FIRST + 2 * half] += first
-    memory[FIRST + 2 * half + 1] += second
+    memory[FIRST + 3 * half] += first
+    memory[FIRST + 3 * half + 1] += second
+    memory[FIRST + 3 * half + 2] += third
     memory[COUNTS + half] += 1.0
 
 
@@ -49,22 +52,19 @@ def _along(state: Any, command: Any, time: float, memory: Any, data: Any) -> flo
     """Running cost of a course; data as rtmms.planning.tasks.course_data."""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
-        memory[BEGUN], memory[K] = 1.0, given[2]
-    k, s, along = project(points, direction, length, int(memory[K]), state.position)
-    dx, dy, dz = direction[k, 0], direction[k, 1], direction[k, 2]
-    flat = math.sqrt(dx * dx + dy * dy) + 1e-12
-    off = (-(state.position[0] - points[k, 0]) * dy + (state.position[1] - points[k, 1]) * dx) / flat
-    high = state.position[2] - points[k, 2] - along * dz
-    memory[K], memory[S] = k, s
-    _summed(off, high, time, given[1], memory)
-    return off * off + high * high  # type: ignore[no-any-return]
+        memory[BEGUN], memory[S] = 1.0, given[2]
+    _, s, x, y, high, _ = project(points, direction, length, memory[S], state.position)
+    memory[S] = s
+    _summed(x, y, high, time, given[1], memory)
+    return x * x + y * y + high * high  # type: ignore[no-any-return]
 
 
 @kernel
 def _end_along(state: Any, memory: Any, data: Any) -> float:
     given = data[3]
-    off, high, slow = _going(0, memory), _going(1, memory), (memory[S] - given[3]) / given[1] - given[0]
-    return AHEAD * (off * off + high * high) + slow * slow  # type: ignore[no-any-return]
+    x, y, high = _going(0, memory), _going(1, memory), _going(2, memory)
+    slow = (memory[S] - given[3]) / given[1] - given[0]
+    return AHEAD * (x * x + y * y + high * high) + slow * slow  # type: ignore[no-any-return]
 
 
 @kernel
@@ -92,7 +92,7 @@ def _holding(state: Any, command: Any, time: float, memory: Any, data: Any) -> f
     """Running cost of depth and heading; data as of rtmms.planning.tasks.hold."""
     _, _, yaw = angles(state.quaternion)
     off, high = wrapped(yaw - data[1]), state.position[2] - data[0]
-    _summed(off, high, time, data[3], memory)
+    _summed(off, high, 0.0, time, data[3], memory)
     return 0.5 * off * off + high * high  # type: ignore[no-any-return]
 
 

@@ -1,9 +1,13 @@
 """Costs that are given: to follow a course, to hold depth, heading and speed. World frame, z up; SI.
 
-Weights are those of experiments on the manta; of a course (e across, h in height, s along it, roll and pitch):
+Weights are those of experiments on the manta; of a course (e across, h in height, roll and pitch):
 
-    running    e^2 + h^2 + 0.3 (s - s0 - U t)^2 + 0.1 roll^2 + 0.02 pitch^2 + w P
-    terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 ((s - s0) / T - U)^2
+    running    e^2 + h^2 + 0.3 l^2 + 0.1 roll^2 + 0.02 pitch^2 + max(0, 0.87 - x . d)^2
+    terminal   0.5 ((e + tau e')^2 + 0.3 (h + tau h')^2) + 0.5 (l / T)^2
+
+e and h are to the nearest point, at a corner to the corner. A reference point r(t) moves along the course at the speed
+U; l^2 = |p - r|^2 - e^2 - h^2, d is the direction at r, x the body's forward axis. Beyond its ends a course continues
+straight on.
 """
 
 from __future__ import annotations
@@ -16,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.courses import Course
+from rtmms.analysis.courses import REACH_M, Course, nearest_on
 from rtmms.jit import kernel
 from rtmms.planning.cost import POSE, Cost
 
@@ -25,30 +29,66 @@ Array = npt.NDArray[np.float64]
 Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
 """The state that these costs see."""
 TAU_S = 1.0
-K, S, OFF, HIGH, SPEED_OFF, CLIMB_OFF, BEGUN = range(7)
+LAG_M, FORGETS_S = 1.0, 5.0
+"""m, by which the reference of a plan may be ahead of the robot; s, within which its lead fades."""
+STRAIGHT = 0.94
+"""Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
+FACING = 0.87
+"""Cosine of the angle between the robot and the course, 30 deg, up to which its heading costs nothing: in a current
+from the side it has to point away from the course."""
+S, OFF_X, OFF_Y, HIGH, SPEED_X, SPEED_Y, CLIMB_OFF, LATE, BEGUN = range(9)
 """Places in the memory of a run."""
 
 
+nearest = kernel(nearest_on)
+
+
 @kernel
-def project(points: Any, direction: Any, length: Any, k: int, at: Any) -> tuple[int, float, float]:
-    """(segment, arc length, way along the segment) of the point of a course nearest to `at`, from segment k on."""
-    last = len(length) - 2
-    while k < last:
-        along = 0.0
-        for j in range(3):
-            along += (at[j] - points[k + 1, j]) * direction[k, j]
-        if along <= 0.0:
-            break
-        k += 1
+def project(
+    points: Any, direction: Any, length: Any, near: float, at: Any
+) -> tuple[int, float, float, float, float, bool]:  # fmt: skip
+    """Find the point of a course that is nearest to `at`, close to the arc length `near`.
+
+    Returns segment, arc length, the way from that point to `at` (x, y, z), and whether the point is a corner that
+    remains the nearest one while `at` moves a little. Beyond its ends the course continues straight on.
+    """
+    k, s, _ = nearest(points, length, at, near, REACH_M)
     along = 0.0
     for j in range(3):
         along += (at[j] - points[k, j]) * direction[k, j]
-    while k > 0 and along < 0.0:
-        k -= 1
-        along = 0.0
+    span = length[k + 1] - length[k]
+    beyond = (k == 0 and along < 0.0) or (k == len(length) - 2 and along > span)
+    if beyond:
+        s = length[k] + along
+    else:
+        along = s - length[k]
+    x = at[0] - points[k, 0] - along * direction[k, 0]
+    y = at[1] - points[k, 1] - along * direction[k, 1]
+    z = at[2] - points[k, 2] - along * direction[k, 2]
+    corner = not beyond and not 0.0 < along < span
+    if corner:  # a curve of short segments has none
+        one = max(k - 1, 0) if along <= 0.0 else k
+        straight = 0.0
         for j in range(3):
-            along += (at[j] - points[k, j]) * direction[k, j]
-    return k, length[k] + along, along
+            straight += direction[one, j] * direction[one + 1, j]
+        corner = straight < STRAIGHT
+    return k, s, x, y, z, corner
+
+
+@kernel
+def late_by(points: Any, direction: Any, length: Any, s: float, at: Any) -> tuple[int, float]:
+    """Segment of the point at the arc length s, and its squared distance to `at`, m2."""
+    first, other = 0, len(length) - 2
+    while first < other:
+        middle = (first + other + 1) // 2
+        if length[middle] <= s:
+            first = middle
+        else:
+            other = middle - 1
+    found = 0.0
+    for j in range(3):
+        found += (at[j] - points[first, j] - (s - length[first]) * direction[first, j]) ** 2
+    return first, found
 
 
 @kernel
@@ -78,31 +118,44 @@ def wrapped(angle: float) -> float:
 
 
 @kernel
+def facing(q: Any, direction: Any) -> float:
+    """Cosine of the angle between the body's forward axis and a direction."""
+    x, y, z = to_world(q, (1.0, 0.0, 0.0))
+    return x * direction[0] + y * direction[1] + z * direction[2]  # type: ignore[no-any-return]
+
+
+@kernel
 def _along_course(state: Any, command: Any, time: float, memory: Any, data: Any) -> float:
-    """Running cost of a course. data: points, direction, length, (speed, horizon, segment and arc length at first)"""
+    """Running cost of a course. data: see `course_data`"""
     points, direction, length, given = data
     if memory[BEGUN] == 0.0:
-        memory[BEGUN], memory[K] = 1.0, given[2]
-    k, s, along = project(points, direction, length, int(memory[K]), state.position)
+        memory[BEGUN], memory[S] = 1.0, given[2]
+    k, s, x, y, high, corner = project(points, direction, length, memory[S], state.position)
     dx, dy, dz = direction[k, 0], direction[k, 1], direction[k, 2]
-    flat = math.sqrt(dx * dx + dy * dy) + 1e-12
-    p, v = state.position, to_world(state.quaternion, state.velocity)
-    off = (-(p[0] - points[k, 0]) * dy + (p[1] - points[k, 1]) * dx) / flat
-    high = p[2] - points[k, 2] - along * dz
-    memory[K], memory[S], memory[OFF], memory[HIGH] = k, s, off, high
-    memory[SPEED_OFF] = (-v[0] * dy + v[1] * dx) / flat
+    v = to_world(state.quaternion, state.velocity)
+    # a nearest point that moves with the robot takes up the speed along the course
+    flat = dx * dx + dy * dy + 1e-12
+    ahead = 0.0 if corner else (v[0] * dx + v[1] * dy) / flat
+    memory[S], memory[OFF_X], memory[OFF_Y], memory[HIGH] = s, x, y, high
+    memory[SPEED_X], memory[SPEED_Y] = v[0] - ahead * dx, v[1] - ahead * dy
     memory[CLIMB_OFF] = v[2] - given[0] * dz
     roll, pitch, _ = angles(state.quaternion)
-    late = s - given[3] - given[0] * time
-    return off * off + high * high + 0.3 * late * late + 0.1 * roll * roll + 0.02 * pitch * pitch  # type: ignore[no-any-return]
+    to, late = late_by(points, direction, length, given[3] + given[0] * time, state.position)
+    off = x * x + y * y + high * high
+    late -= off  # along the course
+    memory[LATE] = late
+    astern = max(0.0, FACING - facing(state.quaternion, direction[to]))
+    off += 0.3 * late + 0.1 * roll * roll + 0.02 * pitch * pitch
+    return off + astern * astern  # type: ignore[no-any-return]
 
 
 @kernel
 def _end_of_course(state: Any, memory: Any, data: Any) -> float:
     given = data[3]
-    off, high = memory[OFF] + TAU_S * memory[SPEED_OFF], memory[HIGH] + TAU_S * memory[CLIMB_OFF]
-    slow = (memory[S] - given[3]) / given[1] - given[0]
-    return 0.5 * (off * off + 0.3 * high * high) + 0.5 * slow * slow  # type: ignore[no-any-return]
+    x, y = memory[OFF_X] + TAU_S * memory[SPEED_X], memory[OFF_Y] + TAU_S * memory[SPEED_Y]
+    high = memory[HIGH] + TAU_S * memory[CLIMB_OFF]
+    slow = memory[LATE] / (given[1] * given[1])
+    return 0.5 * (x * x + y * y + 0.3 * high * high) + 0.5 * slow  # type: ignore[no-any-return]
 
 
 @kernel
@@ -163,7 +216,8 @@ class Given(Cost):
 
 
 def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array, ...]:
-    """points, direction, length, (speed, horizon, segment and arc length where a plan begins)."""
+    """points, direction, length, (speed, horizon, arc length near which the search begins, arc length where a plan
+    begins)."""
     return (
         np.ascontiguousarray(way.points), np.ascontiguousarray(way.direction), np.ascontiguousarray(way.length),
         np.array([speed_m_s, horizon_s, 0.0, 0.0]),
@@ -172,14 +226,26 @@ def course_data(way: Course, speed_m_s: float, horizon_s: float) -> tuple[Array,
 
 def along_course(way: Course, speed_m_s: float, horizon_s: float) -> Cost:
     """To follow a course at a speed over the ground; `begin_at` before each plan."""
-    return Given(_along_course, _end_of_course, _course_totals, 8, course_data(way, speed_m_s, horizon_s))
+    return Given(_along_course, _end_of_course, _course_totals, 9, course_data(way, speed_m_s, horizon_s))
 
 
-def begin_at(course: Cost, position: Array) -> float:
-    """Where a plan of along_course begins; m along it."""
+def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
+    """Begin the next plan of `along_course` at a place.
+
+    The plan's reference has moved on at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
+    the robot; of its lead a part is forgotten, all within some `FORGETS_S`. So a robot that stops at a corner falls
+    behind, and its cost rises until it goes on, and one that is a little slow does not.
+
+    Returns
+    -------
+    float
+        m along the course, of the place's nearest point.
+    """
     points, direction, length, given = course.data
-    k, s, _ = project(points, direction, length, int(given[2]), position)
-    given[2], given[3] = k, s
+    # of two legs that are equally near, the one that the reference is on
+    _, s, *_ = project(points, direction, length, max(float(given[2]), float(given[3])), position)
+    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FORGETS_S)
+    given[2], given[3] = s, s + min(max(lead, 0.0), LAG_M)
     return float(s)
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from rtmms.errors import UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.plant import TreePlant
+from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
 from rtmms.model.solids import at
@@ -85,10 +87,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """
     if preset is not None:
         raise UnknownNameError("quadrotor preset", preset, ())
-    p: Quadrotor = build(
-        Quadrotor, given, {"integrator": tuple(METHODS)},
-        {"motor_s", "drag_area_m2", "air_density_kg_m3", "gravity_m_s2"}, {"wind_x_m_s", "wind_y_m_s", "wind_z_m_s"},
-    )  # fmt: skip
+    p = _checked(given)
     rotors = [
         Rotor(
             "hull", at(x * p.arm_m, y * p.arm_m), p.thrust_n_s2, p.drag_n_m_s2, spin, p.motor_s, p.max_speed_rad_s, name
@@ -98,5 +97,25 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
-        recent_outputs=("motor", "angular_velocity"), medium="air",
+        recent_outputs=("motor", "angular_velocity"), medium="air", settable=SETTABLE, remake=_remake,
     )  # fmt: skip
+
+
+_WIND = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
+SETTABLE = (*_WIND, "drag_area_m2", "gravity_m_s2")
+"""Parameters that `set` may change while it runs."""
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """Return the parts of a plant with some parameters changed; all but the wind needs the model compiled anew."""
+    p = _checked({**asdict(plant.parameters), **given})
+    model = plant.model if set(_WIND).issuperset(given) else compile_model(describe(p))
+    return Remade(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))
+
+
+def _checked(given: dict[str, Any]) -> Quadrotor:
+    found: Quadrotor = build(
+        Quadrotor, given, {"integrator": tuple(METHODS)},
+        {"motor_s", "drag_area_m2", "air_density_kg_m3", "gravity_m_s2"}, set(_WIND),
+    )  # fmt: skip
+    return found

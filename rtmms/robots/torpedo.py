@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from rtmms.errors import UnknownNameError
 from rtmms.fluids.ambient import Flow
-from rtmms.mechanism.actuators import JointMotion, Thruster
+from rtmms.mechanism.actuators import JointMotion, Thruster, imposing
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.plant import TreePlant
+from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.solids import EllipticCylinder, Placement, at, inertia_of
@@ -68,6 +70,7 @@ class Torpedo:
         return self.water_density_kg_m3 * math.pi * self.radius_m**2 * self.length_m
 
 
+COMPONENTS = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
 FINS = {"top": 0.0, "left": 90.0, "bottom": 180.0, "right": 270.0}
 """Where each points: degrees about x from z, to the left."""
 
@@ -111,19 +114,41 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """
     if preset is not None:
         raise UnknownNameError("torpedo preset", preset, ())
-    p: Torpedo = build(
+    p = _checked(given)
+    return TreePlant(
+        describe(p), step_of("torpedo", dt, 5e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
+        substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
+        recent_outputs=("joint_position", "angular_velocity"), medium="water", density=p.water_density_kg_m3,
+        settable=SETTABLE, remake=_remake,
+    )  # fmt: skip
+
+
+SETTABLE = (*COMPONENTS, "axial_drag_kg_m", "cross_drag", "gravity_m_s2")
+"""Parameters that `set` may change while it runs."""
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """Return the parts of a plant with some parameters changed; all but the current needs the model compiled anew."""
+    p = _checked({**asdict(plant.parameters), **given})
+    same = set(COMPONENTS).issuperset(given)
+    model = plant.model if same else compile_model(imposing(describe(p), _actuators(p)))
+    return Remade(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
+
+
+def _checked(given: dict[str, Any]) -> Torpedo:
+    found: Torpedo = build(
         Torpedo, given, {"integrator": tuple(METHODS)},
         {"weight_below_m", "axial_drag_kg_m", "cross_drag", "axial_added_kg", "propeller_s", "gravity_m_s2"},
-        {"propeller_moment_m", "current_x_m_s", "current_y_m_s", "current_z_m_s"},
+        {"propeller_moment_m", *COMPONENTS},
     )  # fmt: skip
+    return found
+
+
+def _actuators(p: Torpedo) -> list[Thruster | JointMotion]:
     most, turn = p.propeller_limit_rad_s, p.fin_limit_rad
     propeller = Thruster(
         "hull", at(-0.5 * p.length_m), p.propeller_n_s2, moment=p.propeller_moment_m, time_constant=p.propeller_s,
         lower=-most, upper=most, unit="rad/s", name="propeller",
     )  # fmt: skip
     fins = [JointMotion(f"fin.{name}", -turn, turn, p.fin_bandwidth_rad_s) for name in FINS]
-    return TreePlant(
-        describe(p), step_of("torpedo", dt, 5e-3), actuators=[propeller, *fins], parameters=p, method=p.integrator,
-        substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
-        recent_outputs=("joint_position", "angular_velocity"), medium="water", density=p.water_density_kg_m3,
-    )  # fmt: skip
+    return [propeller, *fins]

@@ -65,7 +65,12 @@ def check_setting(name: str, value: Any, plant: Plant, told: str) -> None:
             check_plant_event(name, value, plant)
         except ModelError as fault:
             raise ModelError(f"{told}: {fault}") from None
-    if known is not None and name not in known:
+    if isinstance(plant, Composed):
+        try:
+            plant.owners(name)
+        except ModelError as fault:
+            raise ModelError(f"{told}: {fault}") from None
+    elif known is not None and name not in known:
         raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
 
 

@@ -13,7 +13,8 @@ from numba import carray
 from rtmms.addresses import ARGUMENTS, call, numbers_at
 from rtmms.jit import kernel
 from rtmms.memory import INTEGER, Layout, given, model, number, scratch, state
-from rtmms.sensing.layout import B_WIDTH, M_BEFORE, M_GRAVITY, M_TIME, T_WIDTH
+from rtmms.sensing.instruments import remember
+from rtmms.sensing.layout import B_WIDTH, M_TIME, T_WIDTH
 from rtmms.sensing.timing import look, start
 
 FRESH, SEED, STEPS = range(3)
@@ -83,13 +84,12 @@ def enter_look(address: int) -> int:
 def enter_step(address: int) -> int:
     """The plant's step, its command in place, and all sensors after it; the plant's status, 0 when all is well."""
     sensors = _sensors_at(address)
-    counts, motion = sensors.counts, sensors.motion
+    counts = sensors.counts
     counts[FRESH] = 0
     status = call(sensors.step, sensors.arguments[0].ctypes.data)
     if status:
         return int(status)
     counts[STEPS] += 1
-    for k in range(M_GRAVITY - M_BEFORE):
-        motion[M_BEFORE + k] = motion[M_TIME + k]
+    remember(sensors.motion)
     look_at_all(sensors)
     return 0

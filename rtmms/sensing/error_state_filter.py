@@ -227,8 +227,8 @@ def transit(f: Array, m: Array) -> None:
 
 @kernel
 def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity: Array, r: Array) -> None:
-    """The nominal state from `time` on along samples of a ring (room, 7): time, gyro 3, accel 3, the first that at
-    `time`."""
+    """The nominal state from `time` on along samples of a ring (room, 10): time, gyro 3, accel 3, gravity 3, the first
+    that at `time`.  gravity (3,) scratch"""
     room = ring.shape[0]
     gyro, accel = r[3], r[4]
     for k in range(1, count):
@@ -236,6 +236,7 @@ def forward(x: Array, ring: Array, first: int, count: int, time: float, gravity:
         for i in range(3):
             gyro[i] = 0.5 * (one[1 + i] + other[1 + i])
             accel[i] = 0.5 * (one[4 + i] + other[4 + i])
+            gravity[i] = 0.5 * (one[7 + i] + other[7 + i])
         strapdown(x, gyro, accel, other[0] - time, gravity, r)
         time = other[0]
 

@@ -10,6 +10,7 @@ from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
 from rtmms.plant import Account, Channel, Plant, surroundings_of
 from rtmms.sensing.data_sheets import Imu, Sensor
+from rtmms.sensing.entry import STEPS
 from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import seal_parts, unseal_parts
@@ -43,9 +44,9 @@ class Estimated(Sensed):
         }
         self.outputs = (*self.outputs, *_CHANNELS)
 
-    def reset(self, seed: int = 0) -> None:
-        """See Sensed; the estimate begins anew."""
-        super().reset(seed)
+    def switch_on(self, seed: int) -> None:
+        """See Sensed; the estimate begins anew, at the truth."""
+        super().switch_on(seed)
         self.estimator, self._told_of = self._begun(), None
 
     def step(self, command: Array) -> None:
@@ -83,7 +84,7 @@ class Estimated(Sensed):
     def _feel(self) -> None:
         super()._feel()
         if hasattr(self, "estimator"):
-            self.estimator.gravity = surroundings_of(self.truth).gravity
+            self.estimator.change_gravity(surroundings_of(self.truth).gravity, float(self._counts[STEPS]) * self.dt)
 
     def _begun(self) -> Estimator:
         true = self.truth.observe()

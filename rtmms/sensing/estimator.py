@@ -61,8 +61,10 @@ _ANEW = (1.0, 0.5, 0.1)
 """Standard deviations of position, velocity and attitude that a lost estimate goes on with."""
 _KINDS = (Depth, Dvl, Gps, Magnetometer)
 _DIVERGED = 10
-_HEAD, _ROW, _LATE = 5, 5, 5
-"""Numbers in a snapshot: at its head, of a sensor, of a measurement that waits."""
+_SAMPLE = 10
+"""Numbers of a sample of the imu: time, gyro, accel, and the gravity of that time."""
+_HEAD, _GRAVITY, _ROW, _LATE = 5, 7, 5, 5
+"""Numbers in a snapshot: at its head, of gravity, of a sensor, of a measurement that waits."""
 
 
 @dataclass
@@ -138,7 +140,8 @@ class Estimator:
             raise ModelError("estimator: the imu's position_m is where the estimate is; expected (0, 0, 0)")
         self._to_body = rotation(imu.rotation_deg)
         self._noise = _noise(imu)
-        self.gravity = gravity
+        self._gravities: list[tuple[float, Array]] = [(-math.inf, _downwards(gravity))]
+        self._noise[N_GRAVITY:] = self._gravities[0][1]
         heard: dict[str, Sensor] = {self.imu: imu, **self.sensors}
         self._lasting, places = lasting_errors(heard, self._to_body, lasting)
         factors = more or {}
@@ -158,7 +161,7 @@ class Estimator:
                 self._p[i, i] = variance
         self._time = self._trusts_from = math.nan
         # samples of the imu from the filter's own instant on
-        self._ring = np.zeros((math.ceil(self.behind_s * imu.rate_hz) + 8, 7))
+        self._ring = np.zeros((math.ceil(self.behind_s * imu.rate_hz) + 8, _SAMPLE))
         self._first = self._held = 0
         self._waiting: list[_Measurement] = []
         self._heard: dict[str, float] = {}
@@ -169,12 +172,17 @@ class Estimator:
 
     @property
     def gravity(self) -> Array:
-        """(3,) m/s2, world; it may change while a run goes on."""
-        return self._noise[N_GRAVITY:].copy()
+        """(3,) m/s2, world: the newest."""
+        return self._gravities[-1][1].copy()
 
-    @gravity.setter
-    def gravity(self, value: Any) -> None:
-        self._noise[N_GRAVITY:] = (0.0, 0.0, -value) if np.ndim(value) == 0 else value
+    def change_gravity(self, value: Any, since: float) -> None:
+        """Use another gravity from a time (s) on: for samples of the imu that were taken after it, whenever they come.
+
+        value   m/s2: (3,) of the world, or what pulls down
+        """
+        new = _downwards(value)
+        if not np.array_equal(new, self._gravities[-1][1]):
+            self._gravities.append((since, new))
 
     def hear(self, outputs: Mapping[str, Any]) -> bool:
         """What a state told, by name; True where the imu had something new. Sensors that are not among them are
@@ -201,6 +209,7 @@ class Estimator:
         row[0] = time
         row[1:4] = self._to_body @ np.asarray(outputs[f"{self.imu}.gyro"], dtype=float)
         row[4:7] = self._to_body @ np.asarray(outputs[f"{self.imu}.accel"], dtype=float)
+        row[7:] = self._gravity_at(time)
         self._held += 1
         while self._held > 1 and self._ring[(self._first + 1) % room, 0] <= time - self.behind_s:
             self._advance()
@@ -210,7 +219,7 @@ class Estimator:
         """Now, as the newest sample of the imu has it."""
         x, time = self._x.copy(), self._time
         if self._held:
-            forward(x, self._ring, self._first, self._held, time, self._noise[N_GRAVITY:], self._r)
+            forward(x, self._ring, self._first, self._held, time, np.empty(3), self._r)
             time = float(self._ring[(self._first + self._held - 1) % len(self._ring), 0])
         doubted = tuple(name for name, n in self._in_row.items() if n >= _DIVERGED)
         return Estimate(
@@ -239,7 +248,9 @@ class Estimator:
             row[:2], row[2 : 2 + len(one.value)] = (one.time, one.order), one.value
         head = (self._time, self._trusts_from, self._first, self._held, len(waiting))
         known = self._lasting
-        parts = (head, self._x, self._p, known.value, known.among, known.cross, self._ring, rows, late)
+        since, new = self._gravities[-1]
+        gravity = (max(since, -1.0), *new, *self._gravities[max(0, len(self._gravities) - 2)][1])
+        parts = (head, gravity, self._x, self._p, known.value, known.among, known.cross, self._ring, rows, late)
         return b"".join(np.asarray(part, dtype=float).tobytes() for part in parts)
 
     def restore(self, blob: bytes) -> None:
@@ -247,15 +258,15 @@ class Estimator:
         names, room = list(self._models), len(self._ring)
         known = self._lasting
         sizes = (
-            _HEAD, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size, self._ring.size,
-            _ROW * len(names),
+            _HEAD, _GRAVITY, X_SIZE, E_SIZE * E_SIZE, known.value.size, known.among.size, known.cross.size,
+            self._ring.size, _ROW * len(names),
         )  # fmt: skip
         own = sum(sizes)
         foreign = ModelError("restore: this is no snapshot of an estimator of these sensors")
         if len(blob) % 8 or len(blob) < 8 * own:
             raise foreign
         numbers = np.frombuffer(blob, np.float64)
-        head, x, p, value, among, cross, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
+        head, gravity, x, p, value, among, cross, ring, rows = np.split(numbers[:own], np.cumsum(sizes)[:-1])
         late = numbers[own:]
         fits = 0.0 <= head[2] < room and 0.0 <= head[3] <= room and head[4] * _LATE == len(late)
         late = late.reshape(-1, _LATE) if fits else np.zeros((0, _LATE))
@@ -263,6 +274,9 @@ class Estimator:
             raise foreign
         self._time, self._trusts_from = float(head[0]), float(head[1])
         self._first, self._held = int(head[2]), int(head[3])
+        before, now = gravity[4:].copy(), gravity[1:4].copy()
+        self._gravities = [(-math.inf, before), (float(gravity[0]), now)]
+        self._noise[N_GRAVITY:] = now
         self._x[:], self._p[:], self._ring[:] = x, p.reshape(E_SIZE, E_SIZE), ring.reshape(room, -1)
         known.value[:], known.among[:] = value, among.reshape(known.among.shape)
         known.cross[:] = cross.reshape(known.cross.shape)
@@ -276,6 +290,12 @@ class Estimator:
             name = names[int(row[1])]
             value = row[2 : 2 + len(self._models[name].expected)].copy()
             self._waiting.append(_Measurement(float(row[0]), int(row[1]), name, value))
+
+    def _gravity_at(self, time: float) -> Array:
+        """At a sample of the imu; changes that no later sample needs are forgotten."""
+        while len(self._gravities) > 1 and self._gravities[1][0] < time:
+            del self._gravities[0]
+        return self._gravities[0][1]
 
     def _over_a_gap(self, time: float) -> None:
         """The imu was silent until now: straight on as it went, ever less sure, to where it speaks again."""
@@ -316,6 +336,7 @@ class Estimator:
         one, other = self._ring[self._first], self._ring[(self._first + 1) % len(self._ring)]
         start, time = self._time, float(other[0])
         before_rate, before_force, gyro, accel = one[1:4], one[4:7], other[1:4], other[4:7]
+        self._noise[N_GRAVITY:] = 0.5 * (one[7:] + other[7:])
         while self._waiting and self._waiting[0].time <= time:
             measured = heapq.heappop(self._waiting)
             at = max(measured.time, self._time)
@@ -396,6 +417,11 @@ class _Model:
         else:
             expect_direction(x, self._field, self._mount, r, self.rows, self.expected)
         expect_lasting(self.first, self.expected, self.own, self._lasting)
+
+
+def _downwards(gravity: Any) -> Array:
+    """(3,) m/s2, world, of a vector or of what pulls down."""
+    return np.array((0.0, 0.0, -gravity) if np.ndim(gravity) == 0 else gravity, dtype=float)
 
 
 def _drifts(imu: Imu) -> tuple[float, float]:

@@ -17,6 +17,7 @@ from rtmms.sensing.layout import (
     GPS,
     GYRO,
     M_BEFORE,
+    M_EARLIER,
     M_GRAVITY,
     M_POSITION,
     M_QUATERNION,
@@ -65,6 +66,41 @@ def velocity_of(motion: Array, at: int, block: Array) -> tuple[float, float, flo
 
 
 @kernel
+def acceleration_of(motion: Array, block: Array) -> tuple[float, float, float]:
+    """Return the acceleration of the mounting point at the instant of `motion`, m/s2, world axes.
+
+    A difference over the last two steps: its error is of second order in the step. After one step it is the mean over
+    that step, and 0 before."""
+    over, before = motion[M_TIME] - motion[M_BEFORE], motion[M_BEFORE] - motion[M_EARLIER]
+    if motion[M_BEFORE] < 0.0 or not over > 0.0:
+        return 0.0, 0.0, 0.0
+    shift = M_BEFORE - M_TIME
+    now = turned(motion, M_QUATERNION, *velocity_of(motion, M_VELOCITY, block))
+    then = turned(motion, M_QUATERNION + shift, *velocity_of(motion, M_VELOCITY + shift, block))
+    x, y, z = (now[0] - then[0]) / over, (now[1] - then[1]) / over, (now[2] - then[2]) / over
+    if motion[M_EARLIER] < 0.0 or not before > 0.0:
+        return x, y, z
+    # the parabola through three velocities: v'(t) = d1 + (d1 - d0) h1 / (h1 + h0), d the mean slopes of both steps
+    shift = M_EARLIER - M_TIME
+    first = turned(motion, M_QUATERNION + shift, *velocity_of(motion, M_VELOCITY + shift, block))
+    share = over / (over + before)
+    return (
+        x + share * (x - (then[0] - first[0]) / before),
+        y + share * (y - (then[1] - first[1]) / before),
+        z + share * (z - (then[2] - first[2]) / before),
+    )
+
+
+@kernel
+def remember(motion: Array) -> None:
+    """Shift the motion one step into the past, before the next one is written."""
+    size = M_BEFORE - M_TIME
+    for k in range(size):
+        motion[M_EARLIER + k] = motion[M_BEFORE + k]
+        motion[M_BEFORE + k] = motion[M_TIME + k]
+
+
+@kernel
 def into_sensor(block: Array, x: float, y: float, z: float, out: Array) -> None:
     """Body -> the sensor's own axes."""
     for k in range(3):
@@ -86,14 +122,9 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
     if kind == GYRO:
         into_sensor(block, motion[M_RATE], motion[M_RATE + 1], motion[M_RATE + 2], out)
     elif kind == ACCELEROMETER:
-        # f = (d/dt of the point's velocity) - g: the mean over the last step, as an integrating instrument has it
-        x, y, z = -motion[M_GRAVITY], -motion[M_GRAVITY + 1], -motion[M_GRAVITY + 2]
-        over = motion[M_TIME] - motion[M_BEFORE]
-        if motion[M_BEFORE] >= 0.0 and over > 0.0:
-            now = turned(motion, M_QUATERNION, *velocity_of(motion, M_VELOCITY, block))
-            shift = M_BEFORE - M_TIME
-            then = turned(motion, M_QUATERNION + shift, *velocity_of(motion, M_VELOCITY + shift, block))
-            x, y, z = x + (now[0] - then[0]) / over, y + (now[1] - then[1]) / over, z + (now[2] - then[2]) / over
+        # f = (d/dt of the point's velocity) - g
+        x, y, z = acceleration_of(motion, block)
+        x, y, z = x - motion[M_GRAVITY], y - motion[M_GRAVITY + 1], z - motion[M_GRAVITY + 2]
         x, y, z = turned_back(motion, M_QUATERNION, x, y, z)
         into_sensor(block, x, y, z, out)
     elif kind == MAGNETOMETER:

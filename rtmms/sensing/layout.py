@@ -31,6 +31,8 @@ SOUND, SILENT, STUCK, BIAS, SPIKES = range(5)
 
 TOLD_TIME, TOLD_VALID, TOLD_VALUES = range(3)
 
-M_TIME, M_POSITION, M_QUATERNION, M_VELOCITY, M_RATE, M_BEFORE, M_GRAVITY, M_VECTORS = 0, 1, 4, 8, 11, 14, 28, 31
-"""The motion that is measured: time s, position (3) m world, quaternion (4), velocity and rate (3) body; the same of
-the step before (time < 0: there was none); gravity (3) m/s2, world; then the plant's vectors, one after the other."""
+M_TIME, M_POSITION, M_QUATERNION, M_VELOCITY, M_RATE, M_BEFORE, M_EARLIER = 0, 1, 4, 8, 11, 14, 28
+M_GRAVITY, M_VECTORS = 42, 45
+"""The motion that is measured: time s, position (3) m world, quaternion (4), velocity and rate (3) body; the same
+one step and two steps before (time < 0: there was none); gravity (3) m/s2, world; then the plant's vectors, one after
+the other."""

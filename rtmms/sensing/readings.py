@@ -10,7 +10,7 @@ import numpy as np
 from rtmms.jit import Array, kernel
 from rtmms.plant import Plant, surroundings_of
 from rtmms.sensing.data_sheets import Sensor
-from rtmms.sensing.instruments import perfect
+from rtmms.sensing.instruments import perfect, remember
 from rtmms.sensing.layout import (
     B_DRIFT,
     B_KIND,
@@ -23,6 +23,7 @@ from rtmms.sensing.layout import (
     B_WHITE,
     DEPTH,
     M_BEFORE,
+    M_EARLIER,
     M_GRAVITY,
     M_POSITION,
     M_TIME,
@@ -115,11 +116,11 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
 
 @kernel
 def along(block: Array, motion: Array, dt: float, work: Array, out: Array) -> None:
-    """Row by row; what is measured over a step takes the one before, and the first row counts as its own."""
+    """Row by row; an acceleration takes the two rows before, as far as there are some."""
+    work[M_BEFORE] = work[M_EARLIER] = -1.0
     for k in range(motion.shape[0]):
-        before = max(k - 1, 0)
-        work[M_TIME], work[M_BEFORE] = 1.0 + k * dt, 1.0 + before * dt
+        work[M_TIME] = k * dt
         for i in range(13):
             work[M_POSITION + i] = motion[k, i]
-            work[M_BEFORE + 1 + i] = motion[before, i]
         perfect(work, block, out[k])
+        remember(work)

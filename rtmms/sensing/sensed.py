@@ -44,6 +44,7 @@ from rtmms.sensing.entry import (
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.layout import (
     M_BEFORE,
+    M_EARLIER,
     M_GRAVITY,
     M_POSITION,
     M_QUATERNION,
@@ -72,6 +73,8 @@ class Sensed:
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
     sensors   by name, see rtmms.sensing.data_sheets
+    The plant stays in its present state; the sensors are switched on there, with the errors of seed 0. `place` moves
+    the plant, and the sensors begin anew where it is then.
     Raises ModelError where a sensor cannot be on this plant.
     """
 
@@ -93,16 +96,20 @@ class Sensed:
         self._inner: Entry | None = None
         self._bind()
         self._offer()
-        self.reset()
+        self.switch_on(0)
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; the sensors are switched on anew, with errors that the seed decides."""
         seed = read_seed("sensors", seed)
         self.truth.reset(seed)
+        self.switch_on(seed)
+
+    def switch_on(self, seed: int) -> None:
+        """Switch the sensors on at the plant's present state, with errors that the seed decides."""
         self._system.clear()
         self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
-        self._motion[M_BEFORE] = -1.0
+        self._motion[[M_BEFORE, M_EARLIER]] = -1.0
         self._feel()
         if COMPILED:
             enter_start(self._address)
@@ -116,7 +123,7 @@ class Sensed:
         self.truth.step(command)
         self._counts[STEPS] += 1
         motion = self._motion
-        motion[M_BEFORE:M_GRAVITY] = motion[M_TIME:M_BEFORE]
+        motion[M_BEFORE:M_GRAVITY] = motion[M_TIME:M_EARLIER]
         self._changed()
         self._look()
 
@@ -246,6 +253,13 @@ class Sensed:
             self.parameters = plant.parameters
         if isinstance(plant, Twinned):
             self.twin = plant.twin
+        if hasattr(plant, "place"):
+            self.place: Callable[..., None] = self._place
+
+    def _place(self, *given: Any, **named: Any) -> None:
+        """Put the plant into another state, as its own `place` does; the sensors are switched on anew there."""
+        self.truth.place(*given, **named)  # type: ignore[attr-defined]
+        self.switch_on(int(self._counts[SEED]))
 
     def _set(self, **parameters: Any) -> None:
         """Faults of sensors are ours, see rtmms.sensing.faults; the rest is the plant's."""

@@ -35,6 +35,7 @@ from rtmms.plant import (
     bare,
     surroundings_of,
 )
+from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
@@ -54,6 +55,7 @@ class World:
                 begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
     dt          s, of all; None: the shortest of the robots' own
     parameters  of all robots, such as the water's motion; what a robot says of itself wins
+    A robot that is a plant already stays in its present state until the first reset.
     The robots share a clock and, by such parameters, an ambient flow (current_m_s (3,) of all, whether a robot has it
     as one or by components). They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch,
     and feel nothing of each other's wake. With seed s the k-th robot, from 0, gets the seed s + k; its bits are those
@@ -98,7 +100,12 @@ class World:
         }
         self._offer()
         self._bind()
-        self.reset()
+        for k, (member, plant) in enumerate(zip(members, self.robots.values(), strict=True)):
+            if isinstance(member.robot, str):
+                plant.reset(k)
+            elif isinstance(plant, Sensed):  # a plant that was given stays in its state
+                plant.switch_on(k)
+        self._sights.reset(0)
 
     def reset(self, seed: int = 0) -> None:
         """See Plant: each robot to where it begins, with a seed of its own."""
@@ -205,7 +212,7 @@ class World:
         the current. All or none; ModelError and UnknownNameError as the robots raise them."""
         changes: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
-            for name, own in self._owners(key):
+            for name, own in self.owners(key):
                 plant = self.robots[name]
                 known = plant.settable if isinstance(plant, Tunable) else ()
                 parts = by_components(value) if own == CURRENT and own not in known else {own: value}
@@ -282,19 +289,32 @@ class World:
             found[channel.name] = numbers.reshape(channel.shape)
         return found
 
-    def _owners(self, key: str) -> list[tuple[str, str]]:
-        """Whose parameter it is, and what it is called there; UnknownNameError."""
+    def owners(self, key: str) -> list[tuple[str, str]]:
+        """Return the robots that `set` changes by this key, and what each calls the parameter.
+
+        A key without a robot's name is of all robots that have such a parameter.
+
+        Raises
+        ------
+        UnknownNameError
+            No robot has it.
+        ModelError
+            A robot has it, or of a current is in the water, and cannot change it while it runs.
+        """
         fault = key.startswith(FAULT)
         name, dot, own = key.removeprefix(FAULT).partition(".")
         if name in self.robots and dot:
             return [(name, FAULT + own if fault else own)]
-        all_ = [
-            (one, key) for one, plant in self.robots.items()
-            if isinstance(plant, Tunable)
-            and (key in plant.settable or (key == CURRENT and set(COMPONENTS) <= set(plant.settable)))
-        ]  # fmt: skip
+        all_ = [(one, key) for one, plant in self.robots.items() if _can_change(plant, key)]
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
+        for one, plant in self.robots.items():
+            if not _can_change(plant, key) and _concerns(plant, key):
+                names = ", ".join(f"{name}.{key}" for name, _ in all_)
+                raise ModelError(
+                    f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
+                    f"({self.kinds[one]}) cannot; set that of the others alone: {names}"
+                )
         return all_
 
     def _offer(self) -> None:
@@ -321,7 +341,12 @@ class World:
                 own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
-        self.settable = (*own, *common)
+        if any(_can_change(plant, CURRENT) for _, plant in plants):
+            common[CURRENT] = None
+        shared = [
+            key for key in common if all(_can_change(plant, key) or not _concerns(plant, key) for _, plant in plants)
+        ]  # fmt: skip
+        self.settable = (*own, *shared)
         ends = [plant.ends for _, plant in plants if isinstance(plant, HasEndTime) and plant.ends is not None]
         self.ends = min(ends, default=None)
         self.shapes = {
@@ -344,6 +369,21 @@ class World:
 def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:
     """What `rtmms.load("world", robots=[...])` calls."""
     return World(robots, dt=dt, **parameters)
+
+
+def _can_change(plant: Plant, key: str) -> bool:
+    """Whether the plant can change a parameter while it runs, as one or by its components."""
+    known = set(plant.settable) if isinstance(plant, Tunable) else set[str]()
+    return key in known or (key == CURRENT and set(COMPONENTS) <= known)
+
+
+def _concerns(plant: Plant, key: str) -> bool:
+    """Whether a plant would be left out if the others changed a parameter: it has it, or is in the water of a
+    current."""
+    if key == CURRENT and (plant.medium if isinstance(plant, Surrounded) else "") == "water":
+        return True
+    told = plant.parameters if isinstance(plant, Described) else {}
+    return key in ({one.name for one in fields(told)} if is_dataclass(told) else told)
 
 
 def _present(plant: Any, values: Mapping[str, Any]) -> dict[str, Any]:

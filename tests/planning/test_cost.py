@@ -12,7 +12,7 @@ import rtmms
 from rtmms.analysis.courses import course
 from rtmms.planning.cost import POSE, Cost
 from rtmms.planning.swaying import sway_along, sway_holding
-from rtmms.planning.tasks import along_course, begin_at, hold, project
+from rtmms.planning.tasks import along_course, begin_at, hold
 
 RUNS, SAMPLES = 4, 6
 
@@ -135,16 +135,6 @@ def test_on_a_course_only_what_is_late_costs() -> None:
     place[0, :, 1] = 0.1
     cost = made.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
     assert cost == pytest.approx(0.01 + 0.5 * 0.01, rel=1e-9)
-
-
-def test_the_nearest_place_of_a_course_is_found_onwards() -> None:
-    way = course("helix", radius_m=2.0, rise_m=-1.0, turns=1.0, depth_m=0.0)
-    k, along = 0, 0.0
-    for s in np.linspace(0.0, way.whole_m - 0.1, 60):
-        point = way.at(float(s))[0] + np.array([0.0, 0.0, 0.02])
-        k, found, _ = project(way.points, way.direction, way.length, k, point)
-        along = way.nearest(point, along)
-        assert found == pytest.approx(along, abs=2e-3)
 
 
 @pytest.mark.parametrize("what", ["course", "hold"])

@@ -53,16 +53,29 @@ def mounted(kind: type[Sensor], **given: Any) -> Any:
 
 
 def test_a_gyroscope_and_an_accelerometer_at_a_mounting() -> None:
-    """The accelerometer's is the mean over the last step, here by central differences of the point's path."""
-    t, h = 0.5, 1e-3
-    seen = told(mounted(Imu, rate_hz=1000.0), t)
-    rate = MOUNTING.inv().apply(screw(t)[3])
-    np.testing.assert_allclose(seen["one.gyro"], rate, atol=1e-14)
-    e = 1e-4
-    velocity = [(point(at + e) - point(at - e)) / (2 * e) for at in (t - h, t)]
-    force = (velocity[1] - velocity[0]) / h + [0.0, 0.0, G]
-    np.testing.assert_allclose(seen["one.accel"], seen_from(t, force), atol=2e-5)
-    assert seen["one.time"] == pytest.approx(t)
+    """Both at the time of the sample; the accelerometer's by second differences of the point's path, and the error of
+    its own differences falls with the square of the step."""
+    t, e = 0.5, 1e-4
+    force = (point(t + e) - 2.0 * point(t) + point(t - e)) / e**2 + [0.0, 0.0, G]
+    errors = []
+    for dt in (2e-3, 1e-3):
+        seen = told(mounted(Imu, rate_hz=1.0 / dt), t, dt=dt)
+        np.testing.assert_allclose(seen["one.gyro"], MOUNTING.inv().apply(screw(t)[3]), atol=1e-14)
+        assert seen["one.time"] == pytest.approx(t)
+        errors.append(float(np.abs(seen["one.accel"] - seen_from(t, force)).max()))
+    assert errors[1] < 2e-5
+    assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.1)
+
+
+def test_the_first_samples_of_an_accelerometer_need_no_past() -> None:
+    """Gravity alone, then the mean over a step, then the value."""
+    plant = Sensed(Mover(screw), {"one": Imu(rate_hz=1000.0)})
+    found = [plant.observe()["one.accel"]]
+    for _ in range(2):
+        plant.step(np.zeros(1))
+        found.append(plant.observe()["one.accel"])
+    np.testing.assert_allclose(found[0], screw(0.0)[1].inv().apply([0.0, 0.0, G]), atol=1e-12)
+    np.testing.assert_allclose(found[1], found[2], atol=2e-2)
 
 
 def test_at_rest_an_accelerometer_feels_the_ground() -> None:

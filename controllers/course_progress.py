@@ -1,0 +1,48 @@
+"""Warns a person when a controller no longer progresses along its course."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+
+STALLS_S = 10.0
+"""s, after which missing progress counts."""
+LEAST_SHARE = 0.1
+"""Share of the way at the commanded speed that counts as progress."""
+
+
+class CourseProgress:
+    """Compares the arc length along a course with the commanded speed.
+
+    Parameters
+    ----------
+    name : str
+        The controller, as messages name it.
+    whole_m : float, m
+        Length of the course.
+    warn : callable
+        It gets each message.
+    """
+
+    def __init__(self, name: str, whole_m: float, warn: Callable[[str], None]) -> None:
+        self._name, self._whole_m, self._warn = name, whole_m, warn
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin at the next call."""
+        self._time, self._along, self._stalled = inf, 0.0, False
+
+    def __call__(self, time: float, along_m: float, speed_m_s: float) -> None:
+        """Take the arc length at a time (s); warn once when it stops growing, and once when it grows again."""
+        if time < self._time or along_m >= self._whole_m - 1e-6 or speed_m_s <= 0.0:
+            self._time, self._along, self._stalled = time, along_m, False
+        elif along_m - self._along >= LEAST_SHARE * STALLS_S * speed_m_s:
+            if self._stalled:
+                self._warn(f"{self._name}: t = {time:.2f} s: it progresses along the course again")
+            self._time, self._along, self._stalled = time, along_m, False
+        elif time - self._time >= STALLS_S and not self._stalled:
+            self._stalled = True
+            self._warn(
+                f"{self._name}: t = {time:.2f} s: no progress along the course for {STALLS_S:g} s, at {along_m:.2f} m "
+                f"of {self._whole_m:.2f} m; a lower speed_m_s or a course with rounder corners may help"
+            )

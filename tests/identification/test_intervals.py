@@ -1,0 +1,66 @@
+"""How often the truth lies within an interval of 95 %: white noise, noise that wanders, a first state nobody knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rtmms.identification.evidence import autocovariance, correlations, weighed
+from rtmms.identification.fitting import Settings, fit
+from rtmms.identification.prediction import free_start
+from rtmms.identification.unknowns import asked_for
+from tests.identification.swimming import build as manta
+from tests.identification.swinging import TRUTH, build, recorded, swung, wandering
+
+
+def off(at_rest: bool, kept: float, seeds: range) -> np.ndarray:
+    """(seeds, parameters): errors in standard errors."""
+    run, rows = swung(at_rest), []
+    for seed in seeds:
+        recording = recorded(run, at_rest=at_rest, kept=kept, seed=seed)
+        solution = fit([recording], asked_for(list(TRUTH), [recording], build(), {}, {}),
+                       Settings(others=0, hold_out=0.0))  # fmt: skip
+        evidence = weighed(solution)
+        rows.append([(solution.values[n] - TRUTH[n]) / e for n, e in zip(TRUTH, evidence.error, strict=True)])
+    return np.array(rows)
+
+
+@pytest.mark.parametrize(("at_rest", "kept"), [(True, 0.0), (False, 0.0), (True, 0.9)])
+def test_errors_are_of_the_size_that_is_said(at_rest: bool, kept: float) -> None:
+    """Four draws of two parameters: a sum of squares beyond 26 has a chance of one in a thousand."""
+    assert np.sum(off(at_rest, kept, range(4)) ** 2) < 26.0
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("at_rest", "kept"), [(True, 0.0), (False, 0.0), (True, 0.9), (False, 0.9), (True, 0.5)])
+def test_an_interval_of_95_percent_holds_95_percent(at_rest: bool, kept: float) -> None:
+    """60 draws of two parameters: of 120 that hold with 95 % fewer than 106 do with a chance of one in two hundred."""
+    inside = np.abs(off(at_rest, kept, range(60))) <= 1.96
+    assert inside.sum() >= 104
+
+
+def test_what_of_a_first_state_is_unknown() -> None:
+    """Of a fixed base its joints, of a free one its pose; joints that a motion is imposed on are not."""
+    import rtmms
+
+    assert free_start(build()) == (False, (0,), 1)
+    free, joints, _ = free_start(manta())
+    assert (free, joints) == (True, ())
+    assert free_start(rtmms.load("torpedo"))[:2] == (True, ())
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.9, -0.6])
+def test_the_variance_of_a_mean_of_residuals_that_wander(kept: float) -> None:
+    """Of an autoregressive process it is (1 + a) / (1 - a) times that of white noise."""
+    found = []
+    for seed in range(20):
+        gamma = autocovariance(wandering(np.random.default_rng(seed), 1000, kept)[:, 0])
+        found.append(2.0 * gamma.sum() - gamma[0])
+    assert np.median(found) == pytest.approx((1.0 + kept) / (1.0 - kept), rel=0.2)
+
+
+def test_correlations_of_a_process_of_second_order() -> None:
+    """rho_1 = a1 / (1 - a2), rho_k = a1 rho_(k-1) + a2 rho_(k-2)."""
+    rho = correlations(np.array([1.2, -0.5]), 5)
+    assert rho[1] == pytest.approx(1.2 / 1.5)
+    assert rho[2:] == pytest.approx(1.2 * rho[1:-1] - 0.5 * rho[:-2])

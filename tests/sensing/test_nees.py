@@ -1,0 +1,71 @@
+"""Whether the estimate knows how wrong it is, whatever the plant's step: NEES of the velocity, 3 where it does.
+
+Each robot with `typical` sensors and an imu among them is in the list by itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.plant import robots
+from rtmms.sensing import read_profile
+from rtmms_benchmarks import estimate
+
+QUICK = ("manta", "torpedo")
+STEPS_S = (1e-3, 2e-3, 5e-3, 10e-3)
+LEAST, MOST = 2.4, 3.7
+WITHOUT = {
+    "moth": "it tumbles without a controller, beyond what its imu measures", "modal_moth": "as the moth",
+    "purcell": "without inertia it tells no velocity", "cat": "it falls, and tells no motion of a base",
+}  # fmt: skip
+"""Robots that are left out, and why."""
+
+
+def nees(robot: str, dt: float, seeds: int, seconds: float, folder: Path) -> tuple[float, float]:
+    """Mean NEES of the velocity, and rms of its error, m/s."""
+    plant = rtmms.load(robot, dt=dt)
+    drive = estimate.DRIVES.get(robot, estimate.neutral)
+    path = folder / "truth.npy"
+    np.save(path, truth(robot, plant, seconds, drive))
+    sensors = {
+        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, estimate._HEARD)
+    }  # fmt: skip
+    gravity = float(getattr(plant.parameters, "gravity_m_s2", 0.0))  # type: ignore[attr-defined]
+    known = estimate.Kept(dt, gravity, sensors, str(path))
+    found = np.array([estimate.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
+    k = estimate.PARTS.index("velocity_m_s")
+    return float(found[:, 1, k].mean()), float(np.sqrt(found[:, 0, k].mean()))
+
+
+def truth(robot: str, plant: Any, seconds: float, drive: Any) -> Any:
+    plant.reset()
+    command, rows = drive(plant), []
+    for k in range(round(seconds / plant.dt) + 1):
+        seen = plant.observe()
+        rows.append(np.concatenate([seen[name] for name, _, _ in estimate._MOTION]))
+        plant.step(np.asarray(command(k, seen), dtype=float))
+    return np.array(rows)
+
+
+@pytest.mark.parametrize("robot", QUICK)
+def test_the_estimate_is_as_sure_at_10_ms_as_at_1_ms(robot: str, tmp_path: Path) -> None:
+    fine, coarse = (nees(robot, dt, 10, 16.0, tmp_path) for dt in (STEPS_S[0], STEPS_S[-1]))
+    assert 2.2 < fine[0] < 3.8
+    assert coarse[0] == pytest.approx(fine[0], rel=0.2)
+    assert coarse[1] == pytest.approx(fine[1], rel=0.1)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("robot", [name for name in sorted(robots()) if name not in WITHOUT])
+def test_nees_over_the_step_of_each_robot(robot: str, tmp_path: Path) -> None:
+    plant = rtmms.load(robot)
+    told = {channel.name for channel in plant.outputs}
+    if not {name for name, _, _ in estimate._MOTION} <= told or "imu" not in read_profile("typical", plant):
+        pytest.skip("it has no imu")
+    found = {dt: nees(robot, dt, 40, 20.0, tmp_path)[0] for dt in STEPS_S}
+    assert all(LEAST < one < MOST for one in found.values()), found
