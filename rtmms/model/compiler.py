@@ -13,7 +13,7 @@ from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Element, checked_numbers
+from rtmms.model.elements import AddedMass, Element, checked_numbers
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
 from rtmms.model.modal_checks import all_bodies, check_modal, check_modes, modal_numbers, parts_of
@@ -200,6 +200,9 @@ class _Builder:
             added += element.added_inertia()
             placed: Any = replace(cast(Any, element), placement=offset @ element.placement)  # each is a dataclass
             self.elements.append((row, placed))
+        whole = _whole_body(body, place, displaced, displaced_moment)
+        if whole is not None:
+            self.elements.append((row, replace(whole, placement=offset)))
         x = adjoint(offset.rotation, offset.position)
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
         c = self.constant[row] if row >= 0 else self.sections[-1 - row][4]
@@ -355,6 +358,29 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
         raise ModelError(f"{place}: displaced must be >= 0 kg, got {more}")
     moment = checked_numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
     return float(total[0, 0]) + more, np.array([total[5, 1], total[3, 2], total[4, 0]]) + moment
+
+
+NEGLIGIBLE = 1e-9
+"""Share of the displaced mass below which what the elements leave of it is rounding."""
+
+
+def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> AddedMass | None:
+    """Element of `Body.added` and of the displaced fluid that the body's elements leave, None where there is neither.
+
+    The fluid's motion acts on both: buoyancy and the push of an accelerating fluid are of the same displaced mass.
+    """
+    left = displaced - sum(element.displaced_mass for element in body.elements)
+    if left > NEGLIGIBLE * displaced:
+        away = moment - sum((e.displaced_mass * e.centre for e in body.elements), np.zeros(3))
+        middle = away / left
+    else:
+        left, middle = 0.0, np.zeros(3)
+    matrix = np.zeros((6, 6))
+    if body.added is not None:
+        matrix = _symmetric(checked_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
+    if left == 0.0 and not np.any(matrix):
+        return None
+    return AddedMass(matrix, left, middle)
 
 
 def _check_inertias(model: Model, where: str) -> None:
