@@ -190,7 +190,8 @@ class SoftTree:
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
         hold_commands(
-            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew
+            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew,
+            self.system.hold.goal,
         )  # fmt: skip
         if self.system.tendons is not None:
             self.system.tendons.servo[:, 0] = self.attached.tendons[:, START]
@@ -201,7 +202,7 @@ class SoftTree:
         """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
         given = np.clip(read_command(self.model.name, self.actuators, command), self._limits[:, 0], self._limits[:, 1])
         hold = self.system.hold
-        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew)
+        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew, hold.goal)
         self._start[0] = self.time
         if self.system.pulled is not None:
             self.system.pulled.command[:] = given

@@ -15,14 +15,17 @@ from rtmms.mechanism.body_actuators import push, spin
 from rtmms.mechanism.joint_bounds import (
     BOUND_WIDTH,
     BOUNDED,
-    BRAKING,
     FIRM,
     FREE,
+    FROM_ABOVE,
+    FROM_BELOW,
     GREAT,
     MOST,
+    STEPS,
     TRACKING,
     acceleration_within,
     bind,
+    braking_time,
     next_grip,
     next_side,
 )
@@ -87,11 +90,14 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
 
 
 @kernel(merged=True)
-def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float) -> None:
+def keep_within_limits(
+    tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float, least: float
+) -> None:  # fmt: skip
     """After a solution without them: the joints' limits that are never passed, and joints that are firmly held.
 
     Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
-    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`.
+    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`; least:
+    see rtmms.mechanism.joint_bounds.braking_time.
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
@@ -105,7 +111,7 @@ def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any
         if not changed:
             for j in range(n):
                 if bounds[j, GREAT] > 0.0 and not imposed[j]:
-                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j])
+                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j], least)
                     if bounds[j, FIRM] > 0.0 and found == side[j]:
                         tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j]) if found == FREE else grip[j]
                         changed = changed or tight != grip[j]
@@ -124,14 +130,14 @@ def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any
                         target = grip[j] * bounds[j, MOST] + 0.0 * q[j]
                 if side[j] != FREE:
                     extra += great
-                    target += great * acceleration_within(bounds, j, side[j], q[j], qd[j])
+                    target += great * acceleration_within(bounds, j, side[j], q[j], qd[j], least)
                 drive[j], s[j + 1, S_HELD] = given[j] + target, held[j] + extra
         solve_tree(tree, ground, modal, fluid, work, implicit)
     for j in range(n):
         if bounds[j, GREAT] > 0.0 and not imposed[j]:
             great, own = bounds[j, GREAT], given[j]
             if side[j] != FREE:
-                stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j]) - qdd[j])
+                stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
             if bounds[j, FIRM] > 0.0:
                 own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
             drive[j], torque[j], s[j + 1, S_HELD] = own, own, held[j]
@@ -155,7 +161,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     tree, law, hold, fluid, work = system.tree, system.law, system.hold, system.fluid, system.work
     imposed, bounds, kp, kd, held_torque = tree.imposed, tree.bounds, law.kp, law.kd, hold.torque
     s, qdd, q, qd, drive = work.s, work.qdd, work.q, work.qd, work.drive
-    n = q.shape[0]
+    n, least = q.shape[0], STEPS * system.dt / system.substeps
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, hold.coast, j, t)
@@ -170,8 +176,16 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
                 bind(bounds, j, q[j], qd[j], implicit, drive, s)
             if bounds[j, FIRM] > 0.0:
                 # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
-                time = bounds[j, BRAKING]
-                work.wanted[j] = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
+                time = braking_time(bounds, j, least)
+                wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
+                # no more than the joint's limits allow: drive and stop would hold it against each other
+                most = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
+                fewest = acceleration_within(bounds, j, FROM_BELOW, q[j], qd[j], least)
+                if wanted.real > most.real:
+                    wanted = most
+                if wanted.real < fewest.real:
+                    wanted = fewest
+                work.wanted[j] = wanted
     move_bodies(tree, tree.modal, state, work)
     twist = state[7 + n : 13 + n]
     if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
@@ -184,7 +198,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     pull(system.tendons, system.pushes.command, t - hold.start, s)
     solve_tree(tree, tree.ground, tree.modal, fluid, work, implicit)
     if tree.limited:
-        keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit)
+        keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit, least)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]

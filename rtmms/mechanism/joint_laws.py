@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
-from rtmms.memory import FLAG, Layout, model, number, state
+from rtmms.memory import FLAG, Layout, model, number, scratch, state
 from rtmms.plant import Channel
 from rtmms.spatial import Array, scalar
 
@@ -26,11 +26,11 @@ HOLD = Layout(
     "Hold",
     state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
     model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
-    model("slew", "n", unit="rad"),
+    model("slew", "n", unit="rad/s"), scratch("goal", "n", unit="rad"),
 )  # fmt: skip
 """What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
-offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how far the
-offset's target goes towards its command in a step of the plant, inf where that is at once (see `slew_of`)."""
+offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how fast the
+offset's target goes towards its command, `goal`; inf where that is at once (see `slewed`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +92,25 @@ def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 
 @scalar
+def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`, exactly.
+
+    While the target goes at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
+    of rates of the target, so it is never faster than `slew`.
+    """
+    away = goal - target
+    v = slew if away.real > 0.0 else -slew if away.real < 0.0 else 0.0
+    time = abs(away.real) / slew
+    going = t if t.real <= time else time
+    behind = 2.0 * v / w
+    x, xd, xdd = settle(value + behind, rate - v, target, w, going)
+    x, xd = x + v * going - behind, xd + v
+    if t.real > time:
+        x, xd, xdd = settle(x, xd, goal, w, t - time)
+    return x, xd, xdd
+
+
+@scalar
 def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
     """(x, x', x'') after t seconds of x'' = w (target - x'): a commanded rate made smooth, exactly."""
     b = (rate - target) * np.exp(-w * t)
@@ -113,6 +132,10 @@ def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
     x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
+    if hold.slew[j] < np.inf:
+        x, xd, xdd = slewed(
+            servo[j, 0], servo[j, 1], target[j, 0], hold.goal[j], hold.slew[j], bandwidth[j], t - start
+        )  # fmt: skip
     if coast_ is not None:  # noqa: SIM102  known when compiled
         if coast_[j]:
             x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
@@ -136,39 +159,30 @@ def follow(system: Any, state: Any, t: float) -> None:
             state[7 + j], state[13 + n + j] = a, b
 
 
-def slew_of(fastest: Array, bandwidth: Array, dt: float) -> Array:
-    """(n,) how far targets may go in a step so that what follows them is never faster than `fastest` (n,), rad/s.
-
-    The filter x'' = w^2 (a - x) - 2 w x' is y' = w (a - y), x' = w (y - x). Where a goes by s in each step, y' is
-    largest after such a jump, w s / (1 - exp(-w dt)) where that lasts, and x' is never more than y' was.
-    """
-    w = np.abs(bandwidth)
-    return np.asarray(np.where(np.isfinite(fastest), fastest * -np.expm1(-w * dt) / w, np.inf))
-
-
 @kernel
-def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any) -> None:
-    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 stands for all. slew: see HOLD."""
+def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
+    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 is all of them. slew, goal: see HOLD."""
     for a in range(kinds.shape[0]):
         for j in range(torque.shape[0]):
             if joints[a] == j or joints[a] < 0:
                 if kinds[a] == 0:
                     torque[j] = command[a]
-                elif kinds[a] == 1 and command[a] > target[j, 0] + slew[j]:
-                    target[j, 0] += slew[j]
-                elif kinds[a] == 1 and command[a] < target[j, 0] - slew[j]:
-                    target[j, 0] -= slew[j]
+                elif kinds[a] == 1 and slew[j] < np.inf:
+                    goal[j] = command[a]
                 else:
                     target[j, kinds[a] - 1] = command[a]
 
 
 @kernel
 def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
-    """Servo states (value, rate of offset; value, rate of gain) at the end of a step. coast_: hold.coast"""
-    target, servo, bandwidth = hold.target, hold.servo, hold.bandwidth
+    """Servo states (value, rate of offset; value, rate of gain) and targets at the end of a step. coast_: hold.coast"""
+    target, servo, bandwidth, slew, goal = hold.target, hold.servo, hold.bandwidth, hold.slew, hold.goal
     for j in range(target.shape[0]):
         for k in range(2):
             x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
+            if k == 0 and slew[j] < np.inf:
+                x, v, _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal[j], slew[j], bandwidth[j], dt)
+                target[j, 0] += min(max(goal[j] - target[j, 0], -slew[j] * dt), slew[j] * dt)
             if coast_ is not None:  # noqa: SIM102
                 if coast_[j]:
                     x, v, _ = coast(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], -bandwidth[j], dt)

@@ -124,9 +124,17 @@ class TreeTwin:
             return 0.0
         hold, start = self._system.hold, float(begin.all[-1]) * self.dt
         before = self._parts(begin.all)
+        target = np.where(np.isfinite(hold.slew)[:, None], before["hold.target"], hold.target)
         with np.errstate(all="ignore"):
             rates = given_rates(
-                self._system.law, before["hold.servo"], hold.target, self.plant.bandwidth, start, self.dt * self._nodes
+                self._system.law,
+                before["hold.servo"],
+                target,
+                self.plant.bandwidth,
+                start,
+                self.dt * self._nodes,
+                hold.slew,
+                hold.goal,
             )
             missed = (end.joints - begin.joints - self.dt * (rates @ self._weights))[self._imposed]
         return float(missed @ missed)
