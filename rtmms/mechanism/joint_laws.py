@@ -92,22 +92,29 @@ def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 
 @scalar
-def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
-    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`, exactly.
+def slewing(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
+    """(value, rate, target, t, v, behind) of the `settle` that follows a target on its way to `goal` at a rate `slew`.
 
-    While the target goes at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
-    of rates of the target, so it is never faster than `slew`.
+    With them x = settle + v t - behind and x' = settle' + v, exactly. While the target goes at v, x - v t + 2 v / w
+    settles as with a constant target; after it has arrived, v is 0. From |x'| <= slew on, x' is a mean of rates of the
+    target, so it is never faster than `slew`.
     """
     away = goal - target
     v = slew if away.real > 0.0 else -slew if away.real < 0.0 else 0.0
     time = abs(away.real) / slew
-    going = t if t.real <= time else time
     behind = 2.0 * v / w
-    x, xd, xdd = settle(value + behind, rate - v, target, w, going)
-    x, xd = x + v * going - behind, xd + v
-    if t.real > time:
-        x, xd, xdd = settle(x, xd, goal, w, t - time)
-    return x, xd, xdd
+    if t.real <= time:
+        return value + behind, rate - v, target, t, v, behind
+    x, xd, _ = settle(value + behind, rate - v, target, w, time)
+    return x + v * time - behind, xd + v, goal, t - time, 0.0, 0.0
+
+
+@scalar
+def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`."""
+    a, b, c, since, v, behind = slewing(value, rate, target, goal, slew, w, t)
+    x, xd, xdd = settle(a, b, c, w, since)
+    return x + v * since - behind, xd + v, xdd
 
 
 @scalar
@@ -125,25 +132,24 @@ def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     """
     motion, omega, length = law.motion, law.omega, law.ramp
     target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
+    value, rate, aim, since, v, behind = servo[j, 0], servo[j, 1], target[j, 0], t - start, 0.0, 0.0
+    if hold.slew[j] < np.inf:
+        value, rate, aim, since, v, behind = slewing(value, rate, aim, hold.goal[j], hold.slew[j], bandwidth[j], since)
     f, fd, fdd = ramp(t, length)
     c, s = np.cos(omega * t), np.sin(omega * t)
     a, b = motion[j, 1], motion[j, 2]
     w = motion[j, 0] + a * c + b * s
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
-    x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
-    if hold.slew[j] < np.inf:
-        x, xd, xdd = slewed(
-            servo[j, 0], servo[j, 1], target[j, 0], hold.goal[j], hold.slew[j], bandwidth[j], t - start
-        )  # fmt: skip
+    x, xd, xdd = settle(value, rate, aim, bandwidth[j], since)
     if coast_ is not None:  # noqa: SIM102  known when compiled
         if coast_[j]:
             x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
     g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
     g += 1.0
     return (
-        g * f * w + x,
-        gd * f * w + g * fd * w + g * f * wd + xd,
+        g * f * w + x + (v * since - behind),
+        gd * f * w + g * fd * w + g * f * wd + xd + v,
         gdd * f * w + g * fdd * w + g * f * wdd + 2.0 * (gd * fd * w + gd * f * wd + g * fd * wd) + xdd,
     )
 
@@ -161,7 +167,7 @@ def follow(system: Any, state: Any, t: float) -> None:
 
 @kernel
 def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
-    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 is all of them. slew, goal: see HOLD."""
+    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1: all of them. slew, goal: see HOLD."""
     for a in range(kinds.shape[0]):
         for j in range(torque.shape[0]):
             if joints[a] == j or joints[a] < 0:
