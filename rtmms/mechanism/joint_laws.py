@@ -83,9 +83,14 @@ def ramp(t: Any, length: float) -> Any:
 @scalar
 def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
     """(x, x', x'') after t seconds of x'' = w^2 (target - x) - 2 w x': a command made smooth, exactly."""
+    return settled(value, rate, target, w, t, np.exp(-w * t))
+
+
+@scalar
+def settled(value: Any, rate: Any, target: Any, w: float, t: Any, e: Any) -> Any:
+    """`settle` with e = exp(-w t), which two filters of one time share."""
     a = value - target
     b = rate + w * a
-    e = np.exp(-w * t)
     x = (a + b * t) * e
     v = (b - w * (a + b * t)) * e
     return target + x, v, -w * w * x - 2.0 * w * v
@@ -133,19 +138,22 @@ def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     motion, omega, length = law.motion, law.omega, law.ramp
     target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
     value, rate, aim, since, v, behind = servo[j, 0], servo[j, 1], target[j, 0], t - start, 0.0, 0.0
+    fading = np.exp(-bandwidth[j] * (t - start))
+    faded = fading
     if hold.slew[j] < np.inf:
         value, rate, aim, since, v, behind = slewing(value, rate, aim, hold.goal[j], hold.slew[j], bandwidth[j], since)
+        faded = np.exp(-bandwidth[j] * since)
     f, fd, fdd = ramp(t, length)
     c, s = np.cos(omega * t), np.sin(omega * t)
     a, b = motion[j, 1], motion[j, 2]
     w = motion[j, 0] + a * c + b * s
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
-    x, xd, xdd = settle(value, rate, aim, bandwidth[j], since)
+    x, xd, xdd = settled(value, rate, aim, bandwidth[j], since, faded)
     if coast_ is not None:  # noqa: SIM102  known when compiled
         if coast_[j]:
             x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
-    g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
+    g, gd, gdd = settled(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start, fading)
     g += 1.0
     return (
         g * f * w + x + (v * since - behind),
@@ -184,8 +192,9 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
     """Servo states (value, rate of offset; value, rate of gain) and targets at the end of a step. coast_: hold.coast"""
     target, servo, bandwidth, slew, goal = hold.target, hold.servo, hold.bandwidth, hold.slew, hold.goal
     for j in range(target.shape[0]):
+        fading = np.exp(-bandwidth[j] * dt)
         for k in range(2):
-            x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
+            x, v, _ = settled(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt, fading)
             if k == 0 and slew[j] < np.inf:
                 x, v, _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal[j], slew[j], bandwidth[j], dt)
                 target[j, 0] += min(max(goal[j] - target[j, 0], -slew[j] * dt), slew[j] * dt)
