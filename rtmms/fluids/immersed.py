@@ -68,7 +68,7 @@ FLUID = Layout(
     *(model(load.array, load.array, load.width) for load in LOADS),
     *(number(f"first_{load.array}", INTEGER) for load in LOADS if load.in_flow),
     model("strip_gauss", 2, "strip_nodes"), model("blade_gauss", 2, "blade_nodes"),
-    model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG),
+    model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG), number("acts", FLAG),
     model("foils", "foils", FOIL_WIDTH, optional=True), model("polars", "polar_points", POLAR_WIDTH, optional=True),
     given("held", "elements", 6, unit="m/s, m/s2"), scratch("ambient", "elements", SAMPLE_ROOM),
 )  # fmt: skip
@@ -77,7 +77,8 @@ FLUID = Layout(
 rows     rows of the model;  first_...  where the elements of a kind begin
 strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
 foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
-flow     see Flow.pack; moving is False for still fluid where there is no tether
+flow     see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
+         nothing: added and displaced mass alone, in still fluid
 held     further fluid velocity and its rate at each element, constant over the step;  ambient  the flow at each element
 """
 
@@ -114,11 +115,13 @@ def immerse(
             first[f"first_{load.array}"], at = at, at + len(pairs)
     foil, polar = foil_tables(chosen)
     held = any(pairs for load, pairs in kinds.items() if not load.in_flow)
+    moving = not flow.still or held
+    acts = moving or not all(isinstance(element, AddedMass) for _, element in chosen)
     return FLUID.make({
         "rows": np.array([row for row, _ in chosen], dtype=np.int64), "common": common, **tables, **first,
         "strip_gauss": np.array(np.polynomial.legendre.leggauss(strip_nodes)),
         "blade_gauss": np.array(np.polynomial.legendre.leggauss(blade_nodes)),
-        "flow": flow.pack(), "moving": not flow.still or held,
+        "flow": flow.pack(), "moving": moving, "acts": acts,
         **({"foils": foil, "polars": polar} if polars or len(foil) else {}),
     })  # fmt: skip
 

@@ -188,7 +188,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
                 work.wanted[j] = wanted
     move_bodies(tree, tree.modal, state, work)
     twist = state[7 + n : 13 + n]
-    if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
+    if fluid.acts:
         if fluid.moving:
             place(tree.topology, state[0:3], state[3:7], s)
         act(fluid, t, s)

@@ -83,43 +83,31 @@ def ramp(t: Any, length: float) -> Any:
 @scalar
 def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
     """(x, x', x'') after t seconds of x'' = w^2 (target - x) - 2 w x': a command made smooth, exactly."""
-    return settled(value, rate, target, w, t, np.exp(-w * t))
-
-
-@scalar
-def settled(value: Any, rate: Any, target: Any, w: float, t: Any, e: Any) -> Any:
-    """`settle` with e = exp(-w t), which two filters of one time share."""
     a = value - target
     b = rate + w * a
+    e = np.exp(-w * t)
     x = (a + b * t) * e
     v = (b - w * (a + b * t)) * e
     return target + x, v, -w * w * x - 2.0 * w * v
 
 
 @scalar
-def slewing(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
-    """(value, rate, target, t, v, behind) of the `settle` that follows a target on its way to `goal` at a rate `slew`.
+def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`, exactly.
 
-    With them x = settle + v t - behind and x' = settle' + v, exactly. While the target goes at v, x - v t + 2 v / w
-    settles as with a constant target; after it has arrived, v is 0. From |x'| <= slew on, x' is a mean of rates of the
-    target, so it is never faster than `slew`.
+    While the target goes at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
+    of rates of the target, so it is never faster than `slew`.
     """
     away = goal - target
     v = slew if away.real > 0.0 else -slew if away.real < 0.0 else 0.0
     time = abs(away.real) / slew
+    going = t if t.real <= time else time
     behind = 2.0 * v / w
-    if t.real <= time:
-        return value + behind, rate - v, target, t, v, behind
-    x, xd, _ = settle(value + behind, rate - v, target, w, time)
-    return x + v * time - behind, xd + v, goal, t - time, 0.0, 0.0
-
-
-@scalar
-def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
-    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`."""
-    a, b, c, since, v, behind = slewing(value, rate, target, goal, slew, w, t)
-    x, xd, xdd = settle(a, b, c, w, since)
-    return x + v * since - behind, xd + v, xdd
+    x, xd, xdd = settle(value + behind, rate - v, target, w, going)
+    x, xd = x + v * going - behind, xd + v
+    if t.real > time:
+        x, xd, xdd = settle(x, xd, goal, w, t - time)
+    return x, xd, xdd
 
 
 @scalar
@@ -129,35 +117,47 @@ def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
     return value + target * t + (rate - target - b) / w, target + b, -w * b
 
 
+@kernel
+def reference_at_rate(law: Any, hold: Any, j: int, t: Any) -> Any:
+    """`reference` of a joint whose target goes at a limited rate: of its own, so that others are as fast as without."""
+    f, fd, fdd = ramp(t, law.ramp)
+    since, w = t - hold.start, hold.bandwidth[j]
+    c, s = np.cos(law.omega * t), np.sin(law.omega * t)
+    a, b = law.motion[j, 1], law.motion[j, 2]
+    y = law.motion[j, 0] + a * c + b * s
+    yd = law.omega * (b * c - a * s)
+    ydd = -law.omega * law.omega * (a * c + b * s)
+    g, gd, gdd = settle(hold.servo[j, 2], hold.servo[j, 3], hold.target[j, 1], w, since)
+    z, zd, zdd = f * y, fd * y + f * yd, fdd * y + 2.0 * fd * yd + f * ydd
+    x, xd, xdd = slewed(hold.servo[j, 0], hold.servo[j, 1], hold.target[j, 0], hold.goal[j], hold.slew[j], w, since)
+    return x + (1.0 + g) * z, xd + gd * z + (1.0 + g) * zd, xdd + gdd * z + 2.0 * gd * zd + (1.0 + g) * zdd
+
+
 @scalar
 def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset.
 
     coast_  hold.coast, an argument so that what it decides is known when compiled
     """
+    if hold.slew[j] < np.inf:
+        return reference_at_rate(law, hold, j, t)
     motion, omega, length = law.motion, law.omega, law.ramp
     target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
-    value, rate, aim, since, v, behind = servo[j, 0], servo[j, 1], target[j, 0], t - start, 0.0, 0.0
-    fading = np.exp(-bandwidth[j] * (t - start))
-    faded = fading
-    if hold.slew[j] < np.inf:
-        value, rate, aim, since, v, behind = slewing(value, rate, aim, hold.goal[j], hold.slew[j], bandwidth[j], since)
-        faded = np.exp(-bandwidth[j] * since)
     f, fd, fdd = ramp(t, length)
     c, s = np.cos(omega * t), np.sin(omega * t)
     a, b = motion[j, 1], motion[j, 2]
     w = motion[j, 0] + a * c + b * s
     wd = omega * (b * c - a * s)
     wdd = -omega * omega * (a * c + b * s)
-    x, xd, xdd = settled(value, rate, aim, bandwidth[j], since, faded)
+    x, xd, xdd = settle(servo[j, 0], servo[j, 1], target[j, 0], bandwidth[j], t - start)
     if coast_ is not None:  # noqa: SIM102  known when compiled
         if coast_[j]:
             x, xd, xdd = coast(servo[j, 0], servo[j, 1], target[j, 0], -bandwidth[j], t - start)
-    g, gd, gdd = settled(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start, fading)
+    g, gd, gdd = settle(servo[j, 2], servo[j, 3], target[j, 1], bandwidth[j], t - start)
     g += 1.0
     return (
-        g * f * w + x + (v * since - behind),
-        gd * f * w + g * fd * w + g * f * wd + xd + v,
+        g * f * w + x,
+        gd * f * w + g * fd * w + g * f * wd + xd,
         gdd * f * w + g * fdd * w + g * f * wdd + 2.0 * (gd * fd * w + gd * f * wd + g * fd * wd) + xdd,
     )
 
@@ -188,16 +188,24 @@ def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: An
 
 
 @kernel
+def finish_at_rate(hold: Any, j: int, dt: float) -> None:
+    """`finish_servo` of a joint whose target goes at a limited rate."""
+    target, servo, w, slew, goal = hold.target, hold.servo, hold.bandwidth[j], hold.slew[j], hold.goal[j]
+    servo[j, 0], servo[j, 1], _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal, slew, w, dt)
+    servo[j, 2], servo[j, 3], _ = settle(servo[j, 2], servo[j, 3], target[j, 1], w, dt)
+    target[j, 0] += min(max(goal - target[j, 0], -slew * dt), slew * dt)
+
+
+@kernel
 def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
     """Servo states (value, rate of offset; value, rate of gain) and targets at the end of a step. coast_: hold.coast"""
-    target, servo, bandwidth, slew, goal = hold.target, hold.servo, hold.bandwidth, hold.slew, hold.goal
+    target, servo, bandwidth = hold.target, hold.servo, hold.bandwidth
     for j in range(target.shape[0]):
-        fading = np.exp(-bandwidth[j] * dt)
+        if hold.slew[j] < np.inf:
+            finish_at_rate(hold, j, dt)
+            continue
         for k in range(2):
-            x, v, _ = settled(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt, fading)
-            if k == 0 and slew[j] < np.inf:
-                x, v, _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal[j], slew[j], bandwidth[j], dt)
-                target[j, 0] += min(max(goal[j] - target[j, 0], -slew[j] * dt), slew[j] * dt)
+            x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
             if coast_ is not None:  # noqa: SIM102
                 if coast_[j]:
                     x, v, _ = coast(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], -bandwidth[j], dt)
