@@ -104,7 +104,8 @@ class SoftTree:
             )
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
-            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": self._slew},
+            "motion": {}, "work": {}, "soft": soft, "room": {},
+            "hold": {"bandwidth": bandwidth, "slew": self._slew, "slews": False},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             **self._tendons(),
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},

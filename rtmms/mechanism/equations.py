@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rtmms.dynamics.ground import GROUND, solve_on_ground
 from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
@@ -29,7 +31,7 @@ from rtmms.mechanism.joint_bounds import (
     next_grip,
     next_side,
 )
-from rtmms.mechanism.joint_laws import reference
+from rtmms.mechanism.joint_laws import reference, reference_at_rate
 from rtmms.mechanism.tendons import pull
 from rtmms.memory import FLAG, INTEGER, Layout, model, number, part, scratch
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD, S_WIDTH, T_WIDTH
@@ -143,6 +145,48 @@ def keep_within_limits(
             drive[j], torque[j], s[j + 1, S_HELD] = own, own, held[j]
 
 
+@kernel(inline=True)
+def drive_joint(
+    tree: Any, law: Any, hold: Any, work: Any, state: Any, j: int, a: Any, b: Any, c: Any, implicit: float, least: float
+) -> None:  # fmt: skip
+    """Put position, rate and drive of a joint that is not imposed into work; a, b, c: what it is meant to follow."""
+    bounds, kp, kd, held_torque = tree.bounds, law.kp, law.kd, hold.torque
+    s, q, qd, drive = work.s, work.q, work.qd, work.drive
+    n = q.shape[0]
+    # kp (a' - q - h qd') + kd (b' - qd') with a', b' and qd' = qd + h qdd at the step's end; plain where h = 0
+    q[j], qd[j] = state[7 + j], state[13 + n + j]
+    drive[j] = held_torque[j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
+    s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
+    if bounds[j, BOUNDED] > 0.0:
+        bind(bounds, j, q[j], qd[j], implicit, drive, s)
+    if bounds[j, FIRM] > 0.0:
+        # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
+        time = braking_time(bounds, j, least)
+        wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
+        # no more than the joint's limits allow: drive and stop would hold it against each other
+        most = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
+        fewest = acceleration_within(bounds, j, FROM_BELOW, q[j], qd[j], least)
+        if wanted.real > most.real:
+            wanted = most
+        if wanted.real < fewest.real:
+            wanted = fewest
+        work.wanted[j] = wanted
+
+
+@kernel
+def drive_at_rate(
+    tree: Any, law: Any, hold: Any, work: Any, state: Any, t: Any, implicit: float, least: float
+) -> None:  # fmt: skip
+    """Position, rate and drive again, of joints whose targets go at a limited rate."""
+    for j in range(work.q.shape[0]):
+        if hold.slew[j] < np.inf:
+            if tree.imposed[j]:
+                work.q[j], work.qd[j], work.drive[j] = reference_at_rate(law, hold, j, t)
+            else:
+                a, b, c = reference_at_rate(law, hold, j, t + implicit)
+                drive_joint(tree, law, hold, work, state, j, a, b, c, implicit, least)
+
+
 @kernel
 def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
     """World poses of all rows, where tendons need them. tendons: an argument so that it is known when compiled."""
@@ -159,33 +203,17 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
     tree, law, hold, fluid, work = system.tree, system.law, system.hold, system.fluid, system.work
-    imposed, bounds, kp, kd, held_torque = tree.imposed, tree.bounds, law.kp, law.kd, hold.torque
-    s, qdd, q, qd, drive = work.s, work.qdd, work.q, work.qd, work.drive
+    imposed, s, qdd, q, qd, drive = tree.imposed, work.s, work.qdd, work.q, work.qd, work.drive
     n, least = q.shape[0], STEPS * system.dt / system.substeps
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, hold.coast, j, t)
             q[j], qd[j], drive[j] = a, b, c
         else:
-            # kp (a' - q - h qd') + kd (b' - qd') with a', b' and qd' = qd + h qdd at the step's end; plain where h = 0
             a, b, c = reference(law, hold, hold.coast, j, t + implicit)
-            q[j], qd[j] = state[7 + j], state[13 + n + j]
-            drive[j] = held_torque[j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
-            s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
-            if bounds[j, BOUNDED] > 0.0:
-                bind(bounds, j, q[j], qd[j], implicit, drive, s)
-            if bounds[j, FIRM] > 0.0:
-                # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
-                time = braking_time(bounds, j, least)
-                wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
-                # no more than the joint's limits allow: drive and stop would hold it against each other
-                most = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
-                fewest = acceleration_within(bounds, j, FROM_BELOW, q[j], qd[j], least)
-                if wanted.real > most.real:
-                    wanted = most
-                if wanted.real < fewest.real:
-                    wanted = fewest
-                work.wanted[j] = wanted
+            drive_joint(tree, law, hold, work, state, j, a, b, c, implicit, least)
+    if hold.slews:
+        drive_at_rate(tree, law, hold, work, state, t, implicit, least)
     move_bodies(tree, tree.modal, state, work)
     twist = state[7 + n : 13 + n]
     if fluid.acts:

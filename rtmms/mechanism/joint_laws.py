@@ -26,11 +26,11 @@ HOLD = Layout(
     "Hold",
     state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
     model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
-    model("slew", "n", unit="rad/s"), scratch("goal", "n", unit="rad"),
+    model("slew", "n", unit="rad/s"), number("slews", FLAG), scratch("goal", "n", unit="rad"),
 )  # fmt: skip
 """What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
 offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how fast the
-offset's target goes towards its command, `goal`; inf where that is at once (see `slewed`)."""
+offset's target goes towards its command, `goal`; inf where that is at once (see `slewed`); slews: whether any does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +137,9 @@ def reference_at_rate(law: Any, hold: Any, j: int, t: Any) -> Any:
 def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset.
 
+    Not of joints whose targets go at a limited rate, see `reference_at_rate`.
     coast_  hold.coast, an argument so that what it decides is known when compiled
     """
-    if hold.slew[j] < np.inf:
-        return reference_at_rate(law, hold, j, t)
     motion, omega, length = law.motion, law.omega, law.ramp
     target, servo, bandwidth, start = hold.target, hold.servo, hold.bandwidth, hold.start
     f, fd, fdd = ramp(t, length)
@@ -171,6 +170,11 @@ def follow(system: Any, state: Any, t: float) -> None:
         if imposed[j]:
             a, b, _ = reference(law, hold, hold.coast, j, t)
             state[7 + j], state[13 + n + j] = a, b
+    if hold.slews:
+        for j in range(imposed.shape[0]):
+            if imposed[j] and hold.slew[j] < np.inf:
+                a, b, _ = reference_at_rate(law, hold, j, t)
+                state[7 + j], state[13 + n + j] = a, b
 
 
 @kernel

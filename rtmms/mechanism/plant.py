@@ -223,6 +223,7 @@ class TreePlant(Running):
                 "motion": {}, "law": law, "fluid": fluid, "work": {}, "method": METHODS[self.method].values(),
                 "hold": {
                     "bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None, "slew": slew,
+                    "slews": bool(np.isfinite(slew).any()),
                 },
                 "pushes": {"numbers": more.pushes, "curve": more.curve, "momentum": momentum},
                 "tendons": {"numbers": more.tendons, "points": more.tendon_points} if further else None,
