@@ -290,7 +290,8 @@ class AddedMass(Element):
     def added_inertia(self) -> Array:
         """(6, 6) about the body's origin, body frame."""
         x = adjoint(self.placement.rotation, self.placement.position)
-        return x.T @ np.asarray(self.matrix, dtype=float) @ x
+        out: Array = x.T @ np.asarray(self.matrix, dtype=float) @ x
+        return out
 
 
 def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:

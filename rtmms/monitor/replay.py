@@ -169,8 +169,8 @@ def replay(
             if (path > bounds[0] or work > bounds[1]) and n < parts:
                 between = in_parts(n)
                 if between is not None:
-                    off = _apart(twin, between, fine)
-                    shorter.append((n, *(parts / (parts - n) * part for part in off)))
+                    rest, (near, done) = parts / (parts - n), _apart(twin, between, fine)
+                    shorter.append((n, rest * near, rest * done))
     path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
     return Replayed(path, work, taken * twin.dt, tuple(shorter), sure)
 
