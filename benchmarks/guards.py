@@ -4,7 +4,8 @@ Each cell is a run at one step. The truth is the same plant with the same comman
 command is held throughout, an eighth of the shortest step of the line (or a quarter of that, where this one fails). A
 cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by more than
 5 %; right where both are within 0.1 %. What the run said is the monitor's verdict (rtmms.monitor), an error, or a
-refusal. Where the monitor said how large an error is, it stands beside the true one.
+refusal. Where the monitor said how large an error is, it stands beside the true one: a cell is also wrong without a
+word where it is fine and an error of 1 % or more is beyond three times what the monitor said.
 """
 
 from __future__ import annotations
@@ -20,13 +21,15 @@ import numpy.typing as npt
 
 from rtmms.errors import DivergedError, ModelError
 from rtmms.monitor.monitor import Monitor
-from rtmms.monitor.replay import SHORTEST
+from rtmms.monitor.replay import SHORTEST, SWAYING
 
 from .guards_cases import Case, cases
 from .setting import machine
 
 Array = npt.NDArray[np.float64]
 WRONG_PATH, WRONG_POWER, RIGHT = 0.01, 0.05, 1e-3
+BEYOND, WORTH = 3.0, 0.01
+"""A run that is fine is wrong where an error of at least WORTH is more than BEYOND times the one that was reported."""
 STOPPED = ("refused", "diverged", "error")
 PATIENCE_S = 60.0
 """Wall time for taking a run again: enough, so that a slow machine gets the same verdicts."""
@@ -43,7 +46,7 @@ PLACES = 400
 class Run:
     """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it; thought:
     the errors of path and work as the monitor has them, from as many parts of a step as there was time for, and from
-    two; () where it has none."""
+    two; () where it has none; moved  J, the sum of the work that went to and fro."""
 
     times: Array
     places: Array
@@ -51,6 +54,7 @@ class Run:
     said: str
     text: str
     thought: tuple[float, ...] = ()
+    moved: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -90,7 +94,8 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     places[0] = plant.observe()["position"]
     every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
     neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
-    reader, counted_up = plant.twin(), "work" in plant.observe()
+    reader, counted_up, moved = plant.twin(), "work" in plant.observe(), 0.0
+    before = 0.0
     if monitor is not None:
         monitor.look(neutral)
     command = neutral
@@ -105,6 +110,8 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
             if (k + 1) % seen == 0:
                 reader.keep(state)
                 places[(k + 1) // seen] = state.position
+                done = before if state.work is None else float(state.work.sum())
+                moved, before = moved + abs(done - before), done
             if not counted_up and (k + 1) % every == 0:
                 work += float(plant.observe()["rod_power"]) * dt * every
         if counted_up:
@@ -112,18 +119,21 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     except DivergedError as error:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
-        return Run(times, places, work, "", "")
+        return Run(times, places, work, "", "", moved=moved)
     hurried, verdict = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
     thought = verdict.path, verdict.work, hurried.path, hurried.work
     said = "diverged" if stopped else verdict.verdict
     return Run(times, places, work, said, verdict.sentence, thought)
 
 
-def judge(path: float | None, power: float | None, said: str) -> str:
-    """'silent' wrong, 'refused though right', 'doubted though right', else '' ."""
+def judge(path: float | None, power: float | None, said: str, thought: tuple[float, ...] = ()) -> str:
+    """'silent' wrong, 'refused though right', 'doubted though right', else '' . thought: see Run"""
     if path is None or power is None:
         return ""
     wrong = not (path <= WRONG_PATH and power <= WRONG_POWER)  # not a number is wrong
+    wrong = wrong or any(
+        true >= WORTH and true > BEYOND * reported for true, reported in zip((path, power), thought, strict=False)
+    )
     right = path <= RIGHT and power <= RIGHT
     if wrong and said == "fine":
         return "silent"
@@ -148,8 +158,9 @@ def line(case: Case) -> list[Cell]:
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
-                power = abs(run.work - exact.work) / max(abs(run.work), abs(exact.work)) if exact.work else 0.0
-        fate = "no reference" if exact.said else judge(path, power, run.said)
+                done = max(abs(run.work), abs(exact.work), SWAYING * exact.moved)  # as the monitor measures it
+                power = abs(run.work - exact.work) / done if exact.work else 0.0
+        fate = "no reference" if exact.said else judge(path, power, run.said, run.thought)
         found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *run.thought))
     return found
 

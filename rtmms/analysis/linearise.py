@@ -123,7 +123,7 @@ class _Complex:
         self.held = self._water(plant.vector).astype(complex)
 
     def _water(self, vector: Array) -> Array:
-        """(elements, 3) m/s of a flow given by a function, where the elements stand in a state."""
+        """(elements, 6) m/s, m/s2 of a flow given by a function, where the elements stand in a state."""
         plant, s = self.plant, self.plant.model.scratch()
         model, n = plant.model, plant.model.n
         if plant.flow.field is not None:

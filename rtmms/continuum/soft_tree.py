@@ -47,7 +47,7 @@ class SoftTree:
     shapes     one for all of them, or one each (of as many coordinates); None: Legendre polynomials to degree 3
     law        what joints do by themselves;  actuators: JointMotion, JointTorque, and Tendon, whose points on a rod
                stand at the points of the rod's grid next to their X
-    flow       the fluid's own motion; of the rods its uniform part
+    flow       a uniform current, the only motion of the fluid that rods by strain modes know
     dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
     nodes, points   along each rod, see rtmms.continuum.collocation; nodes None: 17, or as many as the shapes need
     ModelError names the rod and the place, or the actuator.
@@ -97,11 +97,15 @@ class SoftTree:
         if np.any(law.kp) or np.any(law.kd):
             raise ModelError(f"{name}: law: expected kp = kd = 0; servos are of trees without rods by strain modes")
         bandwidth = np.where(np.isnan(more.bandwidth), law.bandwidth, more.bandwidth)
-        if self.flow.field is not None:
-            raise ModelError(f"{name}: flow: expected no field with rods by strain modes")
+        if self.flow.field is not None or not np.array_equal(self.flow.pack(), Flow(self.flow.velocity).pack()):
+            raise ModelError(
+                f"{name}: flow: expected a velocity alone with rods by strain modes, got a flow with other parts; use "
+                "rods of links (Mechanism.rods) in such a flow"
+            )
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
-            "motion": {}, "work": {}, "soft": soft, "room": {}, "hold": {"bandwidth": bandwidth, "slew": self._slew},
+            "motion": {}, "work": {}, "soft": soft, "room": {},
+            "hold": {"bandwidth": bandwidth, "slew": self._slew, "slews": False},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             **self._tendons(),
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
@@ -190,7 +194,8 @@ class SoftTree:
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
         hold_commands(
-            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew
+            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew,
+            self.system.hold.goal,
         )  # fmt: skip
         if self.system.tendons is not None:
             self.system.tendons.servo[:, 0] = self.attached.tendons[:, START]
@@ -201,7 +206,7 @@ class SoftTree:
         """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
         given = np.clip(read_command(self.model.name, self.actuators, command), self._limits[:, 0], self._limits[:, 1])
         hold = self.system.hold
-        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew)
+        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew, hold.goal)
         self._start[0] = self.time
         if self.system.pulled is not None:
             self.system.pulled.command[:] = given

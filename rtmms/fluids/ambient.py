@@ -44,10 +44,10 @@ class Flow:
     waves         any number of `Wave`;  vortices  any number of `VortexRow`
     grid          a `Grid` from a flow solver: linear between nodes; a step that leaves it fails and says where
     compiled      function(t, x, y, z, out) that numba takes: see `AskedFunction`
-    field         any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. It is asked once a step for each
-                  element, half a step ahead, and held over the step: whatever the method, the order is two at most.
-                  Its gradient is taken as 0. The other parts are known to the kernels, at each stage's own time and
-                  place.
+    field         any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. A plant calls it in each step for each
+                  element, half a step ahead, and holds the values over the step: whatever the method, the order is two
+                  at most. Its du/dt is a difference over 0.1 ms; its gradient is taken as 0. The kernels evaluate the
+                  other parts at each stage's own time and place.
     """
 
     velocity: Any = (0.0, 0.0, 0.0)

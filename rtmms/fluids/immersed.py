@@ -14,6 +14,7 @@ import numpy as np
 
 from rtmms.errors import ModelError
 from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
+from rtmms.fluids.asked_function import INSTANT
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.foils import FOIL_WIDTH, POLAR_WIDTH, foil_tables, foils
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
@@ -22,7 +23,7 @@ from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
 from rtmms.jit import kernel
 from rtmms.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
 from rtmms.model.compiled import Model
-from rtmms.model.elements import Blade, Element, Strip, Tether, Wake
+from rtmms.model.elements import AddedMass, Blade, Element, Strip, Tether, Wake
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 from rtmms.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 
@@ -34,6 +35,11 @@ COMMON_WIDTH = PACKED_SIZE + 5
 def is_foil(element: Element) -> bool:
     """Whether the fluid's force on it is that of its polar alone."""
     return isinstance(element, Blade) and element.polar is not None
+
+
+def is_bare(element: Element) -> bool:
+    """Whether it needs no array of its own: its added mass and displaced mass are all, or its polar is."""
+    return isinstance(element, AddedMass) or is_foil(element)
 
 
 class Load(NamedTuple):
@@ -62,17 +68,18 @@ FLUID = Layout(
     *(model(load.array, load.array, load.width) for load in LOADS),
     *(number(f"first_{load.array}", INTEGER) for load in LOADS if load.in_flow),
     model("strip_gauss", 2, "strip_nodes"), model("blade_gauss", 2, "blade_nodes"),
-    model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG),
+    model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG), number("acts", FLAG),
     model("foils", "foils", FOIL_WIDTH, optional=True), model("polars", "polar_points", POLAR_WIDTH, optional=True),
-    given("held", "elements", 3, unit="m/s"), scratch("ambient", "elements", SAMPLE_ROOM),
+    given("held", "elements", 6, unit="m/s, m/s2"), scratch("ambient", "elements", SAMPLE_ROOM),
 )  # fmt: skip
 """A model's elements, kind by kind.
 
 rows     rows of the model;  first_...  where the elements of a kind begin
 strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
 foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
-flow     see Flow.pack; moving is False for still fluid where there is no tether
-held     further fluid velocity at each element, constant over the step;  ambient  the flow at each element
+flow     see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
+         nothing: added and displaced mass alone, in still fluid
+held     further fluid velocity and its rate at each element, constant over the step;  ambient  the flow at each element
 """
 
 
@@ -89,7 +96,7 @@ def immerse(
         raise ModelError(f"{model.name}: Gauss nodes must be >= 1, got {strip_nodes} and {blade_nodes}")
     flow = Flow() if flow is None else flow
     kinds = {load: [pair for pair in model.elements if load.takes(pair[1])] for load in LOADS}
-    bare = [pair for pair in model.elements if is_foil(pair[1])]
+    bare = [pair for pair in model.elements if is_bare(pair[1])]
     chosen = [*(pair for load, pairs in kinds.items() if load.in_flow for pair in pairs), *bare]
     common = np.zeros((len(chosen), COMMON_WIDTH))
     for out, (_, element) in zip(common, chosen, strict=True):
@@ -108,11 +115,13 @@ def immerse(
             first[f"first_{load.array}"], at = at, at + len(pairs)
     foil, polar = foil_tables(chosen)
     held = any(pairs for load, pairs in kinds.items() if not load.in_flow)
+    moving = not flow.still or held
+    acts = moving or not all(isinstance(element, AddedMass) for _, element in chosen)
     return FLUID.make({
         "rows": np.array([row for row, _ in chosen], dtype=np.int64), "common": common, **tables, **first,
         "strip_gauss": np.array(np.polynomial.legendre.leggauss(strip_nodes)),
         "blade_gauss": np.array(np.polynomial.legendre.leggauss(blade_nodes)),
-        "flow": flow.pack(), "moving": not flow.still or held,
+        "flow": flow.pack(), "moving": moving, "acts": acts,
         **({"foils": foil, "polars": polar} if polars or len(foil) else {}),
     })  # fmt: skip
 
@@ -130,6 +139,8 @@ def act(fluid: Any, time: Any, s: Any) -> None:
             y = s[j, S_WORLD_POS + 1] + s[j, r + 3] * cx + s[j, r + 4] * cy + s[j, r + 5] * cz
             z = s[j, S_WORLD_POS + 2] + s[j, r + 6] * cx + s[j, r + 7] * cy + s[j, r + 8] * cz
             sample(flow, held[e], time, x, y, z, ambient[e])
+            for a in range(3):
+                ambient[e, RATE + a] += held[e, 3 + a]
             _carry(common, ambient, e, j, s)
     drag(fluid, s)
     shed(fluid, s)
@@ -250,16 +261,29 @@ def _carry(common: Any, ambient: Any, e: Any, j: Any, s: Any) -> None:
 
 
 def held_flow(model: Model, flow: Flow, s: Array, immersed: Record, time: float) -> Array:
-    """(e, 3) m/s: the flow's function at each element, from a scratch with world poses; zeros without one."""
-    out = np.zeros((len(immersed.rows), 3))
+    """(e, 6) m/s, m/s2: the flow's function and its rate at each element, from a scratch with world poses.
+
+    The rate is a central difference in time, as a compiled function's is; zeros where the flow has no function.
+    """
+    out = np.zeros((len(immersed.rows), 6))
     if flow.field is not None:
         for e, row in enumerate(immersed.rows):
             rotation = s[row, S_WORLD_ROT : S_WORLD_ROT + 9].reshape(3, 3)
             x = s[row, S_WORLD_POS : S_WORLD_POS + 3] + rotation @ immersed.common[e, CENTRE : CENTRE + 3]
-            u = np.asarray(flow.field(x, time), dtype=float)
-            if u.shape != (3,) or not np.all(np.isfinite(u)):
-                raise ModelError(
-                    f"{model.name}: flow: field must return 3 finite numbers, got {u.tolist()} at {x.tolist()}"
-                )
-            out[e] = u
+            u = _asked(model, flow, x, time)
+            if time >= INSTANT:
+                rate = (_asked(model, flow, x, time + INSTANT) - _asked(model, flow, x, time - INSTANT)) / 2.0
+            else:  # a run begins at t = 0: the function need not know times before
+                rate = 2.0 * _asked(model, flow, x, time + INSTANT) - 0.5 * _asked(model, flow, x, time + 2.0 * INSTANT)
+                rate -= 1.5 * u
+            out[e, :3], out[e, 3:] = u, rate / INSTANT
     return out
+
+
+def _asked(model: Model, flow: Flow, x: Array, time: float) -> Array:
+    """(3,) m/s: the flow's function at a place and time; ModelError where it returns anything else."""
+    assert flow.field is not None
+    u = np.asarray(flow.field(x.copy(), time), dtype=float)
+    if u.shape != (3,) or not np.all(np.isfinite(u)):
+        raise ModelError(f"{model.name}: flow: field must return 3 finite numbers, got {u.tolist()} at {x.tolist()}")
+    return u

@@ -51,7 +51,7 @@ def immersed_body(
             )
         mass = density * volume(shape)
         displaced, moment = displaced + mass, moment + mass * shape.placement.position
-        strips.append(_strip(shape, density, drag, added, mass if buoyancy != "none" else 0.0))
+        strips.append(_strip(shape, density, drag, added, mass if buoyancy == "shapes" else 0.0))
         if shape.kind == "sphere":
             x = adjoint(np.eye(3), shape.placement.position)
             more += x.T @ np.diag([0.5 * added * mass] * 3 + [0.0] * 3) @ x

@@ -25,6 +25,7 @@ from rtmms.mechanism.body_actuators import (
 )
 from rtmms.mechanism.joint_bounds import (
     BOUNDED,
+    BRAKING,
     CEILING,
     FASTEST,
     FIRM,
@@ -62,6 +63,7 @@ class Attachment:
         self.drives: list[Actuator] = []
         self.kp, self.kd, self.bandwidth = np.zeros(n), np.zeros(n), np.full(n, np.nan)
         self.bounds = no_bounds(n)
+        self.braking = np.full(n, np.nan)
         self.pushes: list[Array] = []
         self.momentum: list[Array] = []
         self.tendons: list[Array] = []
@@ -103,10 +105,21 @@ class Attachment:
             raise ModelError(f"{self.place}: neutral must be within its limits {lower} and {upper}, got {neutral:g}")
         return Channel(name, unit, lower=lower, upper=upper, neutral=neutral)
 
-    def fastest(self, j: int, most: Any) -> None:
-        """A highest rate of joint j, the lowest of those that are given; None for none."""
+    def fastest(self, j: int, most: Any, braking_time: Any) -> None:
+        """Set a highest rate of joint j, the lowest of several, and the braking time of its limits; None for neither.
+
+        Raises ModelError where another actuator of the joint has another braking time.
+        """
         if most is not None:
             self.bounds[j, FASTEST] = min(self.bounds[j, FASTEST], self.number("fastest", most, above=True))
+        if braking_time is None:
+            return
+        time = self.number("braking_time", braking_time, above=True)
+        if not math.isnan(self.braking[j]) and self.braking[j] != time:
+            raise ModelError(
+                f"{self.place}: braking_time: expected {self.braking[j]:g} s, as of the joint's others, got {time:g}"
+            )
+        self.braking[j] = self.bounds[j, BRAKING] = time
 
     def on_joint(self, channel: Channel, kind: int, j: int) -> None:
         self.drives.append(Actuator(channel, kind, j))
@@ -158,17 +171,19 @@ class JointTorque:
     """A torque (or force) on a joint: channel JOINT.torque, N m or N. limit: of the command, None for none.
 
     fastest  rad/s or m/s, of the joint, which a brake holds (see JointLimit); None for none
+    braking_time  s, of that brake (see JointLimit); None for 4 ms
     """
 
     joint: str
     limit: float | None = None
     name: str | None = None
     fastest: float | None = None
+    braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
-        to.fastest(j, self.fastest)
+        to.fastest(j, self.fastest, self.braking_time)
         most = None if self.limit is None else to.number("limit", self.limit, above=True)
         least = None if most is None else -most
         to.on_joint(to.channel(self.name or f"{self.joint}.torque", to.effort(j), least, most), TORQUE, j)
@@ -183,6 +198,7 @@ class JointServo:
     lower, upper, neutral of the command
     bandwidth             rad/s: a follows the command through a critically damped filter of second order
     fastest               rad/s or m/s, of the joint (see JointLimit); None for none
+    braking_time          s, of the brake that holds `fastest` (see JointLimit); None for 4 ms
     """
 
     joint: str
@@ -195,11 +211,12 @@ class JointServo:
     name: str | None = None
     neutral: float = 0.0
     fastest: float | None = None
+    braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
         refuse_imposed(to, j)
-        to.fastest(j, self.fastest)
+        to.fastest(j, self.fastest, self.braking_time)
         to.kp[j] = to.number("stiffness", self.stiffness, above=True)
         to.kd[j] = to.number("damping", self.damping)
         if self.limit is not None:
@@ -216,6 +233,8 @@ class JointMotion:
     lower, upper, neutral   of the command;  bandwidth  w, rad/s
     limit   N m or N, of its torque: the joint leaves the motion where it would take more; None for none
     fastest rad/s or m/s, of the joint (see JointLimit); None for none
+    braking_time  s, of the brake that holds `fastest`; a joint with `limit` returns to its motion critically damped in
+                  that time (see JointLimit). None for 4 ms
     """
 
     joint: str
@@ -226,10 +245,11 @@ class JointMotion:
     neutral: float = 0.0
     limit: float | None = None
     fastest: float | None = None
+    braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
-        to.fastest(j, self.fastest)
+        to.fastest(j, self.fastest, self.braking_time)
         if self.limit is not None:
             refuse_imposed(to, j)
             to.bounds[j, MOST] = to.number("limit", self.limit, above=True)
@@ -306,15 +326,17 @@ class JointLimit:
     is held: rtmms.mechanism.joint_bounds.
 
     lower, upper   rad or m;  fastest  rad/s or m/s; None for none
-    A stop brakes the joint critically over its last 4 steps' way and pushes inwards alone. Servos and motions of the
-    joint get no faster. On a joint whose motion is imposed without a limit of torque only `fastest` can be: there
-    `lower` and `upper` are those of its command.
+    braking_time   s, T: a stop begins to brake the joint critically 2 T qd before its limit; None for 4 ms
+    A stop pushes inwards alone. Servos and motions of the joint get no faster. On a joint whose motion is imposed
+    without a limit of torque only `fastest` can be: there `lower` and `upper` are those of its command. A method whose
+    steps are longer than T / 2 brakes over two of its steps; the verdict of the run reports what that changes.
     """
 
     joint: str
     lower: float | None = None
     upper: float | None = None
     fastest: float | None = None
+    braking_time: float | None = None
 
     def attach(self, to: Attachment) -> None:
         j = to.joint(self.joint)
@@ -327,7 +349,7 @@ class JointLimit:
             to.bounds[j, FLOOR] = lower
         if upper is not None:
             to.bounds[j, CEILING] = upper
-        to.fastest(j, self.fastest)
+        to.fastest(j, self.fastest, self.braking_time)
 
 
 COMPONENTS = ("fx", "fy", "fz", "mx", "my", "mz")
@@ -512,6 +534,7 @@ def attached(
             )
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)
+    to.drives = [_at_most(drive, to) for drive in to.drives]
     momentum = np.array(to.momentum).reshape(-1, 3)
     return Attached(
         tuple(to.drives), to.kp, to.kd, to.bandwidth, to.bounds,
@@ -519,6 +542,24 @@ def attached(
         momentum if np.any(momentum) else None, np.array(to.tendons).reshape(-1, TENDON_WIDTH),
         np.array(to.tendon_points).reshape(-1, POINT_WIDTH),
     )  # fmt: skip
+
+
+def _at_most(drive: Actuator, to: Attachment) -> Actuator:
+    """The drive of a commanded rate with its command limited to the joint's highest rate; any other as it is."""
+    j, channel = drive.joint, drive.channel
+    if drive.kind != OFFSET or not 0 <= j < to.model.n or not to.bandwidth[j] < 0.0:
+        return drive
+    most = float(to.bounds[j, FASTEST])
+    if math.isinf(most):
+        return drive
+    if abs(channel.neutral) > most:
+        raise ModelError(
+            f"{to.model.name}: '{channel.name}': neutral must be at most the joint's fastest {most:g}, got "
+            f"{channel.neutral:g}"
+        )
+    lower = -most if channel.lower is None else min(max(channel.lower, -most), most)
+    upper = most if channel.upper is None else min(max(channel.upper, -most), most)
+    return replace(drive, channel=replace(channel, lower=lower, upper=upper))
 
 
 def _listed(actuators: Any) -> Sequence[Any]:

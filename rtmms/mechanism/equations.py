@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from rtmms.dynamics.ground import GROUND, solve_on_ground
 from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
@@ -15,18 +17,21 @@ from rtmms.mechanism.body_actuators import push, spin
 from rtmms.mechanism.joint_bounds import (
     BOUND_WIDTH,
     BOUNDED,
-    BRAKING,
     FIRM,
     FREE,
+    FROM_ABOVE,
+    FROM_BELOW,
     GREAT,
     MOST,
+    STEPS,
     TRACKING,
     acceleration_within,
     bind,
+    braking_time,
     next_grip,
     next_side,
 )
-from rtmms.mechanism.joint_laws import reference
+from rtmms.mechanism.joint_laws import reference, reference_at_rate
 from rtmms.mechanism.tendons import pull
 from rtmms.memory import FLAG, INTEGER, Layout, model, number, part, scratch
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD, S_WIDTH, T_WIDTH
@@ -87,11 +92,14 @@ def solve_tree(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implic
 
 
 @kernel(merged=True)
-def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float) -> None:
+def keep_within_limits(
+    tree: Any, ground: Any, modal: Any, fluid: Any, work: Any, implicit: float, least: float
+) -> None:  # fmt: skip
     """After a solution without them: the joints' limits that are never passed, and joints that are firmly held.
 
     Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
-    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`.
+    `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`; least:
+    see rtmms.mechanism.joint_bounds.braking_time.
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
@@ -105,7 +113,7 @@ def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any
         if not changed:
             for j in range(n):
                 if bounds[j, GREAT] > 0.0 and not imposed[j]:
-                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j])
+                    found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j], least)
                     if bounds[j, FIRM] > 0.0 and found == side[j]:
                         tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j]) if found == FREE else grip[j]
                         changed = changed or tight != grip[j]
@@ -124,17 +132,59 @@ def keep_within_limits(tree: Any, ground: Any, modal: Any, fluid: Any, work: Any
                         target = grip[j] * bounds[j, MOST] + 0.0 * q[j]
                 if side[j] != FREE:
                     extra += great
-                    target += great * acceleration_within(bounds, j, side[j], q[j], qd[j])
+                    target += great * acceleration_within(bounds, j, side[j], q[j], qd[j], least)
                 drive[j], s[j + 1, S_HELD] = given[j] + target, held[j] + extra
         solve_tree(tree, ground, modal, fluid, work, implicit)
     for j in range(n):
         if bounds[j, GREAT] > 0.0 and not imposed[j]:
             great, own = bounds[j, GREAT], given[j]
             if side[j] != FREE:
-                stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j]) - qdd[j])
+                stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
             if bounds[j, FIRM] > 0.0:
                 own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
             drive[j], torque[j], s[j + 1, S_HELD] = own, own, held[j]
+
+
+@kernel(inline=True)
+def drive_joint(
+    tree: Any, law: Any, hold: Any, work: Any, state: Any, j: int, a: Any, b: Any, c: Any, implicit: float, least: float
+) -> None:  # fmt: skip
+    """Put position, rate and drive of a joint that is not imposed into work; a, b, c: what it is meant to follow."""
+    bounds, kp, kd, held_torque = tree.bounds, law.kp, law.kd, hold.torque
+    s, q, qd, drive = work.s, work.q, work.qd, work.drive
+    n = q.shape[0]
+    # kp (a' - q - h qd') + kd (b' - qd') with a', b' and qd' = qd + h qdd at the step's end; plain where h = 0
+    q[j], qd[j] = state[7 + j], state[13 + n + j]
+    drive[j] = held_torque[j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
+    s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
+    if bounds[j, BOUNDED] > 0.0:
+        bind(bounds, j, q[j], qd[j], implicit, drive, s)
+    if bounds[j, FIRM] > 0.0:
+        # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
+        time = braking_time(bounds, j, least)
+        wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
+        # no more than the joint's limits allow: drive and stop would hold it against each other
+        most = acceleration_within(bounds, j, FROM_ABOVE, q[j], qd[j], least)
+        fewest = acceleration_within(bounds, j, FROM_BELOW, q[j], qd[j], least)
+        if wanted.real > most.real:
+            wanted = most
+        if wanted.real < fewest.real:
+            wanted = fewest
+        work.wanted[j] = wanted
+
+
+@kernel
+def drive_at_rate(
+    tree: Any, law: Any, hold: Any, work: Any, state: Any, t: Any, implicit: float, least: float
+) -> None:  # fmt: skip
+    """Position, rate and drive again, of joints whose targets go at a limited rate."""
+    for j in range(work.q.shape[0]):
+        if hold.slew[j] < np.inf:
+            if tree.imposed[j]:
+                work.q[j], work.qd[j], work.drive[j] = reference_at_rate(law, hold, j, t)
+            else:
+                a, b, c = reference_at_rate(law, hold, j, t + implicit)
+                drive_joint(tree, law, hold, work, state, j, a, b, c, implicit, least)
 
 
 @kernel
@@ -153,28 +203,20 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """
     tree, law, hold, fluid, work = system.tree, system.law, system.hold, system.fluid, system.work
-    imposed, bounds, kp, kd, held_torque = tree.imposed, tree.bounds, law.kp, law.kd, hold.torque
-    s, qdd, q, qd, drive = work.s, work.qdd, work.q, work.qd, work.drive
-    n = q.shape[0]
+    imposed, s, qdd, q, qd, drive = tree.imposed, work.s, work.qdd, work.q, work.qd, work.drive
+    n, least = q.shape[0], STEPS * system.dt / system.substeps
     for j in range(n):
         if imposed[j]:
             a, b, c = reference(law, hold, hold.coast, j, t)
             q[j], qd[j], drive[j] = a, b, c
         else:
-            # kp (a' - q - h qd') + kd (b' - qd') with a', b' and qd' = qd + h qdd at the step's end; plain where h = 0
             a, b, c = reference(law, hold, hold.coast, j, t + implicit)
-            q[j], qd[j] = state[7 + j], state[13 + n + j]
-            drive[j] = held_torque[j] + kp[j] * (a - q[j] - implicit * qd[j]) + kd[j] * (b - qd[j])
-            s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
-            if bounds[j, BOUNDED] > 0.0:
-                bind(bounds, j, q[j], qd[j], implicit, drive, s)
-            if bounds[j, FIRM] > 0.0:
-                # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
-                time = bounds[j, BRAKING]
-                work.wanted[j] = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time
+            drive_joint(tree, law, hold, work, state, j, a, b, c, implicit, least)
+    if hold.slews:
+        drive_at_rate(tree, law, hold, work, state, t, implicit, least)
     move_bodies(tree, tree.modal, state, work)
     twist = state[7 + n : 13 + n]
-    if fluid.rows.shape[0] > 0 or fluid.tethers.shape[0] > 0:
+    if fluid.acts:
         if fluid.moving:
             place(tree.topology, state[0:3], state[3:7], s)
         act(fluid, t, s)
@@ -184,7 +226,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     pull(system.tendons, system.pushes.command, t - hold.start, s)
     solve_tree(tree, tree.ground, tree.modal, fluid, work, implicit)
     if tree.limited:
-        keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit)
+        keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit, least)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]

@@ -53,7 +53,7 @@ def ask_flow(plant: InWater, vector: Array, time: float, ahead: float, s: Array,
     """Ask the flow's function, `ahead` seconds from `time`, where the elements will then be at their present speed:
     half a step ahead, what is held over the step is right to second order.
 
-    vector (13 + 2 n,) state; s the model's scratch; held (e, 3) m/s, written
+    vector (13 + 2 n,) state; s the model's scratch; held (e, 6) m/s, m/s2, written
     """
     y = moved_on(vector, plant.model.n, ahead)
     stand(plant.model, y[:3], y[3:7], y[7 : 7 + plant.model.n], s)

@@ -1,18 +1,22 @@
 """What bounds a joint: the most torque that may drive it, springs beyond its range, and limits that are never passed.
 
 A limit that is never passed is a bound of the acceleration. With x how far the joint is beyond its upper limit,
-x <= 0, and T two steps of the method,
+x <= 0, and T the limit's braking time,
 
     qdd <= -(x + 2 T qd) / T^2,    |qd| <= fastest:  qdd <= (fastest - qd) / T
 
 y = x + T qd then obeys y' <= -y / T, so that y, and x behind it, stay below 0: the joint is braked from 2 T qd before
 its limit on, critically, whatever drives it. The stop's torque is what this takes, f = H (bound - qdd) with H a great
 inertia that is on the joint only while it is held (S_HELD): under a torque f it rests f T^2 / H beyond its limit.
-The stop pushes inwards alone, so it takes energy and gives none back.
+The stop pushes inwards alone: it takes energy from a joint that comes to its limit. A joint that goes away from a limit
+while something pushes it back hard gets some of that energy from the stop: the bound smooths over T what turns a joint.
+
+T is a parameter of the model, in seconds. An explicit method needs at least two steps in T: a plant with longer steps
+brakes over two of them. A run in shorter steps then has another T, so the monitor of a run measures the difference.
 
 bounds  (n, BOUND_WIDTH): most torque (inf for any); lower and upper of the spring (-inf, inf for none), its stiffness
         and damping; whether any of these is there; lower, upper (-inf, inf) and fastest (inf) that are never passed,
-        H (0 for none of these) and T of them; whether the joint is held to its law as firmly, with the most torque
+        H (0 for none of these) and T (s) of them; whether the joint is held to its law as firmly, with the most torque
 """
 
 from __future__ import annotations
@@ -33,8 +37,10 @@ BOUND_WIDTH = 12
 
 RATIO = 1e6
 """H over the inertia that the joint meets with all others locked: what is left of a bound is a part as small."""
+BRAKING_S = 4e-3
+"""s, T of a limit, unless an actuator has another."""
 STEPS = 2.0
-"""T in steps of the method: explicit ones then see an eigenvalue of -1/2, twice."""
+"""T is at least this many steps of the method: explicit ones then see an eigenvalue of -1/2, twice."""
 BACK = 1.0
 """rad/s or m/s: no faster does a joint return that was put beyond its limits."""
 
@@ -49,6 +55,7 @@ def no_bounds(n: int) -> Array:
     bounds = np.zeros((n, BOUND_WIDTH))
     bounds[:, MOST], bounds[:, LOWER], bounds[:, UPPER] = np.inf, -np.inf, np.inf
     bounds[:, FLOOR], bounds[:, CEILING], bounds[:, FASTEST] = -np.inf, np.inf, np.inf
+    bounds[:, BRAKING] = BRAKING_S
     return bounds
 
 
@@ -96,24 +103,30 @@ def most_acceleration(limit: Any, fastest: Any, time: Any, q: Any, qd: Any) -> A
 
 
 @scalar
-def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any) -> Any:
-    """The bound that holds joint j from a side."""
-    time, fastest = bounds[j, BRAKING], bounds[j, FASTEST]
+def braking_time(bounds: Any, j: Any, least: float) -> Any:
+    """T of joint j, s: at least `least`, STEPS steps of the method."""
+    return max(bounds[j, BRAKING], least)
+
+
+@scalar
+def acceleration_within(bounds: Any, j: Any, side: Any, q: Any, qd: Any, least: float) -> Any:
+    """The bound that holds joint j from a side. least: see `braking_time`."""
+    time, fastest = braking_time(bounds, j, least), bounds[j, FASTEST]
     if side == FROM_ABOVE:
         return most_acceleration(bounds[j, CEILING], fastest, time, q, qd)
     return -most_acceleration(-bounds[j, FLOOR], fastest, time, -q, -qd)
 
 
 @scalar
-def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any) -> Any:
+def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: float) -> Any:
     """Which limit holds joint j, after a solution with the present one: a stop that would pull lets go."""
     if side == FREE:
-        if qdd.real > acceleration_within(bounds, j, FROM_ABOVE, q, qd).real:
+        if qdd.real > acceleration_within(bounds, j, FROM_ABOVE, q, qd, least).real:
             return FROM_ABOVE
-        if qdd.real < acceleration_within(bounds, j, FROM_BELOW, q, qd).real:
+        if qdd.real < acceleration_within(bounds, j, FROM_BELOW, q, qd, least).real:
             return FROM_BELOW
         return FREE
-    pushed = acceleration_within(bounds, j, side, q, qd).real - qdd.real
+    pushed = acceleration_within(bounds, j, side, q, qd, least).real - qdd.real
     return FREE if pushed * side > 0.0 else side
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.jit import kernel
-from rtmms.memory import FLAG, Layout, model, number, state
+from rtmms.memory import FLAG, Layout, model, number, scratch, state
 from rtmms.plant import Channel
 from rtmms.spatial import Array, scalar
 
@@ -26,11 +26,11 @@ HOLD = Layout(
     "Hold",
     state("torque", "n", unit="N m"), state("target", "n", 2, unit="rad"), state("servo", "n", 4, unit="rad, rad/s"),
     model("bandwidth", "n", unit="rad/s"), model("coast", "n", dtype=FLAG, optional=True), number("start", unit="s"),
-    model("slew", "n", unit="rad"),
+    model("slew", "n", unit="rad/s"), number("slews", FLAG), scratch("goal", "n", unit="rad"),
 )  # fmt: skip
 """What is constant over the plant's step. torque, target (of offset, of gain): as commanded; servo: value and rate of
-offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how far the
-offset's target goes towards its command in a step of the plant, inf where that is at once (see `slew_of`)."""
+offset, value and rate of gain; coast: whose commands are rates (bandwidth < 0), None where none are; slew: how fast the
+offset's target goes towards its command, `goal`; inf where that is at once (see `slewed`); slews: whether any does."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,16 +92,52 @@ def settle(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
 
 
 @scalar
+def slewed(value: Any, rate: Any, target: Any, goal: Any, slew: float, w: float, t: Any) -> Any:
+    """(x, x', x'') after t seconds of `settle` whose target goes to `goal` at the rate `slew`, exactly.
+
+    While the target goes at v, x - v t + 2 v / w settles as with a constant target. From |x'| <= slew on, x' is a mean
+    of rates of the target, so it is never faster than `slew`.
+    """
+    away = goal - target
+    v = slew if away.real > 0.0 else -slew if away.real < 0.0 else 0.0
+    time = abs(away.real) / slew
+    going = t if t.real <= time else time
+    behind = 2.0 * v / w
+    x, xd, xdd = settle(value + behind, rate - v, target, w, going)
+    x, xd = x + v * going - behind, xd + v
+    if t.real > time:
+        x, xd, xdd = settle(x, xd, goal, w, t - time)
+    return x, xd, xdd
+
+
+@scalar
 def coast(value: Any, rate: Any, target: Any, w: float, t: Any) -> Any:
     """(x, x', x'') after t seconds of x'' = w (target - x'): a commanded rate made smooth, exactly."""
     b = (rate - target) * np.exp(-w * t)
     return value + target * t + (rate - target - b) / w, target + b, -w * b
 
 
+@kernel
+def reference_at_rate(law: Any, hold: Any, j: int, t: Any) -> Any:
+    """`reference` of a joint whose target goes at a limited rate: of its own, so that others are as fast as without."""
+    f, fd, fdd = ramp(t, law.ramp)
+    since, w = t - hold.start, hold.bandwidth[j]
+    c, s = np.cos(law.omega * t), np.sin(law.omega * t)
+    a, b = law.motion[j, 1], law.motion[j, 2]
+    y = law.motion[j, 0] + a * c + b * s
+    yd = law.omega * (b * c - a * s)
+    ydd = -law.omega * law.omega * (a * c + b * s)
+    g, gd, gdd = settle(hold.servo[j, 2], hold.servo[j, 3], hold.target[j, 1], w, since)
+    z, zd, zdd = f * y, fd * y + f * yd, fdd * y + 2.0 * fd * yd + f * ydd
+    x, xd, xdd = slewed(hold.servo[j, 0], hold.servo[j, 1], hold.target[j, 0], hold.goal[j], hold.slew[j], w, since)
+    return x + (1.0 + g) * z, xd + gd * z + (1.0 + g) * zd, xdd + gdd * z + 2.0 * gd * zd + (1.0 + g) * zdd
+
+
 @scalar
 def reference(law: Any, hold: Any, coast_: Any, j: Any, t: Any) -> Any:
     """(q, qd, qdd) that joint j is meant to follow: ramp (1 + gain) (offset + wave) + commanded offset.
 
+    Not of joints whose targets go at a limited rate, see `reference_at_rate`.
     coast_  hold.coast, an argument so that what it decides is known when compiled
     """
     motion, omega, length = law.motion, law.omega, law.ramp
@@ -134,39 +170,44 @@ def follow(system: Any, state: Any, t: float) -> None:
         if imposed[j]:
             a, b, _ = reference(law, hold, hold.coast, j, t)
             state[7 + j], state[13 + n + j] = a, b
-
-
-def slew_of(fastest: Array, bandwidth: Array, dt: float) -> Array:
-    """(n,) how far targets may go in a step so that what follows them is never faster than `fastest` (n,), rad/s.
-
-    The filter x'' = w^2 (a - x) - 2 w x' is y' = w (a - y), x' = w (y - x). Where a goes by s in each step, y' is
-    largest after such a jump, w s / (1 - exp(-w dt)) where that lasts, and x' is never more than y' was.
-    """
-    w = np.abs(bandwidth)
-    return np.asarray(np.where(np.isfinite(fastest), fastest * -np.expm1(-w * dt) / w, np.inf))
+    if hold.slews:
+        for j in range(imposed.shape[0]):
+            if imposed[j] and hold.slew[j] < np.inf:
+                a, b, _ = reference_at_rate(law, hold, j, t)
+                state[7 + j], state[13 + n + j] = a, b
 
 
 @kernel
-def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any) -> None:
-    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1 stands for all. slew: see HOLD."""
+def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
+    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1: all of them. slew, goal: see HOLD."""
     for a in range(kinds.shape[0]):
         for j in range(torque.shape[0]):
             if joints[a] == j or joints[a] < 0:
                 if kinds[a] == 0:
                     torque[j] = command[a]
-                elif kinds[a] == 1 and command[a] > target[j, 0] + slew[j]:
-                    target[j, 0] += slew[j]
-                elif kinds[a] == 1 and command[a] < target[j, 0] - slew[j]:
-                    target[j, 0] -= slew[j]
+                elif kinds[a] == 1 and slew[j] < np.inf:
+                    goal[j] = command[a]
                 else:
                     target[j, kinds[a] - 1] = command[a]
 
 
 @kernel
+def finish_at_rate(hold: Any, j: int, dt: float) -> None:
+    """`finish_servo` of a joint whose target goes at a limited rate."""
+    target, servo, w, slew, goal = hold.target, hold.servo, hold.bandwidth[j], hold.slew[j], hold.goal[j]
+    servo[j, 0], servo[j, 1], _ = slewed(servo[j, 0], servo[j, 1], target[j, 0], goal, slew, w, dt)
+    servo[j, 2], servo[j, 3], _ = settle(servo[j, 2], servo[j, 3], target[j, 1], w, dt)
+    target[j, 0] += min(max(goal - target[j, 0], -slew * dt), slew * dt)
+
+
+@kernel
 def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
-    """Servo states (value, rate of offset; value, rate of gain) at the end of a step. coast_: hold.coast"""
+    """Servo states (value, rate of offset; value, rate of gain) and targets at the end of a step. coast_: hold.coast"""
     target, servo, bandwidth = hold.target, hold.servo, hold.bandwidth
     for j in range(target.shape[0]):
+        if hold.slew[j] < np.inf:
+            finish_at_rate(hold, j, dt)
+            continue
         for k in range(2):
             x, v, _ = settle(servo[j, 2 * k], servo[j, 2 * k + 1], target[j, k], bandwidth[j], dt)
             if coast_ is not None:  # noqa: SIM102

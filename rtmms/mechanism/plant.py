@@ -25,8 +25,8 @@ from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction
 from rtmms.mechanism.drawn import drawn
 from rtmms.mechanism.entry import SYSTEM, entries
-from rtmms.mechanism.joint_bounds import BRAKING, CEILING, FASTEST, FLOOR, GREAT, RATIO, STEPS, limited
-from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands, slew_of
+from rtmms.mechanism.joint_bounds import CEILING, FASTEST, FLOOR, GREAT, RATIO, limited
+from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, observed
 from rtmms.mechanism.running import Running
@@ -219,7 +219,7 @@ class TreePlant(Running):
         kp, kd = (np.zeros(n) + np.asarray(gain, dtype=float) for gain in (self.law.kp, self.law.kd))
         self.bandwidth = np.where(np.isnan(more.bandwidth), self.law.bandwidth, more.bandwidth)
         bounds = self._bounds(model)
-        slew = slew_of(bounds[:, FASTEST], self.bandwidth, self.dt)
+        slew = np.where(self.bandwidth < 0.0, np.inf, bounds[:, FASTEST])  # of rates: see `attached`
         on_ground = len(model.ground.rows) > 0 or bool(np.any(self.attached.bandwidth < 0.0))
         fluid, further = self.immersed, self._further
         works = (SPENT if self.audited else 1) + (1 if len(more.tendons) else 0)
@@ -231,6 +231,7 @@ class TreePlant(Running):
                 "motion": {}, "law": law, "fluid": fluid, "work": {}, "method": METHODS[self.method].values(),
                 "hold": {
                     "bandwidth": self.bandwidth, "coast": self.bandwidth < 0.0 if on_ground else None, "slew": slew,
+                    "slews": bool(np.isfinite(slew).any()),
                 },
                 "pushes": {"numbers": more.pushes, "curve": more.curve, "momentum": momentum},
                 "tendons": {"numbers": more.tendons, "points": more.tendon_points} if further else None,
@@ -268,12 +269,11 @@ class TreePlant(Running):
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
-        """(n, BOUND_WIDTH): of limits that are never passed, H and T besides, see rtmms.mechanism.joint_bounds."""
+        """(n, BOUND_WIDTH): with H of limits that are never passed, see rtmms.mechanism.joint_bounds."""
         bounds = self.attached.bounds.copy()
         if self._limited.any():
             inertia = np.diag(mass_matrix(model, model.state()))[-model.n :]
             bounds[:, GREAT] = np.where(self._limited, RATIO * inertia, 0.0)
-            bounds[:, BRAKING] = STEPS * self.dt / self.substeps
         return bounds
 
     def _start_state(self) -> State:
@@ -294,7 +294,8 @@ class TreePlant(Running):
         self.place(self._start_state())
         self.commanded[:] = self.neutral
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
-        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, np.full(self.model.n, np.inf))
+        at_once = np.full(self.model.n, np.inf)
+        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, at_once, hold.goal)
         hold.servo[:, 0] = np.where(self.bandwidth < 0.0, 0.0, hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
         if system.tendons is not None:

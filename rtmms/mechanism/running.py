@@ -283,7 +283,7 @@ class Running:
     ) -> Any:
         """Rates (12 + 2 n,) at any state vector under whatever is held, at the present time; the plant stays as it is.
 
-        All complex, for derivatives by a complex step. water (e, 3) m/s: of a flow given by a function, at each element
+        All complex, for derivatives by a complex step. water (e, 6): see `held_flow`
         pushed     command (u,) and lagged commands (a,) of actuators on bodies; None for what they are
         pulled     (t, 2) what follows the commands of tendons; None for what it is
         """

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.mechanism.flow import ask_flow
+from rtmms.mechanism.joint_bounds import BRAKING, GREAT, STEPS
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.step import SOUND, take_step
 from rtmms.mechanism.unseen_motion import given_rates, nodes
@@ -54,7 +55,10 @@ class TreeTwin:
     def __init__(self, plant: Original) -> None:
         model = plant.model
         self.plant, self.dt, self.order = plant, plant.dt, METHODS[plant.method].order
-        self.bounded = METHODS[plant.method].stability is not None
+        # steps of half the length brake limits in another time: their errors are then no sign of an instability
+        bounds, shortest = plant.system.tree.bounds, STEPS * plant.dt / plant.substeps
+        coarse = np.any((bounds[:, GREAT] > 0.0) & (bounds[:, BRAKING] < (1.0 - 1e-9) * shortest))
+        self.bounded = METHODS[plant.method].stability is not None and not coarse
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
         self._divided, self._count, self._imposed = 2, 0.0, model.imposed
@@ -124,9 +128,17 @@ class TreeTwin:
             return 0.0
         hold, start = self._system.hold, float(begin.all[-1]) * self.dt
         before = self._parts(begin.all)
+        target = np.where(np.isfinite(hold.slew)[:, None], before["hold.target"], hold.target)
         with np.errstate(all="ignore"):
             rates = given_rates(
-                self._system.law, before["hold.servo"], hold.target, self.plant.bandwidth, start, self.dt * self._nodes
+                self._system.law,
+                before["hold.servo"],
+                target,
+                self.plant.bandwidth,
+                start,
+                self.dt * self._nodes,
+                hold.slew,
+                hold.goal,
             )
             missed = (end.joints - begin.joints - self.dt * (rates @ self._weights))[self._imposed]
         return float(missed @ missed)

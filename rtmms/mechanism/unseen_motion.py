@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.mechanism.joint_laws import slewed
 from rtmms.mechanism.methods import Method
 from rtmms.spatial import Array
 
@@ -33,10 +34,14 @@ def nodes(method: Method, substeps: int) -> tuple[Array, Array]:
     return np.array(list(times)), np.array(list(times.values()))
 
 
-def given_rates(law: Any, servo: Array, target: Array, bandwidth: Array, start: float, since: Array) -> Array:
+def given_rates(
+    law: Any, servo: Array, target: Array, bandwidth: Array, start: float, since: Array,
+    slew: Array | None = None, goal: Array | None = None,
+) -> Array:  # fmt: skip
     """(n, k) rad/s at times start + since: the rates of `joint_laws.reference`, of all joints.
 
     law     a record of joint_laws.LAW;  servo (n, 4), target (n, 2): at start
+    slew, goal  (n,) how fast targets go, and where to: see joint_laws.HOLD; None where they go at once
     """
     motion, omega, length = law.motion, law.omega, law.ramp
     time = start + since
@@ -54,5 +59,9 @@ def given_rates(law: Any, servo: Array, target: Array, bandwidth: Array, start: 
     value, rate = target[:, :, None] + led * e[:, None], (b - w[:, None] * led) * e[:, None]
     coasting = target[:, :1] + (servo[:, 1:2] - target[:, :1]) * e
     offset = np.where(bandwidth[:, None] < 0.0, coasting, rate[:, 0])
+    if slew is not None and goal is not None:
+        for j in np.flatnonzero(np.isfinite(slew)):
+            moved = [slewed(servo[j, 0], servo[j, 1], target[j, 0], goal[j], slew[j], bandwidth[j], t) for t in since]
+            offset[j] = [one[1] for one in moved]
     gain = 1.0 + value[:, 1]
     return np.asarray(rate[:, 1] * f * wave + gain * (fd * wave + f * turning) + offset)

@@ -13,7 +13,7 @@ from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
-from rtmms.model.elements import Element, checked_numbers
+from rtmms.model.elements import AddedMass, Element, checked_numbers
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
 from rtmms.model.modal_checks import all_bodies, check_modal, check_modes, modal_numbers, parts_of
@@ -197,9 +197,15 @@ class _Builder:
             self._bend(body, row, offset)
         for element in body.elements:
             element.check(place)
+        whole, theirs = _whole_body(body, place, displaced, displaced_moment)
+        for element in body.elements:
             added += element.added_inertia()
             placed: Any = replace(cast(Any, element), placement=offset @ element.placement)  # each is a dataclass
+            if not theirs and element.displaced_mass > 0.0:
+                placed = replace(placed, displaced=0.0)
             self.elements.append((row, placed))
+        if whole is not None:
+            self.elements.append((row, replace(whole, placement=offset)))
         x = adjoint(offset.rotation, offset.position)
         rigid, added = x.T @ rigid @ x, x.T @ added @ x
         c = self.constant[row] if row >= 0 else self.sections[-1 - row][4]
@@ -355,6 +361,32 @@ def _displaced(body: Body, place: str) -> tuple[float, Array]:
         raise ModelError(f"{place}: displaced must be >= 0 kg, got {more}")
     moment = checked_numbers(body.displaced_moment, (3,), f"{place}: displaced_moment")
     return float(total[0, 0]) + more, np.array([total[5, 1], total[3, 2], total[4, 0]]) + moment
+
+
+NEGLIGIBLE = 1e-9
+"""Share of the displaced mass, or of its distance from the origin, below which a difference is rounding."""
+
+
+def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tuple[AddedMass | None, bool]:
+    """Element of `Body.added` and of the displaced fluid that the body's elements leave; None where there is neither.
+
+    Buoyancy and the push of an accelerating fluid are of one displaced mass at one place. So the element has the rest
+    of the displaced mass, and all of it where the elements have theirs at another place: second value False.
+    """
+    matrix = np.zeros((6, 6))
+    if body.added is not None:
+        matrix = _symmetric(checked_numbers(body.added, (6, 6), f"{place}: added"), f"{place}: added")
+    left = displaced - sum(element.displaced_mass for element in body.elements)
+    away = moment - sum((one.displaced_mass * one.centre for one in body.elements), np.zeros(3))
+    theirs = left > NEGLIGIBLE * displaced
+    if not theirs and abs(left) <= NEGLIGIBLE * displaced:
+        theirs = bool(np.abs(away).max() <= NEGLIGIBLE * (displaced + np.abs(moment).max()))
+        left, away = (0.0, np.zeros(3)) if theirs else (displaced, moment)
+    elif not theirs:  # the elements have more: what the body displaces is not given
+        left, theirs = 0.0, True
+    if left == 0.0 and not np.any(matrix):
+        return None, theirs
+    return AddedMass(matrix, left, away / left if left > 0.0 else np.zeros(3)), theirs
 
 
 def _check_inertias(model: Model, where: str) -> None:

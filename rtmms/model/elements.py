@@ -1,4 +1,4 @@
-"""What acts on a body, as data: strips (slender bodies), blades (wings), wakes, tethers."""
+"""What acts on a body, as data: strips (slender bodies), blades (wings), wakes, tethers, added mass."""
 
 from __future__ import annotations
 
@@ -245,6 +245,53 @@ class Tether(Element):
     placement: Placement = field(default_factory=Placement)
     vectors: ClassVar[tuple[str, ...]] = ("stiffness", "damping", "point", "anchor")
     signed: ClassVar[tuple[str, ...]] = ("point", "anchor")
+
+
+@dataclass(frozen=True, eq=False)
+class AddedMass(Element):
+    """Added mass and displaced fluid of a whole body, without drag.
+
+    `compile` makes one of `Body.added` and of the fluid that the body displaces beyond its other elements.
+
+    Parameters
+    ----------
+    matrix
+        (6, 6) kg, kg m, kg m2: added mass about the origin of `placement`, symmetric. Kirchhoff's law holds for it.
+    displaced
+        kg of displaced fluid. An accelerating fluid pushes it; `Body.displaced` is its buoyancy.
+    middle
+        (3,) m, frame of `placement`: where the element meets the flow and where the displaced fluid is.
+    placement
+        frame of `matrix` and `middle` in the body's frame
+    """
+
+    matrix: Any = field(default_factory=lambda: np.zeros((6, 6)))
+    displaced: float = 0.0
+    middle: Any = (0.0, 0.0, 0.0)
+    placement: Placement = field(default_factory=Placement)
+
+    def check(self, place: str) -> None:
+        matrix = checked_numbers(self.matrix, (6, 6), f"{place}: addedmass.matrix")
+        if np.max(np.abs(matrix - matrix.T)) > 1e-9 * np.max(np.abs(matrix), initial=0.0):
+            raise ModelError(f"{place}: addedmass.matrix must be symmetric, got {matrix.tolist()}")
+        checked_numbers(self.middle, (3,), f"{place}: addedmass.middle")
+        if float(checked_numbers(self.displaced, (), f"{place}: addedmass.displaced")) < 0.0:
+            raise ModelError(f"{place}: addedmass.displaced must be >= 0 kg, got {self.displaced}")
+
+    @property
+    def displaced_mass(self) -> float:
+        return self.displaced
+
+    @property
+    def centre(self) -> Array:
+        place: Array = self.placement.position + self.placement.rotation @ np.asarray(self.middle, dtype=float)
+        return place
+
+    def added_inertia(self) -> Array:
+        """(6, 6) about the body's origin, body frame."""
+        x = adjoint(self.placement.rotation, self.placement.position)
+        out: Array = x.T @ np.asarray(self.matrix, dtype=float) @ x
+        return out
 
 
 def rod_resistance(length: float, along: float, across: float, placement: Placement | None = None) -> Array:

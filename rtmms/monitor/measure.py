@@ -15,6 +15,8 @@ import numpy as np
 from rtmms.plant import HasPrescribedJoints, Kept, Twin
 from rtmms.spatial import Array
 
+UNSTABLE = 0.25
+"""A step's error beyond which it is none of a method within its range."""
 STILL_M_S2 = 1e-6
 """m/s2: what changes less than this counts as at rest."""
 
@@ -55,7 +57,7 @@ class Vectors:
 class Errors:
     """What the doubled steps of a run come to.
 
-    count   of them;  sharpen  1 / (1 - 2^-p), p the method's order
+    count   of them;  sharpen  1 / (1 - 2^-p), p the method's order;  unstable_steps  with an error beyond UNSTABLE
     """
 
     def __init__(self, twin: Twin) -> None:
@@ -68,6 +70,7 @@ class Errors:
         """Back to nothing."""
         self.count = 0
         self._twist, self._joints, self._unseen = [0.0, 0.0], [0.0, 0.0], 0.0
+        self._weights, self._unstable, self.unstable_steps = 0.0, 0.0, 0
 
     def add(self, begin: Kept, end: Kept, halves: Kept, sound: bool, weight: float) -> StepError:
         """One doubled step: where both began, where the plant went, where the half steps went if they were
@@ -93,13 +96,23 @@ class Errors:
         self._twist[1] += weight * twist
         self._joints[0] += weight * bent
         self._joints[1] += weight * joints
-        return StepError(math.sqrt(off / twist), math.sqrt(bent / joints))
+        found = StepError(math.sqrt(off / twist), math.sqrt(bent / joints))
+        self._weights += weight
+        if self.sharpen * found.largest > UNSTABLE:
+            self._unstable += weight
+            self.unstable_steps += 1
+        return found
 
     @property
     def step(self) -> StepError:
         """Root mean squares over those of the changes, sharpened."""
         ratios = [math.sqrt(a / b) if b > 0.0 else 0.0 for a, b in (self._twist, self._joints)]
         return StepError(*(min(self.sharpen * ratio, 1.0) for ratio in ratios))
+
+    @property
+    def unstable(self) -> float:
+        """Share of the steps whose error is beyond UNSTABLE. An impact is in few steps, an instability in many."""
+        return self._unstable / self._weights if self._weights > 0.0 else 0.0
 
     @property
     def unseen(self) -> float:

@@ -12,9 +12,9 @@ Steps alone tell, while the run goes, whether it has left the range of its metho
 has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
 
 The verdict: fine; doubtful, where the path is off by more than 1 % of itself, the work by more than 5 %, or joints that
-are given their motion go a tenth of it unseen; diverged, where steps are off by a quarter of what changes within them,
-and by a method that is stable up to a bound only: it has left its range. Before the run has ended, or beyond what there
-was time to take again, steps that are off by more than a tenth are doubted.
+are given their motion go a tenth of it unseen; diverged, where many steps are off by a quarter of what changes within
+them, and by a method that is stable up to a bound only: it has left its range. Before the run has ended, or beyond what
+there was time to take again, steps that are off by more than a tenth are doubted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtmms.monitor.measure import Errors
+from rtmms.monitor.measure import UNSTABLE, Errors
 from rtmms.monitor.replay import PARTS, Replayed, replay
 from rtmms.plant import Twin
 from rtmms.spatial import Array
@@ -41,8 +41,9 @@ GOLDEN = 0.6180339887498949
 PATH, WORK, STEP = 0.01, 0.05, 0.1
 """What is doubted."""
 BOUNDS = {"path": PATH, "work": WORK}
-UNSTABLE = 0.25
-"""The step's error beyond which a run is stopped, by a method that is stable up to a bound only."""
+MANY, AFEW = 0.05, 4
+"""Share and number of unstable steps from which on a run is stopped, by a method that is stable up to a bound only. In
+the grid of guards instabilities made 26 % or more of the steps unstable, an impact one step, 0.8 % of them."""
 PATIENCE_S = 2.0
 """Wall time for taking a run again, unless more is given."""
 TAPE_BYTES = 1 << 22
@@ -58,6 +59,7 @@ class Verdict:
     finer       the parameter that would shorten the step, and the longest that would do, s; None where all is fine
     seconds     simulated, of the beginning that path and work are of; None: all of the run
     place       what `path` is of
+    sure        path and work are upper bounds, see rtmms.monitor.replay.Replayed
     """
 
     verdict: str
@@ -68,6 +70,7 @@ class Verdict:
     finer: tuple[str, float] | None = None
     seconds: float | None = None
     place: str = "path"
+    sure: bool = True
 
     @property
     def sentence(self) -> str:
@@ -89,15 +92,15 @@ class Verdict:
         if math.isfinite(self.path):
             what = "path is off by" if self.place == "path" else "joints are off by"
             whose = "its length" if self.place == "path" else "their way"
-            told = [(self.path / PATH, f"the {what} {_most(self.path)} of {whose}{over}"),
-                    (self.work / WORK, f"the work is off by {_most(self.work)}{over}")]  # fmt: skip
+            told = [(self.path / PATH, f"the {what} {_most(self.path, self.sure)} of {whose}{over}"),
+                    (self.work / WORK, f"the work is off by {_most(self.work, self.sure)}{over}")]  # fmt: skip
         if not told or (self.verdict == "doubtful" and max(told)[0] <= 1.0):
             told = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
         return max(told)[1]
 
 
-def _most(fraction: float) -> str:
-    return f"at most {_percent(fraction)}" if fraction <= 1.0 else _percent(fraction)
+def _most(fraction: float, sure: bool) -> str:
+    return f"{'at most' if sure else 'about'} {_percent(fraction)}" if fraction <= 1.0 else _percent(fraction)
 
 
 def _percent(fraction: float) -> str:
@@ -236,7 +239,10 @@ class Monitor:
         over = [(bound, value) for bound, value in doubts if value > bound]
         if found is None and errors.count < 2:
             name = "unknown"
-        elif errors.count >= SOME and step > UNSTABLE and twin.bounded and errors.unseen <= STEP:
+        elif (
+            errors.count >= SOME and step > UNSTABLE and errors.unstable > MANY and errors.unstable_steps >= AFEW
+            and twin.bounded and errors.unseen <= STEP
+        ):  # fmt: skip
             name, over = "diverged", [(STEP, step)]
         elif over:
             name = "doubtful"
@@ -248,4 +254,4 @@ class Monitor:
             parameter, value = twin.finer
             finer = parameter, value * share
         place = "path" if twin.base_moves else "joints"
-        return Verdict(name, step, path, work, errors.count, finer, partly, place)
+        return Verdict(name, step, path, work, errors.count, finer, partly, place, found is None or found.sure)

@@ -1,9 +1,13 @@
 """A run taken again with the commands that were applied, as it was and in shorter steps: where do its errors lead?
 
-Between a run of error e and the same run in steps of 1 / m lies e (1 - m^-p), p the order at which it converges. That
-is at least 1, also where it is less than the method's own (stiff parts, a multistep method's first steps); so the error
-is at most 1 / (1 - 1 / m) of what lies between them, and that is what is told. There are two parts to a step, or four
-or eight where time allows: long steps, which may be beyond the range where errors shrink evenly, cost little.
+Between a run of error e and the same run in steps of 1 / m lies e (1 - m^-p), p the order at which it converges. Where
+p is at least 1, also where it is less than the method's own (stiff parts, a multistep method's first steps), the error
+is at most 1 / (1 - 1 / m) of what lies between them. There are two parts to a step, or four or eight where time allows:
+long steps, which may be beyond the range where errors shrink evenly, cost little.
+
+Whether the run converges is seen in a third run, in steps of 2 / m, where time allows. By first order it lies e / m
+from the one in 1 / m. A larger distance (impacts, steps beyond the method's range) is an error of the shortest steps
+too, and is added to the first one; twice where it is much larger: the error is then about that, with no bound.
 
 Where a run is wrong, half and a quarter of its steps are tried as well: which step would do is seen, not guessed from
 the method's order.
@@ -34,6 +38,8 @@ POWERS = 1000
 """Of states that carry no work the power is asked for about so many times."""
 LOOK_EVERY = 16
 """Steps between looks at the clock."""
+CONVERGED = 0.25
+"""A run converges where this part of the first distance is at least the second: 1 / (m - 1) by first order."""
 SAME = 1e-6
 """Of the way: how far a run that is taken again as it was may end from where it ended."""
 
@@ -45,12 +51,15 @@ class Replayed(NamedTuple):
     work     of the work done, at the end; of the mean power, where states carry no work
     seconds  simulated, of the run's beginning that this is of
     shorter  (n, path, work) of the run in steps of 1 / n, n rising; () where it was not asked for, or no time was left
+    sure     path and work are upper bounds: the run converges, or its method is of second order or more and no time was
+             left to see it
     """
 
     path: float
     work: float
     seconds: float
     shorter: tuple[tuple[int, float, float], ...] = ()
+    sure: bool = True
 
 
 class Way:
@@ -134,24 +143,45 @@ def replay(
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
             return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
-        path, work = _apart(twin, own, 1, fine, parts)
+        first = _apart(twin, own, fine)
+        path, work = (parts / (parts - 1) * off for off in first)
+        sure, ways = twin.order > 1, dict[int, Way]()
+
+        def in_parts(n: int) -> Way | None:
+            """The run in steps of 1 / n; None where it fails or no time is left."""
+            if n not in ways and n * cost <= began + seconds - monotonic():
+                ways[n] = Way(twin, begin, commands[:taken], n, math.inf, every)
+            return None if n not in ways or ways[n].failed else ways[n]
+
+        half = in_parts(parts // 2) if parts > 2 else None
+        if half is not None:
+            second = _apart(twin, half, fine)
+            path, work = (
+                max(off, near + (1.0 if far <= CONVERGED * near else 2.0) * far)
+                for off, near, far in zip((path, work), first, second, strict=True)
+            )
+            sure = all(
+                far <= CONVERGED * near or off <= 0.5 * bound
+                for far, near, off, bound in zip(second, first, (path, work), bounds, strict=True)
+            )
         shorter = list[tuple[int, float, float]]()
         for n in sorted(PARTS):
-            if (path > bounds[0] or work > bounds[1]) and n < parts and n * cost <= began + seconds - monotonic():
-                between = Way(twin, begin, commands[:taken], n, math.inf, every)
-                if not between.failed:
-                    shorter.append((n, *_apart(twin, between, n, fine, parts)))
-    return Replayed(path, work, taken * twin.dt, tuple(shorter))
+            if (path > bounds[0] or work > bounds[1]) and n < parts:
+                between = in_parts(n)
+                if between is not None:
+                    rest, (near, done) = parts / (parts - n), _apart(twin, between, fine)
+                    shorter.append((n, rest * near, rest * done))
+    path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
+    return Replayed(path, work, taken * twin.dt, tuple(shorter), sure)
 
 
-def _apart(twin: Twin, way: Way, n: int, fine: Way, parts: int) -> tuple[float, float]:
-    """At most the errors of path and work of a way in 1 / n of the steps, by one in 1 / parts of them."""
-    taken, bound = fine.taken, parts / (parts - n)
+def _apart(twin: Twin, way: Way, fine: Way) -> tuple[float, float]:
+    """How far path and work of a way are from those of one in shorter steps, fractions; 1 where that is no number."""
+    taken = fine.taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
     (work, _), (exact, moved) = way.work(taken), fine.work(taken)
-    off = path_error(apart, fine.length(taken), twin), work_error(work, exact, moved)
-    path, spent = (bound * part if math.isfinite(part) else 1.0 for part in off)
-    return path, spent
+    path, spent = path_error(apart, fine.length(taken), twin), work_error(work, exact, moved)
+    return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 
 def _ends(twin: Twin, own: Way, begin: Kept, end: Kept) -> bool:

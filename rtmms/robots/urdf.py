@@ -11,6 +11,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.shapes import immersed_body
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
+from rtmms.mechanism.joint_bounds import BRAKING_S
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Mechanism
@@ -28,7 +29,8 @@ class Options:
     servo_n_m, servo_n_m_s   N m/rad, N m s/rad, of servos
     bandwidth_rad_s          rad/s, how fast servos and motions follow their commands
     stop_n_m, stop_n_m_s     N m/rad, N m s/rad beyond the limits of joints that are free to move; None: stops that are
-                   never passed, as firm as the step allows (JointLimit); 0 for no stops
+                   never passed (JointLimit); 0 for no stops
+    braking_s      s, braking time of stops that are never passed, of highest rates and of motions with an effort limit
     drag           coefficient, on the links' collision shapes; 0 for none
     added_mass     factor on a slender body's added mass, of the same shapes; 0 for none
     buoyancy       'none', 'shapes' (or true) or 'neutral': every link floats
@@ -45,6 +47,7 @@ class Options:
     bandwidth_rad_s: float = 20.0
     stop_n_m: float | None = None
     stop_n_m_s: float = 0.0
+    braking_s: float = BRAKING_S
     drag: float = 0.0
     added_mass: float = 0.0
     buoyancy: str = "none"
@@ -141,14 +144,14 @@ def _on_joints(file: Urdf, p: Options, path: str) -> list[Any]:
         elif kind == "servo":
             found.append(JointServo(name, p.servo_n_m, p.servo_n_m_s, limit.effort, **bounds))
         elif kind == "motion":
-            found.append(JointMotion(name, **bounds, limit=limit.effort))
+            found.append(JointMotion(name, **bounds, limit=limit.effort, braking_time=p.braking_s))
     for name in moving:
         limit = file.limits[name]
         imposed = p.drive == "motion" and limit.effort is None
         stopped = p.stop_n_m is None and not imposed
         if stopped or limit.velocity is not None:
             ends = (limit.lower, limit.upper) if stopped else (None, None)
-            found.append(JointLimit(name, *ends, limit.velocity))
+            found.append(JointLimit(name, *ends, limit.velocity, p.braking_s))
         if p.stop_n_m and not imposed and limit.lower is not None and limit.upper is not None:
             found.append(JointStop(name, limit.lower, limit.upper, p.stop_n_m, p.stop_n_m_s))
     return found

@@ -77,7 +77,7 @@ def test_against_central_differences(make):
 
             hold = plant.system.hold
             fastest = np.full(plant.model.n, np.inf)
-            hold_commands(plant._kinds, plant._joints, command, hold.torque, hold.target, fastest)
+            hold_commands(plant._kinds, plant._joints, command, hold.torque, hold.target, fastest, hold.goal)
             rate = plant.evaluate()
             ends.append(np.concatenate([rate[6 + n : 12 + n], rate[12 + n + free]]))
         got = np.concatenate([linear.b[6:12, k], linear.b[12 + m : 12 + 2 * m, k]])
@@ -177,3 +177,30 @@ def test_actuators_on_bodies_and_their_lags() -> None:
     quick.step(np.array([1.5]))
     found = linearise(quick)
     assert found.b[found.states.index("vx"), 0] == pytest.approx(5.0 / quick.model.mass)
+
+
+@pytest.mark.parametrize("robot", ["eel", "quadrotor"])
+def test_b_of_a_multistep_method_is_that_of_a_command_that_lasts(robot):
+    """A pulse of one step: at first up to 251 + 646 of 720 parts of B, and after the method's history A^6 B."""
+    given = {"drive": "torque", "joints": 2} if robot == "eel" else {}
+    plant = rtmms.load(robot, integrator="abam", **given)
+    neutral = plant.neutral if robot == "eel" else np.full(4, 476.0)
+    for _ in range(60):
+        plant.step(neutral)
+    linear, blob, n, by = rtmms.linearise(plant, neutral), plant.snapshot(), plant.model.n, 1e-3
+    rows = [linear.states.index(name) for name in ("vx", "vy", "vz", "wx", "wy", "wz")]
+    ends = []
+    for sign in (1.0, -1.0):
+        plant.restore(blob)
+        pulse = neutral.copy()
+        pulse[0] += sign * by
+        twists = []
+        for k in range(7):
+            plant.step(neutral if k else pulse)
+            twists.append(plant.vector[7 + n : 13 + n].copy())
+        ends.append(np.array(twists))
+    found = (ends[0] - ends[1]) / (2.0 * by)
+    first, last = linear.b[rows, 0], (np.linalg.matrix_power(linear.a, 6) @ linear.b[:, 0])[rows]
+    most = np.argmax(np.abs(last))
+    assert 0.6 < found[0, most] / first[most] < 897.0 / 720.0
+    np.testing.assert_allclose(found[6], last, atol=0.02 * np.abs(last).max())

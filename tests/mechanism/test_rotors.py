@@ -128,7 +128,7 @@ def test_a_highest_rate_of_an_actuator_holds(drive: str) -> None:
     for k in range(600):
         plant.step([20.0 if k < 300 else -20.0])
         fast = max(fast, abs(float(plant.observe()["joint_velocity"][0])))
-    assert 1.8 < fast < 2.0 + 1e-5
+    assert 1.8 < fast < 2.0 + 2e-5  # a millionth of what the torque would do within the braking time, 4 ms
     assert plant.joint_limits["shoulder"]["velocity"] == 2.0
     with pytest.raises(rtmms.ModelError, match="fastest must be > 0, got -1"):
         arm(drive, -1.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.monitor.monitor import UNSTABLE
+from rtmms.monitor.measure import UNSTABLE
 from rtmms.papers.boyer2015 import reproduce as boyer2015
 from rtmms.papers.boyer2017 import reproduce as boyer2017
 from rtmms.papers.khalil2007 import reproduce as khalil2007

@@ -15,7 +15,7 @@ TREE_JACOBIAN = Layout(
     "TreeJacobian",
     model("place", "n", 2, dtype=INTEGER), model("followed", "n", FOLLOWED, dtype=INTEGER),
     model("torques", "n", dtype=INTEGER), model("motors", "pushes", 2, dtype=INTEGER),
-    model("free", "unknown", dtype=INTEGER), model("reach", "commands"), model("follow_reach", "n"),
+    model("free", "unknown", dtype=INTEGER), model("reach", "commands"),
     model("far", 6), number("base", INTEGER), number("states", INTEGER), number("watered", FLAG),
     given("origin", "wide"), given("commands_given", "commands"), given("reference", 7),
     scratch("found", "words", "columns"), scratch("start", "rows", "columns"), scratch("at", "rows", "columns"),
@@ -30,12 +30,12 @@ TREE_JACOBIAN = Layout(
     scratch("a", "bodies", 6),
     scratch("m", "bodies", 36), scratch("d", "bodies", 36), scratch("p", "bodies", 36), scratch("f", "bodies", 6),
     scratch("c", "bodies", 6), scratch("z", "bodies", 6), scratch("square", 4, 6, 6), scratch("vector", 4, 6),
-    scratch("turn", 4, 9), scratch("slope", 2, 3, 3), scratch("weight", "n", 4), scratch("cut", "commands"),
+    scratch("turn", 4, 9), scratch("slope", 2, 4, 3), scratch("weight", "n", 2), scratch("cut", "commands"),
 )  # fmt: skip
 """place     columns of q and qd of each joint, -1 of an imposed one;  free  of each unknown its joint
 followed  see FOLLOWED, -1 for what is no column;  torques  columns of the commands of torques, -1
 motors    columns of the lagged command and of the command of each actuator on a body, -1
-reach, follow_reach, far   how far commands, targets, and twists (m, rad: poses) are displaced to either side
+reach, far   how far commands and twists (m, rad: poses) are displaced to either side
 base      6 where the base is free, else 0;  watered  whether a fluid acts, or a spinning rotor
 found     (states, columns) A and B side by side;  start, at, rates  tangents, see POSE
 residual  (unknown, rows) slopes of the unknown accelerations, inertia (unknown, unknown) the matrix before them

@@ -74,7 +74,7 @@ def _begin(system: Any, room: Any) -> None:
         given[k] = room.commands_given[k]
     _command_slopes(system, room)
     saturate(given, command.limits)
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew)
+    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew, hold.goal)
     for k in range(given.shape[0]):
         pushes.command[k] = given[k]
 
@@ -88,9 +88,9 @@ def _rotation(state: Any, out: Any) -> None:
 
 @kernel
 def _command_slopes(system: Any, room: Any) -> None:
-    """By how much each command counts behind its limits, and each target by its command and by where it was."""
-    command, hold, weight, cut, reach = system.command, system.hold, room.weight, room.cut, room.reach
-    limits, kinds, joints, target, slew = command.limits, command.kinds, command.joints, hold.target, hold.slew
+    """By how much each command counts behind its limits: weight (n, 2) of each joint's offset and gain."""
+    command, weight, cut, reach = system.command, room.weight, room.cut, room.reach
+    limits, kinds, joints = command.limits, command.kinds, command.joints
     weight[:] = 0.0
     for a in range(cut.shape[0]):
         low, high = limits[a, 0], limits[a, 1]
@@ -101,39 +101,44 @@ def _command_slopes(system: Any, room: Any) -> None:
             continue
         for j in range(weight.shape[0]):
             if joints[a] == j or joints[a] < 0:
-                if kinds[a] == GAIN:
-                    weight[j, 2] = cut[a]
-                else:
-                    at, most = target[j, 0], slew[j]
-                    if most < np.inf:
-                        by = room.follow_reach[j]
-                        given = min(max(room.commands_given[a], low), high)
-                        weight[j, 0] = (
-                            min(max(above, at - most), at + most) - min(max(below, at - most), at + most)
-                        ) / (2.0 * reach[a])  # fmt: skip
-                        weight[j, 1] = (
-                            min(max(given, at + by - most), at + by + most)
-                            - min(max(given, at - by - most), at - by + most)
-                        ) / (2.0 * by)  # fmt: skip
-                    else:
-                        weight[j, 0] = cut[a]
+                weight[j, 1 if kinds[a] == GAIN else 0] = cut[a]
+
+
+@kernel
+def _filter_slopes(hold: Any, j: int, t: float, out: Any) -> None:
+    """out (2, 4, 3): of offset and gain, by the filter's value, rate, target and command, the slopes of its value, rate
+    and second rate t seconds after the step's start. The time at which the target arrives has no slope: value and rates
+    of the filter have no jump there."""
+    w, going = hold.bandwidth[j], 0.0
+    for m in range(2):
+        if m == 0 and hold.slew[j] < np.inf:
+            going = abs(hold.goal[j] - hold.target[j, 0]) / hold.slew[j]
+        slews = m == 0 and hold.slew[j] < np.inf
+        for i in range(4):
+            value, rate, target = 1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0
+            if not slews:
+                x, xd, xdd = settle(value, rate, 1.0 if i == 3 else target, w, t)
+            elif t <= going:
+                x, xd, xdd = settle(value, rate, target, w, t)
+            else:
+                x, xd, xdd = settle(value, rate, target, w, going)
+                x, xd, xdd = settle(x, xd, 1.0 if i == 3 else 0.0, w, t - going)
+            out[m, i, 0], out[m, i, 1], out[m, i, 2] = x, xd, xdd
 
 
 @kernel
 def _law_slopes(law: Any, hold: Any, j: int, t: float, out: Any) -> None:
-    """out (2, 3, 3): of offset and gain, by the filter's value, rate and target, the slopes of what
-    rtmms.mechanism.joint_laws.reference tells, which is linear in them."""
+    """out (2, 4, 3): of offset and gain, by the filter's value, rate, target and command, the slopes of what
+    rtmms.mechanism.joint_laws.reference returns."""
     f, fd, fdd = ramp(t, law.ramp)
     omega, motion = law.omega, law.motion
     c, s = math.cos(omega * t), math.sin(omega * t)
     w = motion[j, 0] + motion[j, 1] * c + motion[j, 2] * s
     wd = omega * (motion[j, 2] * c - motion[j, 1] * s)
     wdd = -omega * omega * (motion[j, 1] * c + motion[j, 2] * s)
-    for i in range(3):
-        x, xd, xdd = settle(
-            1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0, hold.bandwidth[j], t - hold.start
-        )
-        out[0, i, 0], out[0, i, 1], out[0, i, 2] = x, xd, xdd
+    _filter_slopes(hold, j, t - hold.start, out)
+    for i in range(4):
+        x, xd, xdd = out[1, i, 0], out[1, i, 1], out[1, i, 2]
         out[1, i, 0] = x * f * w
         out[1, i, 1] = xd * f * w + x * (fd * w + f * wd)
         out[1, i, 2] = xdd * f * w + x * (fdd * w + 2.0 * fd * wd + f * wdd) + 2.0 * xd * (fd * w + f * wd)
@@ -147,9 +152,9 @@ def _add_followed(room: Any, j: int, m: int, which: int, factor: float, row: Any
         row[followed[j, 4 * m + VALUE]] += factor * slope[m, 0, which]
         row[followed[j, 4 * m + RATE]] += factor * slope[m, 1, which]
     if followed[j, 4 * m + TARGET] >= 0:
-        row[followed[j, 4 * m + TARGET]] += factor * weight[j, 2 * m + 1] * slope[m, 2, which]
+        row[followed[j, 4 * m + TARGET]] += factor * slope[m, 2, which]
     if followed[j, 4 * m + COMMAND] >= 0:
-        row[followed[j, 4 * m + COMMAND]] += factor * weight[j, 2 * m] * slope[m, 2, which]
+        row[followed[j, 4 * m + COMMAND]] += factor * weight[j, m] * slope[m, 3, which]
 
 
 @kernel
@@ -464,19 +469,15 @@ def _finish(system: Any, room: Any, state: Any) -> None:
         for m in range(2):
             if followed[j, 4 * m + VALUE] < 0:
                 continue
-            for i in range(3):
-                x, xd, xdd = settle(
-                    1.0 if i == 0 else 0.0, 1.0 if i == 1 else 0.0, 1.0 if i == 2 else 0.0, hold.bandwidth[j],
-                    system.dt,
-                )  # fmt: skip
-                slope[m, i, 0], slope[m, i, 1], slope[m, i, 2] = x, xd, xdd
+            _filter_slopes(hold, j, system.dt, slope)
             _add_followed(room, j, m, 0, 1.0, found[followed[j, 4 * m + VALUE]])
             _add_followed(room, j, m, 1, 1.0, found[followed[j, 4 * m + RATE]])
             if followed[j, 4 * m + TARGET] >= 0:
-                row = found[followed[j, 4 * m + TARGET]]
-                row[followed[j, 4 * m + TARGET]] += room.weight[j, 2 * m + 1]
-                if followed[j, 4 * m + COMMAND] >= 0:
-                    row[followed[j, 4 * m + COMMAND]] += room.weight[j, 2 * m]
+                row, away = found[followed[j, 4 * m + TARGET]], abs(hold.goal[j] - hold.target[j, 0])
+                if away > hold.slew[j] * system.dt:
+                    row[followed[j, 4 * m + TARGET]] += 1.0
+                elif followed[j, 4 * m + COMMAND] >= 0:
+                    row[followed[j, 4 * m + COMMAND]] += room.weight[j, m]
     for b in range(room.motors.shape[0]):
         if room.motors[b, 0] >= 0:
             _add_lagged(room, pushes.numbers[b, LAG], b, system.dt, found[room.motors[b, 0]])

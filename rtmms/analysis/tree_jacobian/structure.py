@@ -66,7 +66,6 @@ class TreeJacobian:
         place = np.full((n, 2), -1, dtype=np.int64)
         followed = np.full((n, FOLLOWED), -1, dtype=np.int64)
         torques = np.full(n, -1, dtype=np.int64)
-        reach = np.full(n, 1.0)
         for j in np.flatnonzero(~model.imposed).tolist():
             place[j] = at(vector, 7 + j), at(vector, 13 + n + j)
         for a, drive in enumerate(plant.drives):
@@ -79,8 +78,6 @@ class TreeJacobian:
                     followed[j, 4 * m + RATE] = at(hold.servo, 4 * j + 2 * m + 1)
                     followed[j, 4 * m + TARGET] = at(hold.target, 2 * j + m)
                     followed[j, 4 * m + COMMAND] = k + a
-                    if followed[j, 4 * m + TARGET] >= 0:
-                        reach[j] = by[followed[j, 4 * m + TARGET]]
         numbers = system.pushes.numbers
         motors = np.array(
             [[at(system.pushes.motor, b) if row[LAG] > 0.0 else -1, k + int(row[CHANNEL])]
@@ -93,7 +90,7 @@ class TreeJacobian:
         acts = len(system.fluid.rows) > 0 or len(system.fluid.tethers) > 0 or system.pushes.momentum is not None
         values = {
             "place": place, "followed": followed, "torques": torques, "motors": motors, "free": free,
-            "reach": np.array(by[k:], dtype=float), "follow_reach": reach, "far": far, "base": base, "states": k,
+            "reach": np.array(by[k:], dtype=float), "far": far, "base": base, "states": k,
             "watered": acts,
         }  # fmt: skip
         sizes = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtmms.monitor.monitor import UNSTABLE
+from rtmms.monitor.measure import UNSTABLE
 from rtmms.report.verdict import OTHER_MACHINE, Claim, Target, about, at_most
 
 DRAG = (

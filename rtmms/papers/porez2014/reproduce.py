@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from rtmms.monitor.monitor import UNSTABLE
+from rtmms.monitor.measure import UNSTABLE
 from rtmms.papers.porez2014.claims import CLAIMS, CLOCK
 from rtmms.papers.porez2014.figures import Stroke, draw
 from rtmms.papers.porez2014.runs import LOST_RAD, READINGS, STEP_S, by_own_integrator, numbers, period_seconds, stroke
