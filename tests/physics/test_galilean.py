@@ -118,7 +118,7 @@ ROBOTS = ("eel", "fish", "fluid_swimmer", "modal_moth", "moth", "quadrotor", "to
 CURRENT = {"continuous_eel": ("current_x_m_s", "current_y_m_s", "current_z_m_s"), "manta": "current_m_s"}
 
 
-@pytest.mark.slow  # loads every robot
+@pytest.mark.full  # loads every robot
 def test_every_robot_in_a_fluid_is_tested() -> None:
     assert immersed_robots() == list(ROBOTS)
 
@@ -147,7 +147,7 @@ def agree(still: dict[str, Array], moving: dict[str, Array], gone: Array, within
 
 
 @pytest.mark.parametrize("robot", [
-    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.slow) for one in ROBOTS
+    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.full) for one in ROBOTS
 ])  # fmt: skip
 def test_equations_of_every_robot(robot: str) -> None:
     plant, other = (rtmms.load(robot, **START.get(robot, {})) for _ in range(2))
@@ -161,9 +161,9 @@ def test_equations_of_every_robot(robot: str) -> None:
         seen_alike(plant, other, a)
 
 
-@pytest.mark.parametrize("method", [m if m == "rk4" else pytest.param(m, marks=pytest.mark.slow) for m in METHODS])
+@pytest.mark.parametrize("method", [m if m == "rk4" else pytest.param(m, marks=pytest.mark.full) for m in METHODS])
 @pytest.mark.parametrize("robot", [
-    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.slow) for one in ROBOTS
+    one if one in ("eel", "torpedo", "fluid_swimmer") else pytest.param(one, marks=pytest.mark.full) for one in ROBOTS
 ])  # fmt: skip
 def test_runs_of_every_robot(robot: str, method: str) -> None:
     """A uniform current, and one that accelerates: there the still water's gravity is less by as much."""

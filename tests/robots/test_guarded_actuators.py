@@ -9,7 +9,9 @@ from rtmms.monitor.measure import Errors
 from rtmms_benchmarks import guards
 from rtmms_benchmarks.guards_cases import ACTUATORS, TREE_METHODS, Case, limits, swimmer
 
-METHODS = [method if method == "rk4" else pytest.param(method, marks=pytest.mark.slow) for method in TREE_METHODS]
+pytestmark = pytest.mark.full
+
+METHODS = [method if method == "rk4" else pytest.param(method, marks=pytest.mark.full) for method in TREE_METHODS]
 
 
 def cells_of(case: Case, steps: tuple[float, ...]) -> list[guards.Cell]:
