@@ -111,8 +111,9 @@ def test_a_kernel_without_an_entry_has_code_when_its_address_is_asked_for() -> N
 def test_a_stored_library_has_the_same_parts() -> None:
     """Own code, and what is only declared in it."""
     inner = quaternion_columns.get_overload.__self__
-    inner.get_call_template((types.float64,) * 4, {})
-    (result,) = inner.overloads.values()
+    arguments = (types.float64,) * 4
+    inner.get_call_template(arguments, {})
+    result = inner.overloads[arguments]
     result.library._declared[("other",)] = result.library
     try:
         state = result.library.serialize_using_object_code()

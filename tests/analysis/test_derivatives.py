@@ -84,6 +84,7 @@ def test_of_the_manta():
     assert off(found, reference, plant) < 3.0 * found.error < 1e-8
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "given",
     [
@@ -124,6 +125,7 @@ def test_of_the_manta_by_structure(coupling: str):
     assert (found.packed.spread is None) == (coupling == "sequential")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("robot", "given"),
     [

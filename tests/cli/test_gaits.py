@@ -38,7 +38,7 @@ def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
         ("fluid_swimmer", "circle:a=.5", 1, [0.7259539483, 0.0964967286, 0.0]),
         ("fluid_swimmer", "stroke", 1, [0.7259539483, 0.0964967286, 0.0]),
         pytest.param("snakeboard", "drive", 1, [0.1244027847, -0.0011904385, -0.0604740265], marks=pytest.mark.full),
-        ("unicycle", "park", 2, [1.0, -1.0, 0.0]),
+        pytest.param("unicycle", "park", 2, [1.0, -1.0, 0.0], marks=pytest.mark.full),  # kernels of the ground
     ],
 )
 def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[float], gaits: Any) -> None:

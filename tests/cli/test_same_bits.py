@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import rtmms
+from tests.cli.shell import process
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
-    "word",
-    ["autopilot:depth_m=0.3", pytest.param("predictive:depth_m=0.3,samples=4", marks=pytest.mark.full)],
-    ids=["autopilot", "predictive"],
+    "word", ["autopilot:depth_m=0.3", "predictive:depth_m=0.3,samples=4"], ids=["autopilot", "predictive"]
 )
 def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
@@ -21,7 +20,7 @@ def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
     found = []
     for seed in ("1", "2", "3"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
-        said = rtmms(
+        said = process(
             tmp_path, "run", "manta", "--controller", word, "--sensors", "typical", "--mode", "lockstep", "--duration",
             "0.4", "--json", "--quiet", "--priority", "off",
         )  # fmt: skip

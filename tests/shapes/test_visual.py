@@ -77,7 +77,9 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
     assert volume(mesh) > 0.0
 
 
-@pytest.mark.parametrize("robot", ROBOTS)
+@pytest.mark.parametrize(
+    "robot", [pytest.param(one, marks=[pytest.mark.full] if one == "modal_moth" else []) for one in ROBOTS]
+)
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
     visual, _, bent = seen(info, bent_outputs(plant))

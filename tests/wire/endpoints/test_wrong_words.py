@@ -74,7 +74,10 @@ def test_a_timeout_that_is_none_is_refused(text: str) -> None:
         (["loop", "--seconds", "0"], "bench loop: --seconds: expected at least 0.1, got 0"),
         (["exchange", "--blocks", "0"], "bench exchange: --blocks: expected at least 1, got 0"),
         (["soak", "--rate", "0"], "bench soak: --rate: expected at least 0.01, got 0"),
-        (["soak", "--log", "missing/x"], "bench soak: --log missing/x: there is no folder 'missing'"),
+        (
+            ["soak", "--log", "missing/x"],
+            "bench soak: --log missing/x: expected a folder that can be written, got 'missing': name another one",
+        ),
     ],
 )
 def test_benchmarks_of_nothing_are_refused(
