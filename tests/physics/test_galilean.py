@@ -7,6 +7,7 @@ method's own error.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import entry_points
 from typing import Any
@@ -25,6 +26,9 @@ from rtmms.model.polars import Polar
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.model.solids import Box, Placement
 from rtmms.sensing.data_sheets import Depth
+from rtmms.sensing.estimated import Estimated
+from rtmms.sensing.faults import Faulty
+from rtmms.sensing.profile import read_profile
 from rtmms.sensing.sensed import Sensed
 from rtmms.spatial import Array
 
@@ -200,7 +204,7 @@ def test_runs_of_robots_with_a_current_of_their_own(robot: str) -> None:
 
 
 @pytest.mark.parametrize("level", [1, -1])
-def test_cheaper_variants_and_instruments_move_as_their_robot_does(level: int) -> None:
+def test_cheaper_variants_move_as_their_robot_does(level: int) -> None:
     ends = []
     for u in (np.zeros(3), U):
         plant = Levels(rtmms.load("manta", current_m_s=tuple(u)))
@@ -208,12 +212,25 @@ def test_cheaper_variants_and_instruments_move_as_their_robot_does(level: int) -
         plant.set(level=range(len(plant.plants))[level])
         ends.append(run(plant, 100))
     agree(*ends, U * 100 * plant.dt, 2e-6)
+
+
+COMPOSITIONS: dict[str, Callable[[Any], Any]] = {
+    "sensors": lambda plant: Sensed(plant, {"depth": Depth(rate_hz=100.0)}),
+    "estimate": lambda plant: Estimated(plant, read_profile("typical", plant)),
+    "faults": Faulty,
+    "world": lambda plant: rtmms.World([("one", plant)]),
+    "sensors of a failing robot": lambda plant: Sensed(Faulty(plant), {"depth": Depth(rate_hz=100.0)}),
+}
+
+
+@pytest.mark.parametrize("composition", COMPOSITIONS)
+def test_a_robot_moves_in_a_composition_as_alone(composition: str) -> None:
+    """The true state: instruments see another depth and another velocity, of course."""
     ends = []
     for u in (np.zeros(3), U):
         given = dict(zip(("current_x_m_s", "current_y_m_s", "current_z_m_s"), u.tolist(), strict=True))
         inner = rtmms.load("torpedo", **given)
-        sensed = Sensed(inner, {"depth": Depth(rate_hz=100.0)})
         inner.place(velocity=u)
-        run(sensed, 60)
+        run(COMPOSITIONS[composition](inner), 60)
         ends.append(inner.observe())
     agree(*ends, U * 60 * inner.dt, 1e-9)
