@@ -72,6 +72,17 @@ class Console(DynamicActor):
     def on_plan_control(self, message: imcpy.PlanControl) -> None:
         self.seen["answer"] = (message.op.name, message.type.name, message.info, message.request_id)
 
+    def drive(self) -> None:
+        query = imcpy.EntityList()
+        query.op = imcpy.EntityList.OperationEnum.QUERY
+        self.send(self.vehicle, query)
+        thrust = imcpy.SetThrusterActuation()
+        thrust.id, thrust.value = 0, 0.5
+        self.send(self.vehicle, thrust)
+        servo = imcpy.SetServoPosition()
+        servo.id, servo.value = 1, -0.25
+        self.send(self.vehicle, servo)
+
     @Periodic(0.05)
     def go_on(self) -> None:
         """One thing after the other."""
@@ -80,15 +91,7 @@ class Console(DynamicActor):
             return
         if self.stage == 0 and "state" in seen and "mode" in seen:
             tell(state=seen["state"], mode=seen["mode"])
-            query = imcpy.EntityList()
-            query.op = imcpy.EntityList.OperationEnum.QUERY
-            self.send(self.vehicle, query)
-            thrust = imcpy.SetThrusterActuation()
-            thrust.id, thrust.value = 0, 0.5
-            self.send(self.vehicle, thrust)
-            servo = imcpy.SetServoPosition()
-            servo.id, servo.value = 1, -0.25
-            self.send(self.vehicle, servo)
+            self.drive()
             self.stage = 1
         elif self.stage == 1 and "entities" in seen and abs(seen["state"]["u"] - 0.5) < 1e-3:
             tell(entities=seen["entities"], driven=seen["state"])
@@ -99,6 +102,8 @@ class Console(DynamicActor):
             request.request_id = 77
             self.send(self.vehicle, request)
             self.stage = 2
+        elif self.stage == 1:
+            self.drive()  # a datagram may be lost
         elif self.stage == 2 and "answer" in seen and seen["plan"][0] == "EXECUTING":
             tell(answer=seen.pop("answer"), plan=seen["plan"])
             stop = imcpy.PlanControl()

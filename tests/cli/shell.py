@@ -124,8 +124,7 @@ def _captured(printed: list[str]) -> Iterator[None]:
             yield
         finally:
             for mine in (sys.stdout, sys.stderr):
-                with contextlib.suppress(ValueError):  # a command may have closed it
-                    mine.flush()
+                mine.close()  # the object alone, not the descriptor; a command may have closed it before
             sys.stdout, sys.stderr = streams
             for number, copy in zip((1, 2), copies, strict=True):
                 os.dup2(copy, number)
