@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import FIGURES, Installed, Number, settings
+from rtmms.cli.words import FIGURES, Installed, Number, Range, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -31,7 +31,7 @@ _EVERY_S = 0.2
                    "gain.CHANNEL, bias.CHANNEL of what was measured.")  # fmt: skip
 @click.option("--bounds", multiple=True, metavar="KEY=LOW:HIGH,...", help="Where it may lie.")
 @click.option("--prior", multiple=True, metavar="KEY=MEAN:DEVIATION,...", help="What is known beforehand.")
-@click.option("--hold-out", type=click.FloatRange(0.0, 0.9), default=0.3, show_default=True, metavar="SHARE",
+@click.option("--hold-out", type=Range(0.0, 0.9), default=0.3, show_default=True, metavar="SHARE",
               help="At the end of each recording: predicted, not fitted.")  # fmt: skip
 @click.option("--channels", metavar="NAME,...", help="What is compared; default what the sensors tell, or without "
               "sensors pose, twist, rods and joints.")  # fmt: skip

@@ -382,16 +382,18 @@ def _concerns(plant: Plant, key: str) -> bool:
     current."""
     if key == CURRENT and (plant.medium if isinstance(plant, Surrounded) else "") == "water":
         return True
-    told = plant.parameters if isinstance(plant, Described) else {}
-    return key in ({one.name for one in fields(told)} if is_dataclass(told) else told)
+    return key in _parameters(plant)
+
+
+def _parameters(plant: Plant) -> dict[str, Any]:
+    """The present parameters of a plant by name; none of a plant that exposes none."""
+    exposed: Any = plant.parameters if isinstance(plant, Described) else None
+    if is_dataclass(exposed):
+        return {one.name: getattr(exposed, one.name) for one in fields(exposed)}
+    return dict(exposed or {})
 
 
 def _present(plant: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     """The present values of parameters, as far as the plant tells them; of a fault: none."""
-    told = plant.parameters if isinstance(plant, Described) else {}
-    if is_dataclass(told):
-        known: Mapping[str, Any] = {one.name: getattr(told, one.name) for one in fields(told)}
-    else:
-        known = told
-    known = {**known, **{name: "" for name in values if name.startswith(FAULT)}}
+    known = {**_parameters(plant), **{name: "" for name in values if name.startswith(FAULT)}}
     return {name: known[name] for name in values if name in known}

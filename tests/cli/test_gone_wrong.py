@@ -42,6 +42,15 @@ class Late:
 """
 
 
+def test_a_plant_of_ones_own_that_raises_in_the_trial_before_the_run_has_its_place_named(tmp_path: Path) -> None:
+    (tmp_path / "soon.py").write_text(LATE.replace("5000", "50"))
+    words = ("--controller", "none", "--mode", "lockstep", "--duration", "2", "--json", "--quiet")
+    said = rtmms(tmp_path, "run", "soon.py:Late", *words)
+    assert (said.status, said.report["steps"], "Traceback" in said.err) == (1, 0, False)
+    assert "the plant failed before the run, while its step was timed" in said.err
+    assert "soon.py, line 11: ValueError: the user's own fault" in said.err
+
+
 @pytest.mark.full
 def test_a_plant_of_ones_own_that_raises_has_its_place_told_and_its_log_an_end(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(LATE)

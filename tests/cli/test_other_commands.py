@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -16,11 +17,12 @@ from rtmms.cli import doctor
 from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.reproduce import GROUP as PAPERS
-from rtmms.cli.words import plugins
+from rtmms.cli.words import Number, plugins
 from rtmms.errors import ModelError
 from rtmms.plant import refuse_fixed
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, rtmms
+from tests.every import every
 from tests.pendulum import Pendulum
 
 
@@ -218,3 +220,26 @@ def test_set_of_a_name_that_a_controller_has_says_how_to_write_it() -> None:
         operation(asked, {"foo": 1})  # type: ignore[arg-type]
     with pytest.raises(ModelError, match="coupling stays as it was built; what can change while it runs: damping"):
         operation(asked, {"coupling": 1})  # type: ignore[arg-type]
+
+
+def _ranged() -> list[tuple[str, str]]:
+    """(command, option) of each option whose value lies in a range of numbers."""
+    found = []
+    for name in COMMANDS:
+        command = program.get_command(click.Context(program), name)
+        inner = command.commands.items() if isinstance(command, click.Group) else [("", command)]
+        for more, one in inner:
+            assert one is not None
+            options = [option for option in one.params if isinstance(option.type, (click.FloatRange, Number))]
+            found += [(f"{name} {more}".strip(), option.opts[0]) for option in options]
+    return found
+
+
+@every("command, option", _ranged())
+def test_no_range_takes_nan(command: str, option: str) -> None:
+    parsed: Any = program.get_command(click.Context(program), command.partition(" ")[0])
+    for word in command.split()[1:]:
+        parsed = parsed.commands[word]
+    (parameter,) = [one for one in parsed.params if option in one.opts]
+    with pytest.raises(click.BadParameter, match=r"expected a number.*, got 'nan'"):
+        parameter.type.convert("nan", parameter, None)

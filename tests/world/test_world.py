@@ -9,6 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.jit import COMPILED
+from rtmms.model import Body, Mechanism
 from rtmms.plant import Plant
 from tests.wire.bench import Toy
 
@@ -140,6 +141,15 @@ def test_what_is_set_of_one_is_its_own_and_of_all_is_shared(world: rtmms.World) 
 class Failing(Toy):
     def step(self, command: Any) -> None:
         raise rtmms.DivergedError(0.1, "speed", {})
+
+
+def test_a_tree_without_parameters_stands_beside_robots_that_have_some() -> None:
+    buoy = rtmms.TreePlant(Mechanism("buoy", [Body("hull", 1.0, inertia=np.eye(3))]), medium="water")
+    assert buoy.parameters is None
+    world = rtmms.World([("one", "torpedo"), ("two", buoy)])
+    world.set(**{"one.current_x_m_s": 0.1})
+    with pytest.raises(rtmms.ModelError, match=r"two.*one\.current_m_s"):
+        world.set(current_m_s=(0.1, 0.0, 0.0))
 
 
 def test_the_one_that_diverges_is_named() -> None:

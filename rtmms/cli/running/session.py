@@ -272,10 +272,20 @@ class Session:
         steps = None if plan.duration is None else round(plan.duration / plant.dt)
         keep = Keepers(plan, plant, steps, self._first)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
-            p999_s = trial(plant, plan.seed)
-            if plan.mode in TIMED:
-                # a miss must not cost a period as well
-                p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
+            try:
+                p999_s = trial(plant, plan.seed)
+                if plan.mode in TIMED:
+                    # a miss must not cost a period as well
+                    p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
+            except RtmmsError:
+                raise
+            except Exception as fault:
+                if not is_file(plan.robot):
+                    raise
+                place = str(path_of("robot", plan.robot).resolve())
+                raise RtmmsError(
+                    f"the plant failed before the run, while its step was timed: {told(fault, place)}"
+                ) from None
             shortest_s = shortest_wait_s()
         if self.branch is not None:  # the trials had the plant
             plant.restore(self.branch.state)
