@@ -21,7 +21,7 @@ class Broker:
     """helics_broker on a port of its own; above: the one it is below."""
 
     def __init__(self, federates: int, above: Broker | None = None) -> None:
-        self.port = reserve_ports()
+        self.port = reserve_ports(40)  # a broker of ZeroMQ gives its federates the ports that follow
         words = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
         if above is not None:
             words += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]

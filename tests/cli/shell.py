@@ -92,8 +92,8 @@ def _as_a_process(folder: Path) -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
     formatting = warnings.formatwarning
     os.chdir(folder)
+    sys.path[:0] = environment(folder)["PYTHONPATH"].split(os.pathsep)
     os.environ.update(environment(folder))
-    sys.path.insert(0, PLUGINS)
     importlib.invalidate_caches()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import environment, rtmms
+from tests.cli.shell import environment, process, rtmms
 
 pytestmark = pytest.mark.full
 
@@ -38,9 +38,9 @@ def test_it_works_as_it_is_written(
     monkeypatch.setenv("PYTHONPATH", str(site))
     tested = subprocess.run(TEST, cwd=package, env=environment(tmp_path), capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stdout
-    ran = rtmms(tmp_path, *words)
+    ran = process(tmp_path, *words)
     assert ran.status == 0, ran.err
-    assert "mine" in rtmms(tmp_path, "list").out
+    assert "mine" in process(tmp_path, "list").out
 
 
 @pytest.mark.parametrize(
