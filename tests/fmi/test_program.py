@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import rtmms as command
+from tests.cli.shell import process as command
 from tests.fmi.lags import build
 
 pytestmark = pytest.mark.full
