@@ -131,7 +131,7 @@ def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.
         (tmp_path / "mine.py").write_text(code.replace("rtmms.connect(", f'rtmms.connect("{exchange}", '))
         ran = subprocess.run(
             [sys.executable, "mine.py"], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
-            timeout=60, check=False,
+            timeout=240, check=False,
         )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     speeds = [float(line.split()[2]) for line in ran.stdout.splitlines()]
