@@ -6,9 +6,50 @@ import os
 import site
 import stat
 import sysconfig
+import typing
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from rtmms.errors import ModelError
+
+
+@dataclass(frozen=True)
+class NamesFile:
+    """Metadata of a parameter whose text names a file: `cert: Annotated[str, NamesFile("input")]`.
+
+    Parameters
+    ----------
+    kind
+        What the program does with the file. "code": it runs the file. "input": it reads the file. "output": it writes
+        the file. "device": it opens a device of the machine, for example a serial port.
+    """
+
+    kind: Literal["code", "input", "output", "device"]
+
+
+def file_parameters(hints: dict[str, Any]) -> dict[str, str]:
+    """Return the parameters that name files, each with its kind.
+
+    Parameters
+    ----------
+    hints
+        Types of parameters by name, with their metadata (`typing.get_type_hints(..., include_extras=True)`).
+
+    Returns
+    -------
+    dict
+        Kind of file by parameter. A union or a tuple names a file where one of its parts does.
+    """
+    found = {name: _file_kind(hint) for name, hint in hints.items()}
+    return {name: kind for name, kind in found.items() if kind}
+
+
+def _file_kind(hint: Any) -> str:
+    for one in getattr(hint, "__metadata__", ()):
+        if isinstance(one, NamesFile):
+            return one.kind
+    return next((kind for part in typing.get_args(hint) if (kind := _file_kind(part))), "")
 
 
 def exposed(path: Path | str) -> str:
