@@ -43,10 +43,20 @@ UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
 """Misses in percent that a witness does not explain."""
 
 
-def _needed(load: str, figure: str, **_: Any) -> list[str]:
-    """What the options need, see `rtmms_benchmarks.requirements`."""
+def _needed(blocks: int, seconds: float, rates: str, load: str, figure: str, **_: Any) -> list[str]:
+    """Return what the options need, see `rtmms_benchmarks.requirements`; raise ModelError for wrong options."""
+    wanted = _rates(rates)
+    if not wanted or min(wanted) < 1 or load not in ("idle", "loaded", "both"):
+        raise ModelError(f"bench loop: expected --rates as 1000,2000 and --load idle, loaded or both, "
+                         f"got '{rates}' and '{load}'")  # fmt: skip
+    setting.refuse_less("loop: --blocks", blocks, 1)
+    setting.refuse_less("loop: --seconds", seconds, 0.1)
     stress = program("stress-ng", "apt install stress-ng, or --load idle")
     return [stress if load != "idle" else "", writable("--figure", figure)]
+
+
+def _rates(text: str) -> list[int]:
+    return [int(word) for word in text.split(",") if word.isdigit()]
 
 
 @requires(_needed)
@@ -58,14 +68,8 @@ def main(
 
     rates  Hz, with commas;  load   idle, loaded or both;  figure   FILE.png to draw
     """
-    wanted = [int(word) for word in rates.split(",") if word.isdigit()]
-    if not wanted or min(wanted) < 1 or load not in ("idle", "loaded", "both"):
-        raise ModelError(f"bench loop: expected --rates as 1000,2000 and --load idle, loaded or both, "
-                         f"got '{rates}' and '{load}'")  # fmt: skip
-    setting.refuse_less("loop: --blocks", blocks, 1)
-    setting.refuse_less("loop: --seconds", seconds, 0.1)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
-    result = measure(blocks, seconds, wanted, conditions)
+    result = measure(blocks, seconds, _rates(rates), conditions)
     if figure:
         from .loop_figure import draw
 

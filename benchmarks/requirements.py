@@ -24,6 +24,7 @@ def requires(check: Callable[..., Iterable[str]]) -> Callable[[Benchmark], Bench
     ----------
     check : callable
         Takes the options of the benchmark by name, and returns a sentence for each requirement, '' where it is met.
+        Raises ModelError for options that are wrong on every machine.
     """
 
     def attach(benchmark: Benchmark) -> Benchmark:

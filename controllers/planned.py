@@ -117,12 +117,12 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, wh
     for name in unknown:  # what the robot is in, and what has befallen it
         given.pop(name, None)
     if robot not in ROBOTS:
-        found = rtmms.load(robot, dt=grid_s)
+        found = rtmms.plant.build_plant(robot, dt=grid_s)
         usual_ones = plain_parameters(found)
         given = {name: value for name, value in given.items() if _differs(value, usual_ones.get(name))}
         if not given:
             return found
-    return rtmms.load(robot, dt=grid_s, **given)
+    return rtmms.plant.build_plant(robot, dt=grid_s, **given)
 
 
 def read_preset(path: str, robot: str) -> dict[str, Any]:
@@ -139,7 +139,7 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
         raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
     found.pop("dt", None)
     try:
-        rtmms.load(robot, **found)
+        rtmms.plant.build_plant(robot, **found)
     except rtmms.RtmmsError as fault:
         raise rtmms.ModelError(f"controller 'predictive': preset: {path}: is not of the {robot}: {fault}") from None
     return found

@@ -15,10 +15,11 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from math import inf, radians
 from time import monotonic, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
 from rtmms.terminal import print_text
+from rtmms.trust import NamesFile
 
 from .course_progress import CourseProgress
 from .following import Following
@@ -96,7 +97,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     course_heading_deg: float = 0.0
     heading_deg: float = 0.0
     speed_m_s: float | None = None
-    cost: str = ""
+    cost: Annotated[str, NamesFile("code")] = ""
     method: str | None = None
     samples: int | None = None
     horizon_s: float | None = None

@@ -39,7 +39,7 @@ def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
             )
     for name in ("amplitude_rad", *WINDS):  # the orbit's own; and what nobody knows
         given.pop(name, None)
-    return rtmms.load("moth", dt=grid_s, **given)
+    return rtmms.plant.build_plant("moth", dt=grid_s, **given)
 
 
 class StrokePlans:

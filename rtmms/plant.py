@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.trust import asked_by_program, refuse_unnamed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,6 +112,10 @@ def robots() -> dict[str, Any]:
     return {point.name: point for point in entry_points(group="rtmms.plants")}
 
 
+DATA_ENDINGS = ("urdf",)
+"""Of files of robots that run nothing."""
+
+
 def builder(robot: str) -> Any:
     """The entry point that builds a robot: by its name, or, for a file, by the end of its name (group
     rtmms.plant_files, for example '.fmu'), which 'FILE.py:NAME' has before a colon. UnknownNameError, or ModelError
@@ -129,6 +134,8 @@ def builder(robot: str) -> Any:
         if "." in file and ending in files:
             if not os.path.isfile(file):
                 raise ModelError(f"robot '{file}': there is no such file")
+            if ending not in DATA_ENDINGS:
+                refuse_unnamed(file, f"robot '{robot}'")
             return files[ending]
     raise UnknownNameError("robot", robot, known, "a file runs as FILE.urdf, FILE.fmu or FILE.py:NAME")
 
@@ -143,14 +150,26 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
     parameters  any parameter of the robot, see its page in docs/
     Raises UnknownNameError or ModelError, each naming the place, what was got and what is expected.
     """
+    with asked_by_program():
+        return build_plant(robot, dt=dt, preset=preset, **parameters)
+
+
+def build_plant(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
+    """Build a plant as `load` does, for rtmms itself: data may have named the robot.
+
+    Raises
+    ------
+    ModelError
+        As `load`, and where the robot is a file that would run as code and the user did not name (rtmms.trust).
+    """
     point = builder(robot)
-    build = point.load()
+    make = point.load()
     if point.group == "rtmms.plant_files":
-        build = partial(build, robot)
+        make = partial(make, robot)
     # a third party's plant need not know of steps and presets that nobody asks it for
     asked = {name: value for name, value in (("dt", dt), ("preset", preset)) if value is not None}
     if preset is None or not preset.endswith(".toml"):
-        plant: Plant = build(**asked, **parameters)
+        plant: Plant = make(**asked, **parameters)
         return plant
     from rtmms.toml_file import read_toml
 
@@ -158,7 +177,7 @@ def load(robot: str, *, dt: float | None = None, preset: str | None = None, **pa
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
     given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:
-        plant = build(**given)
+        plant = make(**given)
     except ModelError as error:
         if any(key in str(error) for key in keys):
             raise ModelError(f"{preset}: {error}") from None

@@ -1,12 +1,23 @@
-"""Which files may run as code: those that only this user and root can have written, and that no library owns."""
+"""Which files may run as code.
+
+A file runs as code where the user named it, or where it lies below the scenario that the user named. The user names a
+file on the command line, or in a program of their own that calls `rtmms.load` or `rtmms.World`. What only a log, a
+scenario, a study, or a message names is refused by `refuse_unnamed`, where the file is opened. Files of libraries, and
+files that others can have written, are refused as well.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import site
 import stat
 import sysconfig
 import typing
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -50,6 +61,169 @@ def _file_kind(hint: Any) -> str:
         if isinstance(one, NamesFile):
             return one.kind
     return next((kind for part in typing.get_args(hint) if (kind := _file_kind(part))), "")
+
+
+VARIABLE = "RTMMS_CODE"
+"""Environment variable with the files that may run: a JSON list of absolute paths.
+
+Of a folder, whose path ends in /, all files below it may run. A process without the variable is a program of the user's
+own, which may run any file. Children inherit the variable."""
+
+_DELIMITERS = re.compile(r"""[\s,:;=+|"'()\[\]{}]""")
+
+
+@dataclass(frozen=True)
+class _Asker:
+    """Who asks for a file. data: what names the file; '' where a program of the user's own does.
+
+    remedy      how the user permits the file, for the message
+    named       files that the user named beside the data
+    trusted     the user permits each file of their own that the data names
+    """
+
+    data: str = ""
+    remedy: str = ""
+    named: frozenset[Path] = frozenset()
+    trusted: bool = False
+
+
+_asker: ContextVar[_Asker | None] = ContextVar("_asker", default=None)
+
+
+def refuse_unnamed(path: Path | str, place: str) -> None:
+    """Refuse a file that would run as code and that the user did not name. Every way to such a file passes here.
+
+    Parameters
+    ----------
+    path
+        The file.
+    place
+        What names the file, for the message: "controller 'mine.py'".
+
+    Raises
+    ------
+    ModelError
+        The message names the place, the file, and how the user can permit it.
+    """
+    asker, listed = _asker.get(), os.environ.get(VARIABLE)
+    if asker is not None and not asker.data:
+        return
+    if asker is None and listed is None:
+        return
+    found = Path(path).expanduser().resolve()
+    if asker is not None and asker.trusted:
+        refuse_foreign_code(found, place)
+        return
+    files, folders = _listed(listed)
+    if found in files or (asker is not None and found in asker.named):
+        return
+    if any(found.is_relative_to(folder) for folder in folders):
+        refuse_foreign_code(found, place)
+        return
+    source = asker.data if asker is not None else "data"
+    remedy = asker.remedy if asker is not None else "name the file on the command line"
+    beside = " or below the scenario" if folders else ""
+    raise ModelError(
+        f"{place}: '{path}' would run as code, and only {source} names it; expected a file that you name{beside}: "
+        f"where you trust it, {remedy}"
+    )
+
+
+def _listed(text: str | None) -> tuple[set[Path], list[Path]]:
+    """Files, and folders, of the environment variable; of a damaged one nothing."""
+    try:
+        found = json.loads(text) if text else []
+    except ValueError:
+        found = []
+    named = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return {Path(one) for one in named if not one.endswith("/")}, [Path(one) for one in named if one.endswith("/")]
+
+
+@contextmanager
+def named_on_command_line(arguments: Sequence[str], trust_all: bool = False) -> Iterator[None]:
+    """Let this process and its children run the files that these arguments name, and no other ones.
+
+    Parameters
+    ----------
+    arguments
+        What stands on the command line.
+    trust_all
+        The user said that they trust the data (`--trust-log`): each file of theirs may run.
+
+    A process that has the environment variable is a child: its arguments may come from a scenario, and its parent
+    decided already.
+    """
+    if VARIABLE in os.environ:
+        yield
+        return
+    named = sorted({str(file) for one in arguments for file in _files_in(one)})
+    os.environ[VARIABLE] = json.dumps(["/", *named] if trust_all else named)
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE, None)
+
+
+def permit_below(folder: Path) -> None:
+    """Let this process and its children run files of this user in a folder: that of a scenario that the user named."""
+    if VARIABLE not in os.environ:
+        return
+    files, folders = _listed(os.environ[VARIABLE])
+    place = folder.resolve()
+    whole = [*sorted(map(str, files)), *(f"{str(one).rstrip('/')}/" for one in {*folders, place})]
+    os.environ[VARIABLE] = json.dumps(whole)
+
+
+def _files_in(argument: str) -> Iterator[Path]:
+    """Yield every file that a part of an argument names: a part lies between delimiters or the argument's ends."""
+    if "\0" in argument or "." not in argument:
+        return
+    cuts = [one.start() for one in _DELIMITERS.finditer(argument)]
+    starts, ends = [0, *(cut + 1 for cut in cuts)], [*cuts, len(argument)]
+    for start in starts:
+        for end in ends:
+            part = argument[start:end]
+            if "." not in part:
+                continue
+            try:
+                path = Path(part).expanduser()
+                if path.is_file():
+                    yield path.resolve()
+            except (OSError, RuntimeError, ValueError):  # too long, or a home that nobody has
+                continue
+
+
+@contextmanager
+def asked_by_program() -> Iterator[None]:
+    """Within, a program of the user's own asks: it may run any file."""
+    token = _asker.set(_Asker())
+    try:
+        yield
+    finally:
+        _asker.reset(token)
+
+
+@contextmanager
+def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted: bool = False) -> Iterator[None]:
+    """Within, data asks: the files run that the user named, and with `trusted` each file of the user's own.
+
+    Parameters
+    ----------
+    data
+        What names files, for messages: "the log".
+    remedy
+        How the user permits a file, for messages.
+    named
+        What the user said beside the data: texts that may name files.
+    trusted
+        The user said that the data is theirs.
+    """
+    files = frozenset(file for one in named for file in _files_in(one))
+    token = _asker.set(_Asker(data, remedy, files, trusted))
+    try:
+        yield
+    finally:
+        _asker.reset(token)
 
 
 def exposed(path: Path | str) -> str:

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.trust import is_library, refuse_library
+from rtmms.trust import is_library, refuse_library, refuse_unnamed
 
 _OURS = Path(__file__).resolve().parent
 _FORM = re.compile(
@@ -104,6 +104,7 @@ def run_file(kind: str, name: str) -> ModuleType:
 
     Its folder becomes a place to import from, the last one that is looked at: the user named a file in it."""
     path = path_of(kind, name)
+    refuse_unnamed(path, f"{kind} '{name}'")
     refuse_library(path, f"{kind} '{name}'")
     place = str(path.resolve())
     folder = str(path.resolve().parent)

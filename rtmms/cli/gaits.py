@@ -131,7 +131,7 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
     from rtmms.locomotion.abilities import Locomoting
 
-    plant = rtmms.load(robot, **given)
+    plant = rtmms.plant.build_plant(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
         raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
     return plant

@@ -145,7 +145,7 @@ def _robot(name: str) -> dict[str, Any]:
     from rtmms.wire.protocol.messages import channel_map
 
     brace(name)
-    plant = rtmms.load(name)
+    plant = rtmms.plant.build_plant(name)
     point = builder(name)
     about = first_line(point.module) if point.group == GROUPS["robots"] else _of_a_file(plant)
     settable = plant.settable if isinstance(plant, Tunable) else ()

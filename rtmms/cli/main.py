@@ -18,6 +18,7 @@ import click
 from rtmms.cli.running.process import heeding_interrupts, heeding_termination
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
 from rtmms.terminal import print_text, stdout_is_closed
+from rtmms.trust import named_on_command_line
 
 COMMANDS = {
     "run": "rtmms.cli.run:run",
@@ -180,7 +181,8 @@ def _indented(fault: Exception) -> str:
 
 def _status(arguments: list[str] | None) -> int:
     try:
-        with heeding_interrupts(), heeding_termination():
+        named = sys.argv[1:] if arguments is None else arguments
+        with named_on_command_line(named, "--trust-log" in named), heeding_interrupts(), heeding_termination():
             result = rtmms.main(args=arguments, prog_name="rtmms", standalone_mode=False)
     except click.ClickException as fault:
         fault.show()

@@ -45,7 +45,7 @@ def trim(
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     given = {"dt": dt, "preset": preset, **parameters}
-    plant = rtmms.load(robot, **given)
+    plant = rtmms.plant.build_plant(robot, **given)
     if isinstance(plant, CommandedGait):
         found = _by_commands(plant, robot, given, settings(gait_), unknown)
     elif gait_:
@@ -70,7 +70,7 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
             "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
-        plant = rtmms.load(robot, **{**given, "dt": fits})
+        plant = rtmms.plant.build_plant(robot, **{**given, "dt": fits})
         assert isinstance(plant, Gaited)
     _say(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
@@ -92,7 +92,7 @@ def _by_commands(
     period = plant.gait_period(**gait)
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
-    fitting = rtmms.load(robot, **{**given, "dt": period / steps})
+    fitting = rtmms.plant.build_plant(robot, **{**given, "dt": period / steps})
     return as_words(robot, trim_commands(fitting, commands, say=_say))
 
 

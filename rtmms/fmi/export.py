@@ -82,7 +82,8 @@ def export(
     if not builder.has_binary():
         raise ModelError(f"export-fmu: {words['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
-    plant = rtmms.plant.load(robot, dt=dt, preset=preset, **parameters)  # what is wrong with it is said here, by name
+    # an argument that is wrong is refused here, by its name
+    plant = rtmms.plant.build_plant(robot, dt=dt, preset=preset, **parameters)
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
     said = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,

@@ -194,9 +194,9 @@ def of_plant(
 
 
 def loaded(code: str, dt: float | None, preset: str | None, parameters: Mapping[str, Any]) -> Plant:
-    from rtmms.plant import load
+    from rtmms.plant import build_plant
 
-    return load(code, dt=dt, preset=preset, **parameters)
+    return build_plant(code, dt=dt, preset=preset, **parameters)
 
 
 def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:

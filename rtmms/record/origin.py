@@ -8,6 +8,7 @@ import math
 import platform
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,9 +19,10 @@ from rtmms.levels.levels import Levels, levels_of
 from rtmms.plant import WORLD, Composed, Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
 from rtmms.record.branch import refuse_branch
 from rtmms.record.log_messages import FORMAT
-from rtmms.trust import refuse_foreign_code
+from rtmms.trust import asked_by_data, refuse_foreign_code
 from rtmms.user_file import is_file, path_of
 from rtmms.version import VERSION
+from rtmms.world.members import read as read_members
 
 if TYPE_CHECKING:
     from rtmms.plant import Channel, Plant
@@ -185,10 +187,12 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     trusted   the user said that what the log names may run
     A log is data. By itself it gets a robot that is installed (entry points); a file that it names would run as code.
     """
-    code, preset = robot or origin["robot"], origin["preset"]
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
-    plant = rtmms.plant.load(code, dt=origin["dt"], preset=preset, **origin["parameters"])
+    with asked_by_log(robot, trusted=trusted):
+        plant = rtmms.plant.build_plant(
+            robot or origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"]
+        )
     if origin.get("degrade"):
         plant = Levels(plant)
     sensors = origin.get("sensors")
@@ -206,12 +210,23 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
 
 
+def asked_by_log(robot: str | None, *, trusted: bool) -> AbstractContextManager[None]:
+    """Within, a log names the files: the user's `robot` runs, and with `trusted` each file of the user's own."""
+    remedy = "say --trust-log, or name the file yourself (--robot FILE.py:NAME)"
+    return asked_by_data("the log", remedy, named=() if robot is None else (robot,), trusted=trusted)
+
+
 def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
-    """ModelError for files that a log names, unless the user trusts it, and for those that others can write."""
+    """Refuse the files of robots and presets that a log names, before anything is built.
+
+    Raises
+    ------
+    ModelError
+        The user does not trust the log, or others can have written such a file.
+    """
     if origin["robot"] == WORLD:
-        for one in origin["parameters"].get("robots", ()):
-            if isinstance(one, Mapping) and isinstance(one.get("robot"), str) and one["robot"] != WORLD:
-                refuse_untrusted({"preset": None, **one}, trusted=trusted)
+        for one in read_members(origin["parameters"].get("robots", ())):
+            refuse_untrusted({"robot": one.kind, "preset": one.preset}, trusted=trusted)
         return
     code, preset = origin["robot"], origin["preset"]
     installed = code in rtmms.plant.robots() or "." not in code  # of an unknown name, `load` says so

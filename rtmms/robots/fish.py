@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from rtmms.model.elongated import elongated_body
 from rtmms.model.solids import at
 from rtmms.robots.parameters import build, step_of
 from rtmms.spatial import Array
+from rtmms.trust import NamesFile
 
 FORWARD = np.diag([-1.0, -1.0, 1.0])
 """Forward, left and up in the frame of the sections, whose x points from nose to tail."""
@@ -58,7 +59,7 @@ class Fish:
     """
 
     flow: str = "street"
-    flow_file: str = ""
+    flow_file: Annotated[str, NamesFile("input")] = ""
     tether: str = "lateral"
     gait: str = "none"
     length_m: float = 0.2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -17,7 +18,9 @@ from rtmms.scenario.links import from_tables
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
 from rtmms.toml_file import read_toml_and_text
-from rtmms.trust import refuse_foreign_code
+from rtmms.trust import file_parameters, refuse_foreign_code
+from rtmms.user_file import split_word
+from rtmms.wire.peer.plugins import registered
 
 TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "event", "expect", "sweep")
 
@@ -89,8 +92,8 @@ def read(path: Path, options: Iterable[str]) -> Scenario:
 OUTPUTS = {"log": ".mcap", "trace": ".npz", "figure": ""}
 """Options that write a file, and how its name ends."""
 
-FILE_KEYS = ("file", "config", "cert", "key", "path", "folder", "dir")
-"""How parameters of controllers and bridges end that name a file."""
+GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
+"""Entry points of each kind of table."""
 
 EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
 
@@ -217,6 +220,10 @@ class _Reader:
         if len(named) != 1 or not isinstance(table[named[0]], str) or not table[named[0]]:
             raise self._fault(f'[[{kind}]]: expected name = "..." or file = "FILE.py"', kind, k)
         name = self._beside(table[named[0]], kind, k, named[0])
+        if split_word(name)[1]:
+            raise self._fault(f"{kind}: {named[0]}: expected a name, got '{name}': parameters are keys of the table",
+                              kind, k, named[0])  # fmt: skip
+        files = _files_of(kind, name)
         words = []
         for key, value in table.items():
             if key in named:
@@ -224,7 +231,9 @@ class _Reader:
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{kind} {name}: {key}: expected a single value, got {_kind(value)}", kind, k, key)
             self._finite(value, f"{kind} {name}: {key}", kind, k, key)
-            if key.endswith(FILE_KEYS) and isinstance(value, str):
+            if isinstance(value, str) and files.get(key) == "code":
+                value = self._beside(value, kind, k, key)
+            elif isinstance(value, str) and files.get(key) in ("input", "output"):
                 self._inside(value, kind, k, key)
             text = str(value).lower() if isinstance(value, bool) else str(value)
             if "," in text:
@@ -360,6 +369,23 @@ class _Reader:
 
     def _unknown(self, kind: str, name: str, known: Iterable[str], *place: str | int) -> ModelError:
         return self._fault(str(UnknownNameError(kind, name, known)), *place)
+
+
+def _files_of(kind: str, name: str) -> Mapping[str, str]:
+    """Parameters of an installed controller or bridge that name files, with their kinds (rtmms.trust.NamesFile).
+
+    A user's own file, which stands beside the scenario, opens what it likes. What cannot be loaded fails where it is
+    started.
+    """
+    known = registered(GROUPS[kind])
+    if name not in known:
+        return {}
+    try:
+        signature = inspect.signature(known[name].load(), eval_str=True)
+    except Exception:  # whatever another package raises when it is imported
+        return {}
+    hints = {key: one.annotation for key, one in signature.parameters.items()}
+    return {"config": "input", **file_parameters(hints)}
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:

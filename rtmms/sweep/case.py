@@ -16,7 +16,7 @@ from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace
 from rtmms.loop.tracking import Tracking
-from rtmms.plant import Plant, Summarised, Tunable, load
+from rtmms.plant import Plant, Summarised, Tunable, build_plant
 from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
@@ -94,7 +94,7 @@ class Runner:
         touched = any(name.partition(".")[0] not in names for event in base.events for name in event.values)
         if plant is None or touched or self._made != fixed:
             self._plant = plant = None
-            whole = load(base.robot, dt=dt, preset=base.preset, **{**base.parameters, **parameters})
+            whole = build_plant(base.robot, dt=dt, preset=base.preset, **{**base.parameters, **parameters})
             plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
             live = set(plant.settable) if isinstance(plant, Tunable) else set()
             self._plant, self._made = plant, (dt, {key: one for key, one in parameters.items() if key not in live})

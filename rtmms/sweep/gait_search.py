@@ -216,7 +216,7 @@ def search(
     """
     words = _words_of(checked(asked).robot)
     controller, ranges = str(words["controller"]), words["words"]
-    coarse = rtmms.load(asked.robot, **{**words["model"], **asked.parameters})
+    coarse = rtmms.plant.build_plant(asked.robot, **{**words["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
     state, names = Kept(kept, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
@@ -243,7 +243,7 @@ def search(
                 put([_penalised(one, asked, score) for one in measure(points)])
     tell("the front on the robot's own model", done, runs * asked.generations)
     best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
-    own = Model(asked.robot, controller, rtmms.load(asked.robot, **asked.parameters), threads)
+    own = Model(asked.robot, controller, rtmms.plant.build_plant(asked.robot, **asked.parameters), threads)
     with own.pool:
         full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
         (usual,) = own.values([{}], tuple(GOALS))

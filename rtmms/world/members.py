@@ -13,7 +13,7 @@ import numpy as np
 import rtmms.plant
 from rtmms.arguments import read_numbers
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.plant import HasTruth, Placed, Plant, bare
+from rtmms.plant import WORLD, Composed, HasTruth, Placed, Plant, bare
 
 MOST = 64
 """Robots on one clock."""
@@ -60,6 +60,8 @@ class Member:
             )
         if not isinstance(self.robot, str | Plant):
             raise ModelError(f"{where}: robot: expected a name, a file or a plant, got {self.robot!r:.60}")
+        if self.robot == WORLD or isinstance(self.robot, Composed):
+            raise ModelError(f"{where}: robot: expected one robot, got a world: name the robots of that world here")
         if self.position is not None:
             try:
                 found = read_numbers(where, "position", self.position, (3,))
@@ -104,13 +106,13 @@ class Member:
         """A robot that has the shared current by its components gets it so."""
         assert isinstance(self.robot, str)
         try:
-            return rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
+            return rtmms.plant.build_plant(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
         except UnknownNameError as fault:
             if fault.name != CURRENT or CURRENT not in shared:
                 raise
         rest = {name: value for name, value in shared.items() if name != CURRENT}
         given = rest | by_components(shared[CURRENT]) | dict(self.parameters)
-        return rtmms.plant.load(self.robot, dt=dt, preset=self.preset, **given)
+        return rtmms.plant.build_plant(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
         """With its faults and sensors."""

@@ -38,6 +38,7 @@ from rtmms.plant import (
 from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
+from rtmms.trust import asked_by_program
 from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
 from rtmms.world.members import COMPONENTS, CURRENT, by_components, read
 from rtmms.world.sights import Sights
@@ -64,6 +65,10 @@ class World:
     """
 
     def __init__(self, robots: Any, *, dt: float | None = None, **parameters: Any) -> None:
+        with asked_by_program():
+            self._assemble(robots, dt, parameters)
+
+    def _assemble(self, robots: Any, dt: float | None, parameters: Mapping[str, Any]) -> None:
         members = read(robots)
         made = [member.built(dt, parameters) for member in members]
         self.dt = dt if dt is not None else min(plant.dt for plant in made)
@@ -367,8 +372,10 @@ class World:
 
 
 def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:
-    """What `rtmms.load("world", robots=[...])` calls."""
-    return World(robots, dt=dt, **parameters)
+    """Build the world that data describes: what `rtmms.load("world", robots=[...])` calls."""
+    world = World.__new__(World)
+    world._assemble(robots, dt, parameters)
+    return world
 
 
 def _can_change(plant: Plant, key: str) -> bool:

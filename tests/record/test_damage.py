@@ -23,7 +23,7 @@ STEPS = 7000
 
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.plant.load", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
+    monkeypatch.setattr("rtmms.plant.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
 
 
 @pytest.fixture(scope="module")

@@ -18,6 +18,7 @@ from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
 from rtmms.scenario.links import refuse_unknown
 from rtmms.scenario.plant import called_names
+from rtmms.trust import permit_below
 from rtmms.user_file import is_file, owner_of, peer_name, split_word
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def scenario(path: str, command: click.Command) -> Scenario:
     """The scenario in the file, its options held to those of `run`. ModelError with file and line."""
     known = {param.name: param for param in command.params if param.name not in (None, "robot", "from_", "trust_log")}
     found = read(Path(path), known)
+    permit_below(Path(path).expanduser().parent)
     for name, value in found.options.items():
         _check(found, name, value, known[name])
     _check_events(found)

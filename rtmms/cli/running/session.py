@@ -223,7 +223,7 @@ class Session:
             if plan.parent is not None:
                 plant = plan.parent.built()
             else:
-                plant = rtmms.load(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
+                plant = rtmms.plant.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
