@@ -132,7 +132,7 @@ class Pacer:
 
     def tick(self, now: float) -> None:
         """From the bridge's: the pause when the peer is silent."""
-        if self.resetting and now - self._since > RESET_S:
+        if self.resetting and now - self._reset_at > RESET_S:  # its states may come all the time
             self.resetting = False
             self._bridge.io.tell("the plant was asked for a reset and has not done it")
         if not (self.locked and self._here):

@@ -103,6 +103,8 @@ class TcpPeer:
             return
         try:
             data = client.recv(_CHUNK, socket.MSG_PEEK)
+        except BlockingIOError:
+            return
         except OSError:
             data = b""
         if not data or monotonic() - self._heard < _ALONE_S:

@@ -248,7 +248,7 @@ class Runner:
             if calls is None:
                 continue
             readable, writable = calls
-            if events & selectors.EVENT_READ and readable is not None:
+            if events & selectors.EVENT_READ and readable is not None and self._watched(key):
                 readable()
             if events & selectors.EVENT_WRITE and writable is not None and self._watched(key):
                 writable()
@@ -286,7 +286,8 @@ class Runner:
         return self._pending is not None and self._bridge.plant.mode == "lockstep"
 
     def _watched(self, key: selectors.SelectorKey) -> bool:
-        """It may have been closed by what was called for it just now."""
+        """Return whether a file is still watched: a call for another file of the same batch may have closed it, and a
+        new file may have its number."""
         return self._selector.get_map().get(key.fd) == key
 
     def _take(self, link: Link, state: State) -> None:
