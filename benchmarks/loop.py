@@ -45,18 +45,20 @@ UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
 
 def _needed(blocks: int, seconds: float, rates: str, load: str, figure: str, **_: Any) -> list[str]:
     """Return what the options need, see `rtmms_benchmarks.requirements`; raise ModelError for wrong options."""
-    wanted = _rates(rates)
+    _read_rates(blocks, seconds, rates, load)
+    stress = program("stress-ng", "apt install stress-ng, or --load idle")
+    return [stress if load != "idle" else "", writable("--figure", figure)]
+
+
+def _read_rates(blocks: int, seconds: float, rates: str, load: str) -> list[int]:
+    """Return the rates in Hz; raise ModelError for an option that is wrong on every machine."""
+    wanted = [int(word) for word in rates.split(",") if word.isdigit()]
     if not wanted or min(wanted) < 1 or load not in ("idle", "loaded", "both"):
         raise ModelError(f"bench loop: expected --rates as 1000,2000 and --load idle, loaded or both, "
                          f"got '{rates}' and '{load}'")  # fmt: skip
     setting.refuse_less("loop: --blocks", blocks, 1)
     setting.refuse_less("loop: --seconds", seconds, 0.1)
-    stress = program("stress-ng", "apt install stress-ng, or --load idle")
-    return [stress if load != "idle" else "", writable("--figure", figure)]
-
-
-def _rates(text: str) -> list[int]:
-    return [int(word) for word in text.split(",") if word.isdigit()]
+    return wanted
 
 
 @requires(_needed)
@@ -68,8 +70,9 @@ def main(
 
     rates  Hz, with commas;  load   idle, loaded or both;  figure   FILE.png to draw
     """
+    wanted = _read_rates(blocks, seconds, rates, load)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
-    result = measure(blocks, seconds, _rates(rates), conditions)
+    result = measure(blocks, seconds, wanted, conditions)
     if figure:
         from .loop_figure import draw
 
