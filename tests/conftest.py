@@ -93,6 +93,12 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["PATH"] = os.path.dirname(sys.executable)
 
 
+@pytest.fixture(autouse=True)
+def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a loop in lockstep wait for a peer of the test for a minute, as the tests do: a busy machine takes seconds."""
+    monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 60_000_000_000)
+
+
 started_processes: list[str] = []
 """What this process has started since the present test began."""
 

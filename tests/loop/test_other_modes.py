@@ -9,6 +9,7 @@ import pytest
 
 from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
+from rtmms.loop import pace
 from rtmms.loop.commands import CommandTrace
 from rtmms.plant import Channel
 from tests.loop import bench as bench_module
@@ -31,7 +32,8 @@ def test_lockstep_sees_a_dead_child_within_a_slice() -> None:
     assert bench.clock.ns - bench.world.t0 <= 51_000_000
 
 
-def test_lockstep_ends_after_five_seconds_of_silence_and_names_the_peer() -> None:
+def test_lockstep_ends_after_five_seconds_of_silence_and_names_the_peer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", pace.SILENT_NS)
     bench = Bench("lockstep", steps=9, claimed={"left": (0,), "right": (1,)}, arrivals=[
         Arrival(10, 0, {0: 0.1}, peer="left"), Arrival(20, 0, {1: 0.1}, peer="right"),
         Arrival(1_010, 1, {0: 0.1}, peer="left"),
