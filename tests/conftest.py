@@ -95,7 +95,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture(autouse=True)
 def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a loop in lockstep wait for a peer of the test for a minute, as the tests do: a busy machine takes seconds."""
+    """Let a loop in lockstep wait a minute for a peer of the test, as the tests do: a busy machine takes seconds."""
     monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 60_000_000_000)
 
 
