@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from rtmms.child_process import run_python
 from rtmms.cli.words import folder
 from rtmms.errors import ModelError
 from rtmms.terminal import print_json, print_text
@@ -129,9 +128,9 @@ def _in_real_time(base: Any) -> dict[str, Any]:
         words += ["--set", f"{key}={json.dumps(value) if not isinstance(value, str) else value}"]
     for key, value in (("--preset", base.preset), ("--dt", base.dt), ("--sensors", base.sensors)):
         words += [] if value is None else [key, str(value)]
-    command = [sys.executable, "-m", "rtmms.cli.main", "run", base.robot, *words, "--mode", "realtime", "--json",
+    command = ["-m", "rtmms.cli.main", "run", base.robot, *words, "--mode", "realtime", "--json",
                "--quiet", "--duration", str(MEASURED_S), "--seed", str(base.seed)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(command)
     if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
         raise ModelError(f"the run in real time failed: {done.stderr.strip()[-300:]}; --no-measure leaves it out")
     report: dict[str, Any] = json.loads(done.stdout)
