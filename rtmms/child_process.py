@@ -101,25 +101,34 @@ def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> 
 
 
 @contextmanager
-def process_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> Iterator[ProcessPoolExecutor]:
     """Provide a pool of Python processes that do not import from the working directory and end with this process.
 
     At the end of the block the pool takes no further work, and its processes end after the work that they have.
+
+    Parameters
+    ----------
+    workers
+        Number of processes.
+    environment
+        Variables that the processes have beside those of this process.
     """
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
-    before = os.environ.get(SAFE_PATH)
-    os.environ[SAFE_PATH] = "1"  # the pool starts its processes at each submit
+    own = {**(environment or {}), SAFE_PATH: "1"}
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)  # the pool starts its processes at each submit
     pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
     try:
         yield pool
     finally:
         pool.shutdown(cancel_futures=True)
-        if before is None:
-            os.environ.pop(SAFE_PATH, None)
-        else:
-            os.environ[SAFE_PATH] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def _begin_worker(parent: int) -> None:

@@ -1,4 +1,4 @@
-"""One helper starts every Python child: without the working directory on its path, and with its parent's end as its own."""
+"""One helper starts every Python child: it ignores the working directory, and ends with its parent."""
 
 from __future__ import annotations
 
@@ -76,7 +76,10 @@ def test_the_helper_starts_every_process() -> None:
     [
         ("import subprocess\nsubprocess.run(['ls'])", {"subprocess.run"}),
         ("from subprocess import Popen as P\nP([])", {"subprocess.Popen"}),
-        ("import subprocess as sub\nfrom concurrent.futures import ProcessPoolExecutor", {"futures.ProcessPoolExecutor"}),
+        (
+            "import subprocess as sub\nfrom concurrent.futures import ProcessPoolExecutor",
+            {"futures.ProcessPoolExecutor"},
+        ),
         ("import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", {"futures.ProcessPoolExecutor"}),
         ("import os\nos.execv('a', [])", {"os.execv"}),
         ("import subprocess\nsubprocess.DEVNULL", set()),
@@ -91,7 +94,7 @@ def test_a_process_that_nobody_started_so_goes_on(monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(PARENT, raising=False)
     end_with_parent()
     monkeypatch.setenv(PARENT, "one")
-    with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process .* got 'one'; remove it"):
+    with pytest.raises(ModelError, match=r"RTMMS_PARENT: expected the number of the process .* got 'one'; remove it"):
         end_with_parent()
     assert PARENT not in os.environ  # else the children of this process would take it for theirs
 

@@ -48,8 +48,10 @@ def envelope(
     from rtmms.cli.running.scenario import scenario as read_scenario
     from rtmms.cli.sweep import base_of, carried_out, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
+    from rtmms.sweep.inputs import begin
     from rtmms.sweep.table import refuse_missing
 
+    begin()
     refuse_missing("-o")
     if threads is not None and dask is not None:
         raise click.UsageError("--threads and --dask: expected one of them")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import closing
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,9 +58,11 @@ def sweep(
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
     [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
     """
+    from rtmms.sweep.inputs import begin
     from rtmms.sweep.study import read_study
     from rtmms.sweep.table import refuse_missing
 
+    begin()
     refuse_missing("-o")
     if output.suffix != ".parquet":
         raise ModelError(f"-o {output}: expected a name that ends in .parquet")
@@ -126,34 +129,33 @@ def carried_out(
 ) -> tuple[pa.Table, tuple[str, ...]] | None:
     """The table of a study, which is written, and its columns; None where Ctrl-C broke it off."""
     from rtmms.cli.running.process import brace
-    from rtmms.sweep.case import Runner
-    from rtmms.sweep.running import on_dask, on_processes
+    from rtmms.sweep.running import on_dask, on_processes, probe
     from rtmms.sweep.table import Parts, schema
 
     brace(study.base.robot)
-    units = Runner(study).columns()  # also compiles, before anybody else starts
+    study, units = probe(study)  # also compiles, before anybody else starts
     form = schema(study, units)
-    parts = Parts(output, study, form)
-    left = parts.open()
-    for sentence in parts.left_out:
-        print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
-    kept = study.runs - sum(last - first for first, last in left)
-    if kept:
-        print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
-    try:
-        with _Progress(study.runs, kept, quiet=quiet) as progress:
-            if dask is not None:
-                on_dask(study, form, parts, left, dask, progress.add)
-            else:
-                on_processes(study, form, parts, left, workers, progress.add)
-    except KeyboardInterrupt:
-        there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
-        print_text(
-            f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command goes "
-            "on from there", err=True,
-        )  # fmt: skip
-        return None
-    return parts.join(output), tuple(units)
+    with closing(Parts(output, study, form)) as parts:
+        left = parts.open()
+        for sentence in parts.left_out:
+            print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
+        kept = study.runs - sum(last - first for first, last in left)
+        if kept:
+            print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
+        try:
+            with _Progress(study.runs, kept, quiet=quiet) as progress:
+                if dask is not None:
+                    on_dask(study, form, parts, left, dask, progress.add)
+                else:
+                    on_processes(study, form, parts, left, workers, progress.add)
+        except KeyboardInterrupt:
+            there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
+            print_text(
+                f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command "
+                "goes on from there", err=True,
+            )  # fmt: skip
+            return None
+        return parts.join(output), tuple(units)
 
 
 class _Progress:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.child_process import process_pool
+from rtmms.errors import ModelError, RtmmsError
 from rtmms.sweep.case import Runner
+from rtmms.sweep.inputs import input_files, opened_files, refuse_changed
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
 from rtmms.version import VERSION
@@ -22,40 +24,71 @@ Chunk = tuple[int, int]
 
 _runner: Runner | None = None
 _cases: list[tuple[Any, ...]] = []
+_opened: set[str] = set()
 
 
-def take(study: Study, form: pa.Schema, chunk: Chunk) -> pa.Table:
-    """The runs of one chunk, in any process: nothing but the arguments decides the result."""
+def probe(study: Study) -> tuple[Study, dict[str, str]]:
+    """Take a few steps of a study's first run, which also compiles.
+
+    Returns
+    -------
+    tuple
+        The study with the hashes of the files that decide its rows, and the columns of its table with their units.
+    """
+    opened: set[str] = set()
+    with opened_files(opened):
+        units = Runner(study).columns()
+    return replace(study, inputs=input_files(opened, study)), units
+
+
+def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
+    """The runs of one chunk, in any process: nothing but the arguments and the study's files decides the result.
+
+    Returns
+    -------
+    tuple
+        The rows, and the hashes of the files beyond the study's that were opened.
+
+    Raises
+    ------
+    RtmmsError
+        A file of the study has another content than it has in the study's key.
+    """
     global _runner, _cases
+    refuse_changed(study.inputs)
     if _runner is None or _runner.study != study:
         _runner, _cases = Runner(study), study.cases()
+        _opened.clear()
     cases = _cases[chunk[0] : chunk[1]]
-    return rows_table(study, form, chunk[0], cases, [_runner.row(case) for case in cases])
+    with opened_files(_opened):
+        rows = [_runner.row(case) for case in cases]
+    refuse_changed(study.inputs)
+    more = {name: one for name, one in input_files(_opened, ()).items() if name not in study.inputs}
+    return rows_table(study, form, chunk[0], cases, rows), more
 
 
 def on_processes(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
-    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already."""
+    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already.
+
+    RtmmsError where a worker ended before its work."""
     if workers == 1 or len(left) == 1:
         for chunk in left:
-            parts.write(chunk, take(study, form, chunk))
+            parts.write(chunk, *take(study, form, chunk))
             done(chunk[1] - chunk[0])
         return
-    pool = ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _heed_nobody)
-    try:
+    with process_pool(min(workers, len(left)), {"RTMMS_QUIET": "1"}) as pool:
         going = {pool.submit(take, study, form, chunk): chunk for chunk in left}
         while going:
             for one in wait(going, return_when=FIRST_COMPLETED).done:
                 chunk = going.pop(one)
-                parts.write(chunk, one.result())
+                try:
+                    parts.write(chunk, *one.result())
+                except BrokenExecutor:
+                    raise RtmmsError(
+                        "a worker was ended from outside, or had no memory left; run the same command again: it goes "
+                        "on from the parts that are there (--threads starts fewer workers)"
+                    ) from None
                 done(chunk[1] - chunk[0])
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _heed_nobody() -> None:
-    """Ctrl-C is the parent's; a worker ends its chunk."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["RTMMS_QUIET"] = "1"
 
 
 def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
@@ -91,7 +124,7 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], addr
         }
         for future in as_completed(futures, loop=client.loop):
             chunk = futures[future]
-            parts.write(chunk, future.result())
+            parts.write(chunk, *future.result())
             done(chunk[1] - chunk[0])
             future.release()  # the part is here; a worker that dies loses nothing of it
 

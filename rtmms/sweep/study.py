@@ -8,7 +8,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,7 +63,8 @@ class Base:
 
 @dataclass(frozen=True)
 class Study:
-    """samples: of a method other than grid; seed: of these"""
+    """samples: of a method other than grid; seed: of these;  inputs: hashes of the files that decide the rows, by name
+    (rtmms.sweep.inputs)"""
 
     base: Base
     axes: tuple[Axis, ...]
@@ -72,6 +72,7 @@ class Study:
     samples: int = 0
     seed: int = 0
     columns: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
@@ -103,13 +104,9 @@ class Study:
         return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
 
     def digest(self) -> str:
-        """Of all that decides the table: the study, the version, and the user's own files that it runs."""
+        """Of all that decides the table: the study with its files' hashes, and the version."""
         found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
         found.update(VERSION.encode())
-        for word in (self.base.robot, *self.base.controllers, self.base.preset or "", self.base.sensors):
-            file = Path(word.partition(".py")[0] + ".py" if ".py" in word else word)
-            if file.suffix and file.is_file():
-                found.update(file.read_bytes())
         return found.hexdigest()[:16]
 
 
