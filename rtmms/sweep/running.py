@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.child_process import process_pool
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.sweep.case import Runner
 from rtmms.sweep.inputs import input_files, opened_files, refuse_changed
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
+from rtmms.toml_file import read_toml
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -100,15 +102,68 @@ def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
     return {worker: one for worker, one in found.items() if not isinstance(one, OSError)}
 
 
-def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], address: str, done: Done) -> None:
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    address
+        Of its scheduler, for example `tls://host:8786`.
+    security
+        Files `ca`, `cert` and `key` of TLS; empty for a cluster without.
+    """
+
+    address: str
+    security: Mapping[str, str] = field(default_factory=dict)
+
+
+TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+"""Keys of a security file, and what Dask calls them."""
+
+
+def read_cluster(address: str, security: Path | None) -> Cluster:
+    """Read the words of --dask and --dask-security. Files are beside the security file.
+
+    Raises
+    ------
+    ModelError
+        TLS without a security file or the reverse, a key that is missing or unknown, or a file that is not there.
+    """
+    secure = address.startswith("tls://")
+    if security is None:
+        if secure:
+            raise ModelError(f"--dask {address}: expected --dask-security FILE.toml with {', '.join(TLS)} beside it")
+        return Cluster(address)
+    if not secure:
+        raise ModelError(f"--dask {address}: expected tls://HOST:PORT with --dask-security, got another scheme")
+    found = read_toml(security)
+    for key in found:
+        if key not in TLS:
+            raise ModelError(f"{security}: {UnknownNameError('key', key, TLS)}")
+    files = {}
+    for key in TLS:
+        if not isinstance(found.get(key), str):
+            raise ModelError(f'{security}: {key}: expected the name of a PEM file, as {key} = "{key}.pem"')
+        file = security.expanduser().parent / Path(found[key]).expanduser()
+        if not file.is_file():
+            raise ModelError(f"{security}: {key}: there is no file '{file}'")
+        files[key] = str(file)
+    return Cluster(address, files)
+
+
+def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], cluster: Cluster, done: Done) -> None:
     """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
+    address = cluster.address
     try:
-        from dask.distributed import Client, as_completed
+        from dask.distributed import Client, Security, as_completed
     except ImportError:
         raise ModelError("--dask: needs the library dask: pip install 'rtmms[dask]'") from None
     try:
-        client = Client(address, timeout=10.0, set_as_default=False)
-    except (OSError, ValueError) as fault:
+        keys = {TLS[key]: file for key, file in cluster.security.items()}
+        security = Security(require_encryption=True, **keys) if keys else None
+        client = Client(address, timeout=10.0, set_as_default=False, security=security)
+    except (OSError, ValueError, TypeError) as fault:
         raise ModelError(f"--dask {address}: no scheduler answered within 10 s ({type(fault).__name__})") from None
     with client:
         versions = _on_workers(client, version)
