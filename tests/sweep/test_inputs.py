@@ -135,8 +135,6 @@ damping = "0.0:0.4:12"
 }
 CHANGES = {
     "gains.py": "GAIN = 0.25\n", "late_gains.py": "GAIN = 0.0256\n", "g.csv": "0.00257\n",
-    "law.py": OWN["law.py"].replace("GAIN +", "2.5 * GAIN +"),
-    "s.toml": OWN["s.toml"].replace("duration = 1.0", "duration = 0.99"),
 }  # fmt: skip
 WORDS = ("--controller", "law.py:Law:file=g.csv", "--threads", "1", "--quiet")
 

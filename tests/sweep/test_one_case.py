@@ -74,12 +74,13 @@ def event(text: str) -> str:
     return one(tables=f"[[event]]\n{text}\n")
 
 
+TYPICAL = '[sensors]\nprofile = "typical"\n'
 CARRIES: dict[str, str] = {
     "robots": TWO.format(keys=""), "controllers": replaced("frequency_hz = 0.9", "frequency_hz = 0.4"),
     "links": link("delay_ms = 30"), "set_": replaced("1.4", "1.1"), "duration": replaced("0.2", "0.13"),
     "dt": replaced("dt = 0.01", "dt = 0.005"), "coupling": one('coupling = "monolithic"'),
-    "preset": one('preset = "paper"'), "sensors": one('sensors = "typical"'),
-    "seed": one('seed = 7\nsensors = "typical"'), "estimate": one('estimate = true\nsensors = "typical"'),
+    "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
+    "seed": one("seed = 7", tables=TYPICAL), "estimate": one("estimate = true", tables=TYPICAL),
     "tracking_from": one("tracking-from = 0.1", tables='[[controller]]\nname = "gait"\nfrequency_hz = 0.7').replace(
         '[[controller]]\nname = "gait"\nfrequency_hz = 0.9\n', ""),
     "priority": one('priority = "off"'), "affinity": one('affinity = "off"'),
@@ -104,7 +105,7 @@ NO_KEY = ("from_", "trust_log", "keys")
 
 TABLE: dict[str, str] = {
     "robot": replaced('"manta"', '"manta"'), "parameters": one(parameters="current_m_s = [0.1, 0.0, 0.0]"),
-    "sensors": one('sensors = "typical"', tables="[sensors.depth]\nrate_hz = 50.0"),
+    "sensors": one(tables=TYPICAL + "[sensors.depth]\nrate_hz = 50.0"),
     "controller": replaced("frequency_hz = 0.9", "amplitude_deg = 20.0"), "bridge": REFUSES["bridges"],
     "link": link("loss = 0.5"), "event": event("at_s = 0.1\nset = { drag_coefficient = 0.7 }"),
     "expect": one(tables='[expect]\n"final.rod_power" = ">= -1e9"'),
@@ -255,7 +256,7 @@ def test_an_option_in_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str
     row, report = row_of(tmp_path, CARRIES[name]), run_of(tmp_path, CARRIES[name])
     assert_same(row, report)
     if name in ("coupling", "preset", "dt", "duration", "set_", "controllers", "links", "sensors", "seed"):
-        plain = row_of(tmp_path, one('sensors = "typical"') if name == "seed" else one())
+        plain = row_of(tmp_path, one(tables=TYPICAL) if name == "seed" else one())
         assert {key: value for key, value in row.items() if key.startswith("final.")} != {
             key: value for key, value in plain.items() if key.startswith("final.")
         }, "the example shows nothing"
@@ -295,7 +296,7 @@ def test_several_robots_differ_by_name(tmp_path: Path) -> None:
     assert_same(row, run_of(tmp_path, changed))
     for over, told in (
         ("leadr.drag_coefficient=1,2", "unknown robot or controller 'leadr'; did you mean leader"),
-        ("leader.drag=1,2", "unknown parameter of manta 'drag'"),
+        ("leader.drag=1,2", "unknown manta parameter 'drag'"),
     ):
         said = rtmms(tmp_path, "sweep", "s.toml", "--over", over, "-o", "u.parquet", "--quiet")
         assert (said.status, told in said.err) == (2, True), said.err
