@@ -55,11 +55,11 @@ def envelope(
     from rtmms.cli.running.scenario import scenario as read_scenario
     from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
-    from rtmms.sweep.inputs import begin
+    from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.lock import Lock
     from rtmms.sweep.table import refuse_missing
 
-    begin()
+    click.get_current_context().with_resource(recorded_modules())
     refuse_missing("-o")
     cluster = cluster_of(dask, dask_security, threads)
     if not scenario.endswith(".toml"):

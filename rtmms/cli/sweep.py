@@ -64,11 +64,11 @@ def sweep(
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
     [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
     """
-    from rtmms.sweep.inputs import begin
+    from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.study import read_study
     from rtmms.sweep.table import refuse_missing
 
-    begin()
+    click.get_current_context().with_resource(recorded_modules())
     refuse_missing("-o")
     if output.suffix != ".parquet":
         raise ModelError(f"-o {output}: expected a name that ends in .parquet")

@@ -40,68 +40,108 @@ OPENED = {"open": 0, "sqlite3.connect": 0, "ctypes.dlopen": 0}
 SETTLED_NS = 1_000_000_000
 """Age from which the time stamps of a file tell a later change for certain, whatever the clock of the file system."""
 
-_listening: list[set[str]] = []
+_listening: list[dict[str, str]] = []
 _foreign: set[str] = set()
+_sources: dict[str, str] = {}
+"""Hash of each Python file of the user, as it was when this process opened it last."""
+_recording: list[bool] = []
+_busy: list[bool] = []
 _hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
-def begin() -> None:
-    """First of all in a command: the modules that are imported now are not the study's."""
+@contextmanager
+def recorded_modules() -> Iterator[None]:
+    """Within the block, which is a whole command: remember what each module was when it was imported.
+
+    Modules that are imported before are not the study's."""
     _foreign.clear()
     _foreign.update(sys.modules)
+    _hook()
+    _recording.append(True)
+    try:
+        yield
+    finally:
+        _recording.pop()
 
 
 @contextmanager
-def opened_files(names: set[str]) -> Iterator[None]:
-    """Within the block: add the absolute name of each file that Python opens to read to `names`."""
+def opened_files(names: dict[str, str]) -> Iterator[None]:
+    """Within the block: add each file of the user that Python opens to read to `names`, with its hash.
+
+    The hash is taken before the file is opened for the first time. A file that changes later has another one."""
     _hook()
     _listening.append(names)
     try:
         yield
     finally:
-        _listening.remove(names)
+        _listening[:] = [one for one in _listening if one is not names]
 
 
 @cache
 def _hook() -> None:
     """Once a process: a hook cannot be taken off again."""
+    _own_places()  # not within the hook
     sys.addaudithook(_note)
 
 
 def _note(event: str, values: tuple[Any, ...]) -> None:
-    if not _listening or event not in OPENED:
+    if event not in OPENED or not (_listening or _recording) or _busy:
         return
     name = values[OPENED[event]]
     if not isinstance(name, str | bytes | os.PathLike):
         return
     if event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR):
         return
+    _busy.append(True)
     try:
-        found = os.path.abspath(os.fsdecode(name))
+        _add(_source(os.path.abspath(os.fsdecode(name))))
     except (OSError, ValueError):
         return
+    finally:
+        _busy.pop()
+
+
+def _add(name: str) -> None:
+    python = name.endswith(".py")
+    if not python and all(name in names for names in _listening):
+        return
+    if not _counts(name) or not (found := hash_of(name)):
+        return
+    if python:
+        _sources[name] = found
     for names in _listening:
-        names.add(found)
+        names.setdefault(name, found)
 
 
-def input_files(opened: Iterable[str], words: Any) -> dict[str, str]:
+def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
     """Hash each file that decides a study's rows.
 
     Parameters
     ----------
-    opened
-        Names from `opened_files`. Files of libraries, of the machine and of rtmms's caches do not count.
     words
         The study: all texts in it that name a file count, also those that a C library opens.
+    opened
+        Names and hashes of `opened_files`. The files of libraries, of the machine and of caches are not among them.
 
     Returns
     -------
     dict
-        SHA-256 by name; the name is relative for a file below the working directory.
+        SHA-256 by name; the name is relative for a file below the working directory. Of a module it is the hash of
+        what was imported, of a file that was opened that of what was read.
     """
-    files = {_source(name) for name in opened} | _modules()
-    counted = {name for name in files if _counts(name)} | _named(words)
-    return {_shown(name): found for name in sorted(counted) if (found := hash_of(name))}
+    found = {name: hash_of(name) for name in _named(words)} | dict(opened)
+    found |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
+    return {_shown(name): found[name] for name in sorted(found) if found[name]}
+
+
+def refuse_stale_modules() -> None:
+    """Raise RtmmsError where a module of the user is another one than its file is now."""
+    for name in _modules():
+        if name in _sources and hash_of(name) != _sources[name]:
+            raise RtmmsError(
+                f"{_shown(name)}: changed after it was imported; run the same command again (restart the workers of a "
+                "cluster first): it begins anew"
+            )
 
 
 def changed_file(inputs: Mapping[str, str]) -> str:
@@ -118,6 +158,14 @@ def refuse_changed(inputs: Mapping[str, str]) -> None:
 
 def hash_of(name: str) -> str:
     """Return the SHA-256 of a file, '' where there is no such file that can be read."""
+    _busy.append(True)  # this is no use of the file
+    try:
+        return _hash_of(name)
+    finally:
+        _busy.pop()
+
+
+def _hash_of(name: str) -> str:
     try:
         descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except (OSError, ValueError):
@@ -151,22 +199,23 @@ def _source(name: str) -> str:
 
 
 def _modules() -> set[str]:
-    """Files of the modules that were imported since `begin`: an imported module is not opened again."""
+    """Files of the user's modules that were imported since the command began: such a module is not opened again."""
     found = set()
     for name, module in list(sys.modules.items()):
         origin = getattr(getattr(module, "__spec__", None), "origin", None)
         known = name in _foreign or name in ("__main__", "__mp_main__")
-        if not known and isinstance(origin, str) and os.path.isabs(origin):
+        if not known and isinstance(origin, str) and os.path.isabs(origin) and _counts(_source(origin)):
             found.add(_source(origin))
     return found
 
 
+@cache
 def _counts(name: str) -> bool:
     """Whether a file that was opened is the user's."""
     place = os.path.realpath(name)
-    return not (
-        is_library(place) or f"{os.sep}__pycache__{os.sep}" in place or place.startswith((*SYSTEM, *_own_places()))
-    )
+    if place.startswith((*SYSTEM, *_own_places())) or f"{os.sep}__pycache__{os.sep}" in place:
+        return False
+    return not is_library(place)
 
 
 @cache
@@ -178,7 +227,8 @@ def _own_places() -> tuple[str, ...]:
     for name in PACKAGES:
         spec = find_spec(name)
         folders += [] if spec is None else spec.submodule_search_locations or []
-    folders += [os.path.join(sys.prefix, one) for one in ("bin", "lib", "share", "etc", "include")]
+    for prefix in {sys.prefix, sys.base_prefix}:
+        folders += [os.path.join(prefix, one) for one in ("bin", "lib", "share", "etc", "include")]
     temporary = os.path.realpath(tempfile.gettempdir())
     return (
         *(os.path.join(os.path.realpath(one), "") for one in folders if one),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.child_process import process_pool
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.sweep.case import Runner
-from rtmms.sweep.inputs import input_files, opened_files, refuse_changed
+from rtmms.sweep.inputs import input_files, opened_files, refuse_changed, refuse_stale_modules
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
 from rtmms.toml_file import read_toml
@@ -26,7 +26,7 @@ Chunk = tuple[int, int]
 
 _runner: Runner | None = None
 _cases: list[tuple[Any, ...]] = []
-_opened: set[str] = set()
+_opened: dict[str, str] = {}
 
 
 def probe(study: Study) -> tuple[Study, dict[str, str]]:
@@ -37,10 +37,11 @@ def probe(study: Study) -> tuple[Study, dict[str, str]]:
     tuple
         The study with the hashes of the files that decide its rows, and the columns of its table with their units.
     """
-    opened: set[str] = set()
+    named, opened = input_files(study, {}), dict[str, str]()
     with opened_files(opened):
         units = Runner(study).columns()
-    return replace(study, inputs=input_files(opened, study)), units
+    refuse_stale_modules()
+    return replace(study, inputs={**input_files((), opened), **named}), units
 
 
 def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
@@ -58,14 +59,16 @@ def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[st
     """
     global _runner, _cases
     refuse_changed(study.inputs)
+    refuse_stale_modules()
     if _runner is None or _runner.study != study:
         _runner, _cases = Runner(study), study.cases()
         _opened.clear()
     cases = _cases[chunk[0] : chunk[1]]
     with opened_files(_opened):
         rows = [_runner.row(case) for case in cases]
-    refuse_changed(study.inputs)
-    more = {name: one for name, one in input_files(_opened, ()).items() if name not in study.inputs}
+    more = {name: one for name, one in input_files((), _opened).items() if name not in study.inputs}
+    refuse_changed({**study.inputs, **more})
+    refuse_stale_modules()
     return rows_table(study, form, chunk[0], cases, rows), more
 
 

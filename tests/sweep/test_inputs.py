@@ -14,7 +14,15 @@ from pathlib import Path
 import pytest
 
 from rtmms.errors import RtmmsError
-from rtmms.sweep.inputs import begin, changed_file, hash_of, input_files, opened_files, refuse_changed
+from rtmms.sweep.inputs import (
+    changed_file,
+    hash_of,
+    input_files,
+    opened_files,
+    recorded_modules,
+    refuse_changed,
+    refuse_stale_modules,
+)
 from rtmms.sweep.study import Axis, Base, Study
 from tests.cli.shell import Said, environment, process
 
@@ -23,26 +31,30 @@ def test_files_that_are_opened_to_read_count(tmp_path: Path, monkeypatch: pytest
     monkeypatch.chdir(tmp_path)
     for name in ("text.csv", "bytes.npz", "low.bin", "both.txt", "new.txt", "data.db", "after.csv"):
         (tmp_path / name).write_text(name)
-    (tmp_path / "data.db").unlink()
-    opened: set[str] = set()
-    with opened_files(opened):
+    opened: dict[str, str] = {}
+    with recorded_modules(), opened_files(opened):
         Path("text.csv").read_text()
         Path("bytes.npz").read_bytes()
         os.close(os.open("low.bin", os.O_RDONLY))
         for name, mode in (("both.txt", "r+"), ("new.txt", "w")):
             with open(name, mode):
                 pass
-        sqlite3.connect("data.db").close()
+        sqlite3.connect("data.db").close()  # opened in C: an event of its own
         with pytest.raises(OSError, match="data"):
             ctypes.CDLL(str(tmp_path / "data.so"))
         Path("/proc/self/stat").read_text()
         Path(__file__).read_text()
-    (tmp_path / "data.db").write_text("rows")
     Path("after.csv").read_text()
-    begin()
-    found = input_files(opened, ())
+    found = input_files((), opened)
     assert set(found) == {"text.csv", "bytes.npz", "low.bin", "data.db", os.path.abspath(__file__)}
     assert found["text.csv"] == hash_of(str(tmp_path / "text.csv"))
+    before = dict(opened)
+    (tmp_path / "text.csv").write_text("changed")
+    with opened_files(opened):
+        Path("text.csv").read_text()
+    assert opened == before, "the hash is that of the first time"
+    with pytest.raises(RtmmsError, match=r"text\.csv: changed while the study ran"):
+        refuse_changed(input_files((), opened))
 
 
 def test_files_that_words_name_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,8 +67,8 @@ def test_files_that_words_name_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
         {"flow": "flow.nc", "robots": [{"name": "one", "robot": "robot.urdf"}]}, preset="p.toml", sensors="imu.toml",
     )  # fmt: skip
     study = Study(base, (Axis("shape.file", ("a.csv", "b.csv", "none.csv")),))
-    begin()
-    assert set(input_files((), study)) == set(names)
+    with recorded_modules():
+        assert set(input_files(study, {})) == set(names)
 
 
 def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,17 +77,23 @@ def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeyp
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.import_module("inputs_early")
-    begin()
-    importlib.import_module("inputs_late")
-    found = input_files((), ())
-    assert {Path(name).name for name in found if "inputs_" in name} == {"inputs_late.py"}
-    opened: set[str] = set()
+    late = tmp_path / "inputs_late.py"
+    with recorded_modules():
+        importlib.import_module("inputs_late")
+        imported = hash_of(str(late))
+        found = input_files((), {})
+        assert {Path(name).name for name in found if "inputs_" in name} == {"inputs_late.py"}
+        refuse_stale_modules()
+        late.write_text("GAIN = 23\n")  # what was imported counts, not what stands there now
+        assert {one for name, one in input_files((), {}).items() if "inputs_" in name} == {imported}
+        with pytest.raises(RtmmsError, match=r"inputs_late\.py: changed after it was imported; run the same command"):
+            refuse_stale_modules()
     for name in ("inputs_early", "inputs_late"):
         monkeypatch.delitem(sys.modules, name)
-    begin()
-    with opened_files(opened):
+    opened: dict[str, str] = {}
+    with recorded_modules(), opened_files(opened):
         importlib.import_module("inputs_early")  # from the compiled file, where Python has kept one
-    assert {Path(name).name for name in input_files(opened, ()) if "inputs_" in name} == {"inputs_early.py"}
+        assert {Path(name).name for name in input_files((), opened) if "inputs_" in name} == {"inputs_early.py"}
 
 
 def test_a_change_is_seen_whatever_the_time_stamp_says(tmp_path: Path) -> None:
