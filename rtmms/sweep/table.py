@@ -161,7 +161,7 @@ class Parts:
         try:
             if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
                 return None
-            inputs, payload = _unsealed(file.read_bytes(), file.name)
+            inputs, payload = unseal_part(file.read_bytes(), file.name)
             if changed_file(inputs):
                 return None
             with pq.ParquetFile(pa.BufferReader(payload)) as opened:
@@ -206,7 +206,7 @@ class Parts:
         file = self.file(chunk)
         try:
             with beside(file) as part:
-                part.write_bytes(_sealed(stream.getvalue().to_pybytes(), file.name, inputs or {}))
+                part.write_bytes(seal_part(stream.getvalue().to_pybytes(), file.name, inputs or {}))
         except OSError as fault:
             raise RtmmsError(f"{file}: {fault.strerror or fault}") from None
 
@@ -242,14 +242,14 @@ class Parts:
         return whole
 
 
-def _sealed(payload: bytes, name: str, inputs: Mapping[str, str]) -> bytes:
+def seal_part(payload: bytes, name: str, inputs: Mapping[str, str]) -> bytes:
     """The bytes of a part's file: a line that names the format, a checksum of all that follows and of the file's name,
     the inputs, and the rows as Parquet."""
     body = json.dumps(inputs, sort_keys=True).encode() + b"\n" + payload
     return MAGIC + _checksum(body, name).encode() + b"\n" + body
 
 
-def _unsealed(data: bytes, name: str) -> tuple[dict[str, str], bytes]:
+def unseal_part(data: bytes, name: str) -> tuple[dict[str, str], bytes]:
     """Inputs and rows of a part; ValueError where it is not as it was written."""
     magic, checksum, body = data.split(b"\n", 2)
     if magic + b"\n" != MAGIC or checksum.decode() != _checksum(body, name):

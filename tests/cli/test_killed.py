@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.shell import start
+from tests.ports import reserve_ports
 
 pytestmark = [
     pytest.mark.full,
@@ -28,10 +29,10 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "sweep": (("sweep", "pendulum", *LONG, "--threads", "2", "-o", "t.parquet"), 3),
     "envelope": (("envelope", "one.toml", "-o", "env", "--threads", "2", "--no-measure", "--seeds", "50"), 3),
     "envelope that measures": (("envelope", "one.toml", "-o", "env", "--threads", "2"), 2),
-    "run": (("run", "pendulum", "--controller", "swing", "--bridge", "udp:port=0", "--log", "run.mcap",
+    "run": (("run", "pendulum", "--controller", "swing", "--bridge", "udp:bind_port={0}", "--log", "run.mcap",
              "--exchange", "tcp://127.0.0.1:*", "--duration", "600"), 4),
-    "serve": (("serve", "pendulum", "--bridge", "udp:port=0", "--bridge", "nmea:port=0", "--exchange",
-               "tcp://127.0.0.1:*"), 3),
+    "serve": (("serve", "pendulum", "--bridge", "udp:bind_port={0}", "--bridge", "udp:bind_port={1}", "--exchange",
+               "tcp://127.0.0.1:*"), 2),
 }  # fmt: skip
 """Words, and how many processes they have at least while they are at work."""
 
@@ -40,7 +41,8 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
 def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> None:
     (tmp_path / "one.toml").write_text(SCENARIO)
     words, count = COMMANDS[name]
-    process = start(tmp_path, *words)
+    port = reserve_ports(2)
+    process = start(tmp_path, *(word.format(port, port + 1) for word in words))
     try:
         family = _awaited(lambda: found if len(found := _descendants(process.pid)) >= count else [])
         assert len(family) >= count, f"{name} started {len(family)} processes"
@@ -48,7 +50,7 @@ def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> No
         family = sorted({*family, *_descendants(process.pid)})
     finally:
         process.kill()
-        process.wait()
+        process.communicate()
     begun = time.monotonic()
     _awaited(lambda: [1] if not any(_alive(pid) for pid in family) else [])
     print(f"{name}: {len(family)} processes ended within {time.monotonic() - begun:.2f} s")
