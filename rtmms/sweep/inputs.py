@@ -11,6 +11,7 @@ import re
 import stat
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -45,7 +46,8 @@ _foreign: set[str] = set()
 _sources: dict[str, str] = {}
 """Hash of each Python file of the user, as it was when this process opened it last."""
 _recording: list[bool] = []
-_busy: list[bool] = []
+_ours = threading.local()
+"""Whether what this thread opens now is our own affair."""
 _hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
 
@@ -85,20 +87,20 @@ def _hook() -> None:
 
 
 def _note(event: str, values: tuple[Any, ...]) -> None:
-    if event not in OPENED or not (_listening or _recording) or _busy:
+    if event not in OPENED or not (_listening or _recording) or getattr(_ours, "opening", False):
         return
     name = values[OPENED[event]]
     if not isinstance(name, str | bytes | os.PathLike):
         return
     if event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR):
         return
-    _busy.append(True)
+    _ours.opening = True
     try:
         _add(_source(os.path.abspath(os.fsdecode(name))))
     except (OSError, ValueError):
         return
     finally:
-        _busy.pop()
+        _ours.opening = False
 
 
 def _add(name: str) -> None:
@@ -158,11 +160,11 @@ def refuse_changed(inputs: Mapping[str, str]) -> None:
 
 def hash_of(name: str) -> str:
     """Return the SHA-256 of a file, '' where there is no such file that can be read."""
-    _busy.append(True)  # this is no use of the file
+    before, _ours.opening = getattr(_ours, "opening", False), True
     try:
         return _hash_of(name)
     finally:
-        _busy.pop()
+        _ours.opening = before
 
 
 def _hash_of(name: str) -> str:

@@ -49,12 +49,13 @@ def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> No
         _awaited(lambda: [1] if all(_cpu_s(pid) > 0.2 for pid in family) else [])  # they have begun their work
         family = sorted({*family, *_descendants(process.pid)})
     finally:
+        begun = time.monotonic()
         process.kill()
-        process.communicate()
-    begun = time.monotonic()
+        process.wait()
     _awaited(lambda: [1] if not any(_alive(pid) for pid in family) else [])
     print(f"{name}: {len(family)} processes ended within {time.monotonic() - begun:.2f} s")
     assert [pid for pid in family if _alive(pid)] == []
+    process.communicate()  # closes the pipes
 
 
 def _awaited(look: Callable[[], list[int]], seconds: float = 90.0) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 
 import pytest
@@ -13,8 +14,6 @@ pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform != "linux", reas
 
 def test_no_row_of_a_table_is_wrong_after_an_attack(tmp_path_factory: pytest.TempPathFactory) -> None:
     """500 trials: `python -m rtmms_benchmarks.attack_tables`."""
-    import subprocess
-
     pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("attack")
     done = subprocess.run(
