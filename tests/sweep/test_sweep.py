@@ -201,7 +201,7 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     """A scheduler and three workers on loopback, with TLS as docs/many_runs.md has it."""
     pytest.importorskip("distributed")
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
-    made = next(text for text in re.findall(r"```\n(.*?)```", page, re.DOTALL) if "openssl" in text)
+    made = next(text for text in re.findall(r"```\w*\n(.*?)```", page, re.DOTALL) if "openssl" in text)
     subprocess.run(["sh", "-ec", made], cwd=tmp_path, check=True, capture_output=True)
     told = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
