@@ -134,4 +134,7 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
 def _begin_worker(parent: int) -> None:
     """Ctrl-C is the parent's; a worker ends its work."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with_parent(KILL, parent)
+    try:
+        end_with_parent(KILL, parent)
+    except SystemExit:  # which a pool would print as an error
+        os._exit(1)
