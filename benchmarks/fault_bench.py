@@ -9,11 +9,12 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.jit import die_with_parent
+from rtmms.child_process import KILL, end_with_parent
 
 PEER_PRIORITY = 70
 PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
@@ -38,7 +39,8 @@ class Bench:
 
     def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, text=True, env=self.environment, preexec_fn=die_with_parent,
+            words, stdout=subprocess.PIPE, text=True, env=self.environment,
+            preexec_fn=partial(end_with_parent, KILL, os.getpid()),
             **({"stderr": subprocess.DEVNULL} | more),
         )  # fmt: skip
         self.started.append(process)

@@ -18,14 +18,13 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from rtmms.child_process import KILL, end_with_parent, process_pool
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.jit import die_with_parent
 
 from . import setting
 from .mutation import Mutations
@@ -100,7 +99,7 @@ def installed(names: list[str]) -> tuple[list[str], dict[str, str]]:
     """The parsers that can be tried, and the module that each of the others lacks. Found out in a process of its own,
     as what a parser imports is no affair of this one."""
     try:
-        with ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), die_with_parent) as pool:
+        with process_pool(1) as pool:
             missing = dict(zip(names, pool.map(lacking, names), strict=True))
     except BrokenProcessPool:  # one of them ends its process: that is a finding, and will be made
         return names, {}
@@ -210,10 +209,10 @@ class _Worker:
 
 
 def _work(task: Task, page: Any, told: Any, answer: Any) -> None:
-    die_with_parent()
     parent = multiprocessing.parent_process()
-    if parent is None or not parent.is_alive():  # it ended before we asked
+    if parent is None or parent.pid is None:
         return
+    end_with_parent(KILL, parent.pid)
     buffer = memoryview(page).cast("B")
 
     def tell(done: int, frame: bytes) -> None:

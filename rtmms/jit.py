@@ -19,6 +19,7 @@ from numba import njit as _njit
 from numba import typeof, types
 
 from rtmms import code_library, numba_shortcuts
+from rtmms.child_process import KILL, start_python
 from rtmms.kernel_cache import attach_caches, cache_folder
 from rtmms.terminal import console, print_text
 
@@ -97,8 +98,8 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
     if COMPILED and program and python and _has_idle_core() and not any(_kept(one) for one in kernels):
         with suppress(OSError):
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-c", f"from rtmms.jit import die_with_parent; die_with_parent(); {program}"],
+            child = start_python(
+                ["-c", f"from rtmms.child_process import end_with_parent; end_with_parent({KILL}); {program}"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             )  # fmt: skip
     try:
@@ -117,15 +118,6 @@ def _has_idle_core() -> bool:
     except (AttributeError, OSError):
         load = 0.0
     return cores > 1 and load + 1.0 <= cores
-
-
-def die_with_parent() -> None:
-    """Ask the kernel of the system to end this process when the one that started it ends (Linux)."""
-    with suppress(OSError, AttributeError):
-        import ctypes
-        import signal
-
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
 def _kept(one: Any) -> bool:

@@ -108,7 +108,7 @@ def _note_process(event: str, values: tuple[Any, ...]) -> None:
         started_processes.append(str(values[1]))
 
 
-COMPILER = "from rtmms.jit import die_with_parent"
+COMPILER = "from rtmms.child_process import end_with_parent"
 """How the program of a second process that compiles begins (`rtmms.jit.helped`): it comes and goes with the load."""
 
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
+import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import folder
+from rtmms.child_process import run_python
+from rtmms.cli.words import DASK, DASK_SECURITY, folder
 from rtmms.errors import ModelError
 from rtmms.terminal import print_json, print_text
 from rtmms.whole_file import KINDS, Kind, beside, refuse_output
+
+if TYPE_CHECKING:
+    from rtmms.scenario import Scenario
 
 MEASURED_S = 5.0
 INTERRUPTED = 130
@@ -30,13 +33,16 @@ _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), said=b'"scenario"')}
 @click.option("--rates", default="200,100,50,20,10,5,2,1", metavar="HZ,...", help="Rates, Hz (default 200 down to 1).")
 @click.option("--seeds", type=click.IntRange(1, 1000), default=5, help="Runs of each (default 5).")
 @click.option("--threads", type=click.IntRange(min=1), help="Processes (default the cores that we may use).")
-@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://127.0.0.1:8786.")
+@DASK
+@DASK_SECURITY
 @click.option("--measure/--no-measure", default=True, help="Mark this machine, by 5 s in real time (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@click.pass_context
 def envelope(
+    context: click.Context, /,
     scenario: str, output: Path, controller: str | None, delay: str, loss: str, jitter: str, rates: str, seeds: int,
-    threads: int | None, dask: str | None, measure: bool, as_json: bool, quiet: bool,
+    threads: int | None, dask: str | None, dask_security: Path | None, measure: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
     """Find how much delay, jitter, loss, and how low a rate the controller of SCENARIO bears.
 
@@ -47,13 +53,15 @@ def envelope(
     from rtmms.cli.run import run
     from rtmms.cli.running.process import brace
     from rtmms.cli.running.scenario import scenario as read_scenario
-    from rtmms.cli.sweep import base_of, carried_out, cores
+    from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
+    from rtmms.sweep.inputs import recorded_modules
+    from rtmms.sweep.lock import Lock
     from rtmms.sweep.table import refuse_missing
 
+    click.get_current_context().with_resource(recorded_modules())
     refuse_missing("-o")
-    if threads is not None and dask is not None:
-        raise click.UsageError("--threads and --dask: expected one of them")
+    cluster = cluster_of(dask, dask_security, threads)
     if not scenario.endswith(".toml"):
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] says what the tolerance is")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
@@ -65,18 +73,20 @@ def envelope(
     kept, left_out = tolerance(base, found.expect)
     made = studies(base, own, ranges, seeds, [one.name for one in kept])
     folder("-o", output)
+    busy = f"-o {output}: another process writes this envelope now; expected another folder, or that it ends first"
+    context.call_on_close(Lock(output / ".lock", busy).close)
     for name in (*(f"{one}.parquet" for one in made), "envelope.png", "envelope.json"):
         refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
             f"rtmms: left out of the tolerance, as a run alone does not tell it: {', '.join(left_out)}", err=True
         )
-    machine = measured(_in_real_time(base)) if measure else None
+    machine = measured(_in_real_time(scenario, found, base.duration)) if measure else None
     held: dict[str, Any] = {}
     for name, study in made.items():
         if not quiet:
             print_text(f"rtmms: {name}: {study.runs:,} runs", err=True)
-        done = carried_out(study, output / f"{name}.parquet", threads or cores(), dask, quiet=quiet)
+        done = carried_out(study, output / f"{name}.parquet", threads or cores(), cluster, quiet=quiet)
         if done is None:
             return INTERRUPTED
         held[name] = shares(study, done[0], kept)
@@ -122,16 +132,18 @@ def _refuse_values(controller: str, ranges: Any) -> None:
                 raise ModelError(f"--{option}: {str(fault).partition(': ')[2]}") from None
 
 
-def _in_real_time(base: Any) -> dict[str, Any]:
-    """The report of the scenario's robot and controllers in real time, in a process of its own."""
-    words = [word for one in base.controllers for word in ("--controller", one)] or ["--controller", "none"]
-    for key, value in base.parameters.items():
-        words += ["--set", f"{key}={json.dumps(value) if not isinstance(value, str) else value}"]
-    for key, value in (("--preset", base.preset), ("--dt", base.dt), ("--sensors", base.sensors)):
-        words += [] if value is None else [key, str(value)]
-    command = [sys.executable, "-m", "rtmms.cli.main", "run", base.robot, *words, "--mode", "realtime", "--json",
-               "--quiet", "--duration", str(MEASURED_S), "--seed", str(base.seed)]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, Any]:
+    """Report of the scenario in real time on this machine, in a process of its own: long enough for its events.
+
+    The files that a single run writes are written into a folder that goes."""
+    seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in found.events)]))
+    with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
+        files = {"log": "run.mcap", "trace": "run.npz", "figure": "run.png"}
+        elsewhere = [(f"--{name}", str(Path(folder) / file)) for name, file in files.items() if name in found.options]
+        done = run_python([
+            "-m", "rtmms.cli.main", "run", scenario, "--mode", "realtime", "--json", "--quiet",
+            "--duration", repr(seconds), *(word for pair in elsewhere for word in pair),
+        ])  # fmt: skip
     if done.returncode not in (0, 1) or not done.stdout.startswith("{"):
         raise ModelError(f"the run in real time failed: {done.stderr.strip()[-300:]}; --no-measure leaves it out")
     report: dict[str, Any] = json.loads(done.stdout)

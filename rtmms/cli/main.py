@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from rtmms.child_process import end_with_parent
 from rtmms.cli.running.process import heeding_interrupts, heeding_termination
 from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
 from rtmms.terminal import print_text, stdout_is_closed
@@ -117,10 +118,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Entry point. Always ends by SystemExit."""
     _open_descriptors()
     try:
-        if "RTMMS_PARENT" in os.environ:
-            from rtmms.cli.running.children import settle
-
-            settle()
+        end_with_parent()
         _refuse_environment()
         _put_warnings_in_sentences()
     except ModelError as fault:

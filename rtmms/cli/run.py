@@ -113,7 +113,8 @@ def _typed(context: click.Context) -> set[str]:
 
 
 def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], words: dict[str, Any]) -> int:
-    from rtmms.cli.running.scenario import check_peers, check_table, check_times, links_of, merged, scenario
+    from rtmms.cli.running.one_case import check_table
+    from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
     from rtmms.cli.running.session import Session
 
     found = scenario(file, context.command)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import Installed, Near, Number, refuse_figure
+from rtmms.cli.words import COUPLING, DASK, DASK_SECURITY, Installed, Near, Number, refuse_figure
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -18,6 +18,7 @@ from rtmms.whole_file import KINDS, refuse_output
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
 
 INTERRUPTED = 130
@@ -37,40 +38,66 @@ METHODS = ("grid", "sobol", "lhs")
 @click.option("--columns", metavar="NAME,...", help="Of the report; default all numbers of small outputs and summary.")
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the table.")
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Processes; default one for each core.")
-@click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://127.0.0.1:8786.")
+@DASK
+@DASK_SECURITY
 @click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
               metavar="NAME[:KEY=VALUE,...]", help="As rtmms run.")  # fmt: skip
 @click.option("--duration", type=Number("s"), help="Simulated time of a run (default 20).")
 @click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
+@click.option("--link", "links", multiple=True, metavar="CONTROLLER:KEY=VALUE,...", help="As rtmms run.")
+@COUPLING
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of all runs; may be repeated.")
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
 @click.option("--sensors", metavar="ideal|typical|FILE.toml", help="As rtmms run.")
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of each run (default 0).")
+@click.option("--estimate", is_flag=True, help="As rtmms run.")
+@click.option("--tracking-from", type=Number("s", zero=True), help="As rtmms run.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def sweep(
     what: str, over: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
-    figure: Path | None, threads: int | None, dask: str | None, as_json: bool, quiet: bool, **words: Any,
+    figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, as_json: bool, quiet: bool,
+    **words: Any,
 ) -> int:  # fmt: skip
     """Run a scenario or a robot many times, with values that differ, and write one Parquet table.
 
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
     [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
     """
+    from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.study import read_study
     from rtmms.sweep.table import refuse_missing
 
+    click.get_current_context().with_resource(recorded_modules())
     refuse_missing("-o")
     if output.suffix != ".parquet":
         raise ModelError(f"-o {output}: expected a name that ends in .parquet")
     refuse_output(output, "-o", KINDS[".parquet"])
     if figure is not None:
         refuse_figure("--figure", figure)
-    if threads is not None and dask is not None:
-        raise click.UsageError("--threads and --dask: expected one of them")
+    cluster = cluster_of(dask, dask_security, threads)
     base, table = base_of(what, words)
     study = read_study(what, base, table, over, samples, method, tuple(columns.split(",")) if columns else ())
-    return _carry_out(study, output, figure, threads or cores(), dask, as_json=as_json, quiet=quiet)
+    return _carry_out(study, output, figure, threads or cores(), cluster, as_json=as_json, quiet=quiet)
+
+
+def cluster_of(address: str | None, security: Path | None, threads: int | None) -> Cluster | None:
+    """The cluster that --dask and --dask-security name; ModelError and click.UsageError for what is wrong."""
+    if address is None:
+        if security is not None:
+            raise click.UsageError("--dask-security: expected --dask tls://HOST:PORT beside it")
+        return None
+    if threads is not None:
+        raise click.UsageError("--threads and --dask: expected one of them")
+    from rtmms.sweep.running import read_cluster
+
+    cluster = read_cluster(address, security)
+    if not cluster.security:
+        print_text(
+            f"rtmms: --dask {address}: without TLS: a program that reaches the scheduler can run code as you; expected "
+            "tls://HOST:PORT and --dask-security, which admit holders of a certificate alone", err=True,
+        )  # fmt: skip
+    return cluster
 
 
 def cores() -> int:
@@ -80,39 +107,18 @@ def cores() -> int:
 def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
     from rtmms.cli.run import _driving, run
-    from rtmms.cli.running.plan import plan
-    from rtmms.cli.running.scenario import check_peers, check_times, links_of, one_run, scenario
-    from rtmms.sweep.study import Base
+    from rtmms.cli.running.one_case import robot_case, scenario_case
 
-    controllers = words.pop("controllers")
-    typed = {name: value for name, value in words.items() if value is not None and value != ()}
+    controllers = _driving(words.pop("controllers"), None)
+    typed = {name: value for name, value in words.items() if value is not None and value is not False and value != ()}
     if not what.endswith(".toml"):
-        asked = plan(what, _usual(typed), _driving(controllers, None))
-        return one_run(asked), {}
-    found = scenario(what, run)
-    if found.bridges:
-        raise ModelError(f"{what}: [[bridge]]: a study has no peers but its controllers")
-    given = {name: value for name, value in found.options.items() if name in Base.__dataclass_fields__}
-    options = {**given, **typed}
-    check_times(found, float(options.get("duration", 20.0)))
-    check_peers(found)
-    try:
-        asked = plan(found.robot, _usual(options), _driving(controllers, found.controllers))
-        links = links_of(found, asked)
-    except ModelError as fault:
-        raise ModelError(found.located(str(fault))) from None
-    base = one_run(asked)
-    parameters = {**found.parameters, **base.parameters}
-    made = {**asdict(base), "parameters": parameters, "over": dict(found.sensors), "events": found.events}
-    return Base(**{**made, "links": links, "where": str(found.path)}), dict(found.sweep)
-
-
-def _usual(typed: dict[str, Any]) -> dict[str, Any]:
-    return {"mode": "lockstep", "duration": 20.0, "set_": (), "sensors": "ideal", "seed": 0, **typed}
+        return robot_case(what, run, controllers, typed), {}
+    base, found = scenario_case(what, run, controllers, typed)
+    return base, dict(found.sweep)
 
 
 def _carry_out(
-    study: Study, output: Path, figure: Path | None, workers: int, dask: str | None, *, as_json: bool, quiet: bool
+    study: Study, output: Path, figure: Path | None, workers: int, dask: Cluster | None, *, as_json: bool, quiet: bool
 ) -> int:
     found = carried_out(study, output, workers, dask, quiet=quiet)
     if found is None:
@@ -122,38 +128,37 @@ def _carry_out(
 
 
 def carried_out(
-    study: Study, output: Path, workers: int, dask: str | None, *, quiet: bool
+    study: Study, output: Path, workers: int, dask: Cluster | None, *, quiet: bool
 ) -> tuple[pa.Table, tuple[str, ...]] | None:
     """The table of a study, which is written, and its columns; None where Ctrl-C broke it off."""
     from rtmms.cli.running.process import brace
-    from rtmms.sweep.case import Runner
-    from rtmms.sweep.running import on_dask, on_processes
+    from rtmms.sweep.running import on_dask, on_processes, probe
     from rtmms.sweep.table import Parts, schema
 
     brace(study.base.robot)
-    units = Runner(study).columns()  # also compiles, before anybody else starts
+    study, units = probe(study)  # also compiles, before anybody else starts
     form = schema(study, units)
-    parts = Parts(output, study, form)
-    left = parts.open()
-    for sentence in parts.left_out:
-        print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
-    kept = study.runs - sum(last - first for first, last in left)
-    if kept:
-        print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
-    try:
-        with _Progress(study.runs, kept, quiet=quiet) as progress:
-            if dask is not None:
-                on_dask(study, form, parts, left, dask, progress.add)
-            else:
-                on_processes(study, form, parts, left, workers, progress.add)
-    except KeyboardInterrupt:
-        there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
-        print_text(
-            f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command goes "
-            "on from there", err=True,
-        )  # fmt: skip
-        return None
-    return parts.join(output), tuple(units)
+    with closing(Parts(output, study, form)) as parts:
+        left = parts.open()
+        for sentence in parts.left_out:
+            print_text(f"rtmms: {parts.folder}: {sentence}: done again", err=True)
+        kept = study.runs - sum(last - first for first, last in left)
+        if kept:
+            print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
+        try:
+            with _Progress(study.runs, kept, quiet=quiet) as progress:
+                if dask is not None:
+                    on_dask(study, form, parts, left, dask, progress.add)
+                else:
+                    on_processes(study, form, parts, left, workers, progress.add)
+        except KeyboardInterrupt:
+            there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
+            print_text(
+                f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command "
+                "goes on from there", err=True,
+            )  # fmt: skip
+            return None
+        return parts.join(output), tuple(units)
 
 
 class _Progress:

@@ -147,6 +147,13 @@ def plugins(group: str) -> Mapping[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
 
 
+DASK = click.option(
+    "--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tls://127.0.0.1:8786.",
+)  # fmt: skip
+DASK_SECURITY = click.option(
+    "--dask-security", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
+    help="TLS for --dask: a file with ca, cert and key, the names of PEM files.",
+)  # fmt: skip
 COUPLING = click.option(
     "--coupling", metavar="NAME",
     help="How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).",

@@ -8,7 +8,6 @@ import os
 import select
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 from array import array
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
+from rtmms.child_process import start_python
 from rtmms.contract import MISS_WORDS, PARTS, UNDEFINED
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.loop.kernels.memory import address, view
@@ -249,8 +249,8 @@ class Recorder:
         self._loop: Loop | None = None
         self._seed = 0
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],
+        self.process = start_python(
+            ["-m", "rtmms.record.writer", str(self.ring.descriptor), str(path)],  # it outlives us, to end the log
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip

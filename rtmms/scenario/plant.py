@@ -6,15 +6,18 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from rtmms.contract import LAST_STEP, LEAST_DT
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.agenda import Agenda, Due
-from rtmms.plant import Composed, Described, Plant, Tunable, bare
+from rtmms.plant import Composed, Described, HasEndTime, Plant, Tunable, bare
 from rtmms.scenario.reading import Event
 from rtmms.user_file import owner_of, peer_name
 
 
 def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
-    """Where an actuator or a fin is to fail: a plant of which they can."""
+    """Where an actuator or a fin is to fail: a plant of which they can. Each of several robots was built with them."""
+    if isinstance(plant, Composed):
+        return plant
     names = [name for event in events for name in event.values if name.startswith("fault.")]
     if not names:
         return plant
@@ -25,7 +28,10 @@ def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
 
 
 def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: bool) -> Plant:
-    """The plant seen through the sensors of a profile (rtmms.sensing.read_profile), with an estimator where asked."""
+    """The plant seen through the sensors of a profile (rtmms.sensing.read_profile), with an estimator where asked.
+    Each of several robots was built with its own."""
+    if isinstance(plant, Composed):
+        return plant
     if profile == "ideal" and not over:
         if estimate:
             raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
@@ -35,6 +41,47 @@ def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: 
 
     sensors = read_profile(profile, plant, over)
     return Estimated(plant, sensors) if estimate else seen_through(plant, sensors)
+
+
+def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0) -> int | None:
+    """Return the number of steps of a run.
+
+    Parameters
+    ----------
+    plant, robot
+        The plant, and its name for an error.
+    duration
+        s; None for a run without end.
+    first
+        Step that the run begins with.
+
+    Returns
+    -------
+    int or None
+        None for a run without end.
+
+    Raises
+    ------
+    ModelError
+        The step or the duration cannot be, or the plant's data end before.
+    """
+    until_s = (duration or 0.0) + first * plant.dt
+    if isinstance(plant, HasEndTime) and plant.ends is not None and until_s > plant.ends:
+        raise ModelError(
+            f"--duration {duration:g}: the flow of robot '{robot}' is known until t = {plant.ends:g} s only"
+        )
+    if plant.dt < LEAST_DT:
+        raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
+    if duration is None:
+        return None
+    if duration / plant.dt > LAST_STEP - first:
+        raise ModelError(
+            f"--duration {duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of {plant.dt:g} s"
+        )
+    steps = round(duration / plant.dt)
+    if steps == 0:
+        raise ModelError(f"--duration {duration:g}: expected a step at least, {plant.dt:g} s")
+    return steps
 
 
 def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...], where: str) -> Agenda:

@@ -16,12 +16,12 @@ from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace
 from rtmms.loop.tracking import Tracking
-from rtmms.plant import Plant, Summarised, Tunable, build_plant
+from rtmms.plant import WORLD, Plant, Summarised, Tunable, build_plant
 from rtmms.scenario.links import from_values
-from rtmms.scenario.plant import agenda, called_names, with_faults, with_sensors
+from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
 from rtmms.sweep.study import LINK, OPTIONS, Base, Study
-from rtmms.user_file import called
+from rtmms.user_file import owner_of, peer_name
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
 
@@ -79,10 +79,11 @@ class Runner:
         seed = int(options.get("seed", base.seed))
         links = _links(base, given)
         names = called_names(base.controllers)
-        theirs = {key: value for key, value in given.items() if key.partition(".")[0] in names and "." in key}
+        theirs = {key: value for key, value in given.items() if owner_of(key, names)}
         own = {key: value for key, value in given.items() if key not in theirs}
         plant = self._with(own, options.get("dt", base.dt))
-        steps = max(1, round(float(options.get("duration", base.duration)) / plant.dt))
+        steps = whole_steps(plant, base.robot, float(options.get("duration", base.duration)))
+        assert steps is not None
         return _run(base, plant, self._controllers(theirs), seed, min(steps, most_steps or steps), links)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
@@ -91,10 +92,10 @@ class Runner:
         live = set(plant.settable) if plant is not None and isinstance(plant, Tunable) else set()
         fixed = (dt, {key: value for key, value in parameters.items() if key not in live})
         names = called_names(base.controllers)
-        touched = any(name.partition(".")[0] not in names for event in base.events for name in event.values)
+        touched = any(not owner_of(name, names) for event in base.events for name in event.values)
         if plant is None or touched or self._made != fixed:
             self._plant = plant = None
-            whole = build_plant(base.robot, dt=dt, preset=base.preset, **{**base.parameters, **parameters})
+            whole = self._loaded(dt, parameters)
             plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
             live = set(plant.settable) if isinstance(plant, Tunable) else set()
             self._plant, self._made = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
@@ -105,22 +106,45 @@ class Runner:
             plant.set(**changed)  # type: ignore[attr-defined]
         return plant
 
+    def _loaded(self, dt: float | None, parameters: Mapping[str, Any]) -> Plant:
+        """The plant alone. Of several robots NAME.parameter is one robot's."""
+        base = self.study.base
+        whole = {**base.parameters, **parameters}
+        if base.robot == WORLD:
+            whole = {key: value for key, value in whole.items() if key == "robots" or not owner_of(key, base.members)}
+            whole["robots"] = [_with_own(one, parameters) for one in base.parameters["robots"]]
+        try:
+            return build_plant(base.robot, dt=dt, preset=base.preset, **whole)
+        except TypeError as fault:
+            if "unexpected keyword argument" not in str(fault):
+                raise
+            raise ModelError(f"robot '{base.robot}': {fault}") from None
+
     def _controllers(self, given: Mapping[str, Any]) -> dict[str, Controller]:
         """New ones, by name, with the case's parameters."""
         found: dict[str, Controller] = {}
+        names = called_names(self.study.base.controllers)
         for word in self.study.base.controllers:
             name, words = split_spec(word)
-            own = called(name)
+            own = peer_name(word)
             if own in found:
                 raise ModelError(f"two controllers are called '{own}'")
             words |= {
-                key.partition(".")[2]: _word(value) for key, value in given.items() if key.partition(".")[0] == own
-            }
+                key.removeprefix(own + "."): _word(value)
+                for key, value in given.items() if owner_of(key, names) == own
+            }  # fmt: skip
             spec = name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
             if name not in self._classes:
                 self._classes[name] = load_controller(name)
             found[own] = build(spec, self._classes[name])
         return found
+
+
+def _with_own(robot: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """One of several robots, with what is given of its parameters as NAME.parameter."""
+    begins = f"{robot['name']}."
+    own = {key.removeprefix(begins): value for key, value in given.items() if key.startswith(begins)}
+    return {**robot, "parameters": {**robot.get("parameters", {}), **own}}
 
 
 def _word(value: Any) -> str:

@@ -61,18 +61,25 @@ def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expecta
 
 
 def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequence[str]) -> dict[str, Study]:
-    """'map', 'jitter', 'rate'; seeds count from the scenario's own."""
+    """'map', 'jitter', 'rate'; seeds count from the scenario's own. ModelError for too many runs."""
     drawn = Axis("seed", tuple(base.seed + k for k in range(seeds)))
 
     def axis(key: str, values: Sequence[float]) -> Axis:
         return Axis(f"{LINK}{controller}.{key}", tuple(float(one) for one in values))
 
     columns = tuple(dict.fromkeys(names))
-    return {
-        "map": Study(base, (axis("delay_ms", ranges.delay_ms), axis("loss", ranges.loss), drawn), columns=columns),
-        "jitter": Study(base, (axis("jitter_ms", ranges.jitter_ms), drawn), columns=columns),
-        "rate": Study(base, (axis("rate_hz", ranges.rate_hz), drawn), columns=columns),
-    }
+    axes = {
+        "map": (axis("delay_ms", ranges.delay_ms), axis("loss", ranges.loss), drawn),
+        "jitter": (axis("jitter_ms", ranges.jitter_ms), drawn), "rate": (axis("rate_hz", ranges.rate_hz), drawn),
+    }  # fmt: skip
+    made = {}
+    for name, some in axes.items():
+        try:
+            made[name] = Study(base, some, columns=columns)
+        except ModelError as fault:
+            options = {"map": "--delay, --loss and --seeds", "jitter": "--jitter and --seeds"}
+            raise ModelError(f"{options.get(name, '--rates and --seeds')}: {fault}") from None
+    return made
 
 
 def shares(study: Study, table: pa.Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:

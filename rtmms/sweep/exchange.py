@@ -15,12 +15,14 @@ from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.fallback import within
 from rtmms.loop.paces.lockstep import Lockstep
 from rtmms.plant import Channel, Plant
+from rtmms.user_file import owner_of
 from rtmms.wire.peer.controller import Controller
-from rtmms.wire.peer.decode import read_surroundings
+from rtmms.wire.peer.decode import read_welcome
 from rtmms.wire.peer.joining import Settable
 from rtmms.wire.plant.peer import Multirate
+from rtmms.wire.plant.scope import Scopes
 from rtmms.wire.plant.selection import Matching, select
-from rtmms.wire.protocol.messages import Refused, plain_parameters, told_surroundings
+from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State
 
 if TYPE_CHECKING:
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class _Peer:
-    """index: of each of its actuators.  waiting: commands for later steps"""
+    """index: of each of its actuators.  waiting: commands for later steps
+    prefix: how the names of its robot begin in the plant"""
 
     name: str
     controller: Controller
@@ -43,6 +46,7 @@ class _Peer:
     waiting: dict[int, Mapping[str, float]] = field(default_factory=dict)
     seq: int = -1
     link: ImpairedLink | None = None
+    prefix: str = ""
 
 
 class Direct:
@@ -63,6 +67,7 @@ class Direct:
             (-math.inf if one.lower is None else one.lower, math.inf if one.upper is None else one.upper)
             for one in plant.actuators
         ]
+        self._scopes = Scopes(robot, plant)
         self._peers = [self._peer(name, one, robot, seed) for name, one in controllers.items()]
         self._state: tuple[int, float, Mapping[str, Array]] = (-1, 0.0, {})
         self._failures: list[str] = []
@@ -72,7 +77,14 @@ class Direct:
 
     def _peer(self, name: str, controller: Controller, robot: str, seed: int) -> _Peer:
         plant = self._plant
-        names = {channel.name: i for i, channel in enumerate(plant.actuators)}
+        try:
+            scope = self._scopes.of(controller.robot)
+        except Refused as fault:
+            raise ModelError(f"controller '{name}': {fault.text.removeprefix('hello: ')}") from None
+        names = {
+            channel.name.removeprefix(scope.prefix): i
+            for i, channel in enumerate(plant.actuators) if channel.name.startswith(scope.prefix)
+        }  # fmt: skip
         wanted: set[str] = set()
         for pattern in controller.claim:
             found = Matching().matched(pattern, names)
@@ -85,26 +97,27 @@ class Direct:
                 raise ModelError(f"controller '{name}': actuator '{one}' is another controller's")
             self.claimed[i] = True
         try:
-            reads = select(plant.outputs, tuple(controller.outputs))
+            reads = select(scope.outputs, tuple(controller.outputs))
         except Refused as fault:
             raise ModelError(f"controller '{name}': {fault.text.removeprefix('hello: ')}") from None
         every = controller.every
         delay = controller.delay if controller.delay is not None else (every if every > 1 else 0)
-        info = PlantInfo(
-            robot, plant.dt, "lockstep", None, None, tuple(plant.actuators), tuple(plant.outputs),
-            granted=tuple(index), selected=tuple(channel.name for channel in reads), seed=seed, every=every,
-            delay=delay, parameters=plain_parameters(plant), surroundings=read_surroundings(told_surroundings(plant)),
-        )  # fmt: skip
+        info = read_welcome({
+            **scope.told(), "dt": plant.dt, "mode": "lockstep", "granted": list(index),
+            "selected": [channel.name for channel in reads], "seed": seed, "every": every, "delay": delay,
+            "topic": robot, "member": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
+        })  # fmt: skip
         settable = Settable({key: getattr(controller, key) for key in controller.settable}, controller.change)
         multirate = Multirate(every, delay, controller.interpolation)
         return _Peer(
-            name, controller, info, index, reads, multirate, settable, link=self._links.get(name)
+            name, controller, info, index, reads, multirate, settable, link=self._links.get(name),
+            prefix=scope.prefix,
         )  # fmt: skip
 
     def set_points(self) -> dict[str, Any]:
         """What the controllers track, by name, with the present values."""
         return {
-            name: peer.settable.values.get(name, getattr(peer.controller, name))
+            peer.prefix + name: peer.settable.values.get(name, getattr(peer.controller, name))
             for peer in self._peers for name in getattr(peer.controller, "tracks", ())
         }  # fmt: skip
 
@@ -166,7 +179,7 @@ class Direct:
     def _message(self, peer: _Peer, step: int) -> dict[str, Any]:
         """The present state, as it sets out."""
         at, time, outputs = self._state
-        told = {one.name: _plain(outputs[one.name]) for one in peer.reads} if at == step else {}
+        told = {one.name: _plain(outputs[peer.prefix + one.name]) for one in peer.reads} if at == step else {}
         return {"step": step, "timestamp": time, "outputs": told, "applied": _applied(self.applied)}
 
     def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, float]:
@@ -202,10 +215,11 @@ class Direct:
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
         for key, value in values.items():
-            owner, _, name = key.partition(".")
-            peer = next((one for one in self._peers if one.name == owner), None)
+            names = [one.name for one in self._peers]
+            owner = owner_of(key, names)
+            peer, name = next((one for one in self._peers if one.name == owner), None), key.removeprefix(owner + ".")
             if peer is None:
-                raise ModelError(f"set: {UnknownNameError('controller', owner, [one.name for one in self._peers])}")
+                raise ModelError(f"set: {UnknownNameError('controller', key.partition('.')[0], names)}")
             answer = peer.settable.take({"values": {name: value}})
             if not answer["ok"]:
                 raise ModelError(f"{owner}: {answer['error']}")

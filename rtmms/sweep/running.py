@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
-from multiprocessing import get_context
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.child_process import process_pool
+from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.sweep.case import Runner
+from rtmms.sweep.inputs import input_files, opened_files, refuse_changed, refuse_stale_modules
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
+from rtmms.toml_file import read_toml
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -23,40 +26,74 @@ Chunk = tuple[int, int]
 
 _runner: Runner | None = None
 _cases: list[tuple[Any, ...]] = []
+_opened: dict[str, str] = {}
 
 
-def take(study: Study, form: pa.Schema, chunk: Chunk) -> pa.Table:
-    """The runs of one chunk, in any process: nothing but the arguments decides the result."""
+def probe(study: Study) -> tuple[Study, dict[str, str]]:
+    """Take a few steps of a study's first run, which also compiles.
+
+    Returns
+    -------
+    tuple
+        The study with the hashes of the files that decide its rows, and the columns of its table with their units.
+    """
+    named, opened = input_files(study, {}), dict[str, str]()
+    with opened_files(opened):
+        units = Runner(study).columns()
+    refuse_stale_modules()
+    return replace(study, inputs={**input_files((), opened), **named}), units
+
+
+def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
+    """The runs of one chunk, in any process: nothing but the arguments and the study's files decides the result.
+
+    Returns
+    -------
+    tuple
+        The rows, and the hashes of the files beyond the study's that were opened.
+
+    Raises
+    ------
+    RtmmsError
+        A file of the study has another content than it has in the study's key.
+    """
     global _runner, _cases
+    refuse_changed(study.inputs)
+    refuse_stale_modules()
     if _runner is None or _runner.study != study:
         _runner, _cases = Runner(study), study.cases()
+        _opened.clear()
     cases = _cases[chunk[0] : chunk[1]]
-    return rows_table(study, form, chunk[0], cases, [_runner.row(case) for case in cases])
+    with opened_files(_opened):
+        rows = [_runner.row(case) for case in cases]
+    more = {name: one for name, one in input_files((), _opened).items() if name not in study.inputs}
+    refuse_changed({**study.inputs, **more})
+    refuse_stale_modules()
+    return rows_table(study, form, chunk[0], cases, rows), more
 
 
 def on_processes(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
-    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already."""
+    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already.
+
+    RtmmsError where a worker ended before its work."""
     if workers == 1 or len(left) == 1:
         for chunk in left:
-            parts.write(chunk, take(study, form, chunk))
+            parts.write(chunk, *take(study, form, chunk))
             done(chunk[1] - chunk[0])
         return
-    pool = ProcessPoolExecutor(min(workers, len(left)), get_context("spawn"), _heed_nobody)
-    try:
+    with process_pool(min(workers, len(left)), {"RTMMS_QUIET": "1"}) as pool:
         going = {pool.submit(take, study, form, chunk): chunk for chunk in left}
         while going:
             for one in wait(going, return_when=FIRST_COMPLETED).done:
                 chunk = going.pop(one)
-                parts.write(chunk, one.result())
+                try:
+                    parts.write(chunk, *one.result())
+                except BrokenExecutor:
+                    raise RtmmsError(
+                        "a worker was ended from outside, or had no memory left; run the same command again: it goes "
+                        "on from the parts that are there (--threads starts fewer workers)"
+                    ) from None
                 done(chunk[1] - chunk[0])
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _heed_nobody() -> None:
-    """Ctrl-C is the parent's; a worker ends its chunk."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.environ["RTMMS_QUIET"] = "1"
 
 
 def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
@@ -68,15 +105,68 @@ def _on_workers(client: Any, function: Any, *given: Any) -> dict[str, Any]:
     return {worker: one for worker, one in found.items() if not isinstance(one, OSError)}
 
 
-def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], address: str, done: Done) -> None:
+@dataclass(frozen=True)
+class Cluster:
+    """A Dask cluster.
+
+    Parameters
+    ----------
+    address
+        Of its scheduler, for example `tls://host:8786`.
+    security
+        Files `ca`, `cert` and `key` of TLS; empty for a cluster without.
+    """
+
+    address: str
+    security: Mapping[str, str] = field(default_factory=dict)
+
+
+TLS = {"ca": "tls_ca_file", "cert": "tls_client_cert", "key": "tls_client_key"}
+"""Keys of a security file, and what Dask calls them."""
+
+
+def read_cluster(address: str, security: Path | None) -> Cluster:
+    """Read the words of --dask and --dask-security. Files are beside the security file.
+
+    Raises
+    ------
+    ModelError
+        TLS without a security file or the reverse, a key that is missing or unknown, or a file that is not there.
+    """
+    secure = address.startswith("tls://")
+    if security is None:
+        if secure:
+            raise ModelError(f"--dask {address}: expected --dask-security FILE.toml with {', '.join(TLS)} beside it")
+        return Cluster(address)
+    if not secure:
+        raise ModelError(f"--dask {address}: expected tls://HOST:PORT with --dask-security, got another scheme")
+    found = read_toml(security)
+    for key in found:
+        if key not in TLS:
+            raise ModelError(f"{security}: {UnknownNameError('key', key, TLS)}")
+    files = {}
+    for key in TLS:
+        if not isinstance(found.get(key), str):
+            raise ModelError(f'{security}: {key}: expected the name of a PEM file, as {key} = "{key}.pem"')
+        file = security.expanduser().parent / Path(found[key]).expanduser()
+        if not file.is_file():
+            raise ModelError(f"{security}: {key}: there is no file '{file}'")
+        files[key] = str(file)
+    return Cluster(address, files)
+
+
+def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], cluster: Cluster, done: Done) -> None:
     """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
+    address = cluster.address
     try:
-        from dask.distributed import Client, as_completed
+        from dask.distributed import Client, Security, as_completed
     except ImportError:
         raise ModelError("--dask: needs the library dask: pip install 'rtmms[dask]'") from None
     try:
-        client = Client(address, timeout=10.0, set_as_default=False)
-    except (OSError, ValueError) as fault:
+        keys = {TLS[key]: file for key, file in cluster.security.items()}
+        security = Security(require_encryption=True, **keys) if keys else None
+        client = Client(address, timeout=10.0, set_as_default=False, security=security)
+    except (OSError, ValueError, TypeError) as fault:
         raise ModelError(f"--dask {address}: no scheduler answered within 10 s ({type(fault).__name__})") from None
     with client:
         versions = _on_workers(client, version)
@@ -92,7 +182,7 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], addr
         }
         for future in as_completed(futures, loop=client.loop):
             chunk = futures[future]
-            parts.write(chunk, future.result())
+            parts.write(chunk, *future.result())
             done(chunk[1] - chunk[0])
             future.release()  # the part is here; a worker that dies loses nothing of it
 

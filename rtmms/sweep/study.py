@@ -8,14 +8,15 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.impairment import Impairment
+from rtmms.plant import WORLD
 from rtmms.scenario import Event
+from rtmms.user_file import owner_of
 from rtmms.version import VERSION
 
 METHODS = ("grid", "sobol", "lhs")
@@ -61,10 +62,17 @@ class Base:
     where: str = ""
     links: tuple[Impairment, ...] = ()
 
+    @property
+    def members(self) -> tuple[str, ...]:
+        """Names of several robots on one clock; () where there is one robot."""
+        robots = self.parameters.get("robots", ()) if self.robot == WORLD else ()
+        return tuple(str(one["name"]) for one in robots)
+
 
 @dataclass(frozen=True)
 class Study:
-    """samples: of a method other than grid; seed: of these"""
+    """samples: of a method other than grid; seed: of these;  inputs: hashes of the files that decide the rows, by name
+    (rtmms.sweep.inputs)"""
 
     base: Base
     axes: tuple[Axis, ...]
@@ -72,6 +80,11 @@ class Study:
     samples: int = 0
     seed: int = 0
     columns: tuple[str, ...] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.runs > MOST_RUNS:
+            raise ModelError(f"{self.runs:,} runs; expected at most {MOST_RUNS:,}")
 
     @property
     def runs(self) -> int:
@@ -103,13 +116,9 @@ class Study:
         return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
 
     def digest(self) -> str:
-        """Of all that decides the table: the study, the version, and the user's own files that it runs."""
+        """Of all that decides the table: the study with its files' hashes, and the version."""
         found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
         found.update(VERSION.encode())
-        for word in (self.base.robot, *self.base.controllers, self.base.preset or "", self.base.sensors):
-            file = Path(word.partition(".py")[0] + ".py" if ".py" in word else word)
-            if file.suffix and file.is_file():
-                found.update(file.read_bytes())
         return found.hexdigest()[:16]
 
 
@@ -226,10 +235,11 @@ def read_study(
     wanted = columns or table.get("columns", ())
     if isinstance(wanted, str) or not all(isinstance(one, str) for one in wanted):
         raise ModelError(f"{place}: [sweep]: columns: expected a list of names, got {wanted!r:.60}")
-    study = Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, tuple(dict.fromkeys(wanted)))
-    if study.runs > MOST_RUNS:
-        raise ModelError(f"{place}: {study.runs:,} runs; expected at most {MOST_RUNS:,}")
-    return study
+    columns = tuple(dict.fromkeys(wanted))
+    try:
+        return Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, columns)
+    except ModelError as fault:
+        raise ModelError(f"{place}: {fault}") from None
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
@@ -249,8 +259,9 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
             _check_link(key, axes[key], base, names)
             continue
         owner, dot, _ = key.partition(".")
-        if dot and owner not in names:
-            raise ModelError(f"--over {key}: {UnknownNameError('controller', owner, names)}")
+        if dot and not owner_of(key, [*names, *base.members]):
+            kind = "robot or controller" if base.members else "controller"
+            raise ModelError(f"--over {key}: {UnknownNameError(kind, owner, [*names, *base.members])}")
         if key in OPTIONS:
             for one in (*axes[key].values, axes[key].low):
                 _check_option(key, one)

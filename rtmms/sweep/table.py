@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.record.needs import refuse_without_pyarrow
 from rtmms.sweep.case import unit_of
+from rtmms.sweep.inputs import changed_file, refuse_changed
+from rtmms.sweep.lock import Lock
 from rtmms.sweep.study import Study
 from rtmms.whole_file import beside
 
@@ -20,7 +24,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 ALWAYS = ("ended", "reason", "steps")
-_PART = re.compile(r"part-[0-9a-f]{16}-\d{8}-\d{8}\.parquet")
+MAGIC = b"rtmms part 1\n"
+"""First line of a part."""
+LOCK = "lock"
+"""File in the folder of parts that the process locks which makes the table."""
+_PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a-f]{16}\.parquet")
+_UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet)")
+"""What a process leaves that was killed while it wrote one."""
 MOST_PART_BYTES = 1 << 28
 """Of a part, unpacked, as it says itself."""
 LONGEST_END = 32
@@ -89,13 +99,17 @@ def _as(kind: Any, value: Any) -> Any:
 class Parts:
     """The folder beside the table in which chunks stand until all are done.
 
-    left_out   parts that were not of this study, or cut short: they are made anew
+    A part has a checksum, and the hashes of the files beyond the study's that were opened while its runs were made.
+
+    left_out   parts that were of another study, damaged, or made with files that have changed: they are made anew
     """
 
     def __init__(self, path: Path, study: Study, form: pa.Schema) -> None:
         self.folder, self._study, self._form = path.with_name(path.name + ".parts"), study, form
-        self._digest = study.digest()
+        self._path, self._digest = path, study.digest()
         self._cases: list[tuple[Any, ...]] | None = None
+        self._lock: Lock | None = None
+        self._inputs: dict[str, str] = {}
         self.left_out: list[str] = []
 
     def chunks(self) -> list[tuple[int, int]]:
@@ -104,37 +118,53 @@ class Parts:
         return [(first, min(first + size, runs)) for first in range(0, runs, size)]
 
     def file(self, chunk: tuple[int, int]) -> Path:
-        return self.folder / f"part-{self._digest}-{chunk[0]:08d}-{chunk[1]:08d}.parquet"
+        return self.folder / f"part-{self._digest}-{chunk[0]:08d}-{chunk[1]:08d}.part"
 
     def open(self) -> list[tuple[int, int]]:
-        """Make the folder; the chunks that are still to be done. ModelError where it cannot be."""
+        """Make and lock the folder; the chunks that are still to be done.
+
+        ModelError where it cannot be made, or another process makes the same table."""
         try:
             if self.folder.is_symlink():
                 raise ModelError(f"{self.folder}: is a link, expected none or a folder: remove it")
             self.folder.mkdir(exist_ok=True)
         except OSError as fault:
             raise ModelError(f"{self.folder}: {fault.strerror}") from None
+        if self._lock is None:
+            busy = f"{self._path}: another process makes this table now; expected another file, or that it ends first"
+            self._lock = Lock(self.folder / LOCK, busy)
         wanted = {self.file(chunk): chunk for chunk in self.chunks()}
         for file in sorted(self.folder.iterdir()):
             if file in wanted and not stat.S_ISREG(file.lstat().st_mode):
                 raise ModelError(f"{file}: is no file of its own, expected none or a part of this study: remove it")
             if file not in wanted:
                 if _PART.fullmatch(file.name):
-                    self.left_out.append(f"{file.name} is of another study or version")
+                    self.left_out.append(f"{file.name} is of another study or version, or a file of it has changed")
+                elif _UNFINISHED.fullmatch(file.name) and stat.S_ISREG(file.lstat().st_mode):
+                    file.unlink()
             elif self._read(file, wanted[file]) is None:
-                self.left_out.append(f"{file.name} is damaged, or not of this study")
+                self.left_out.append(f"{file.name} is damaged, not of this study, or a file of it has changed")
                 file.unlink()
         return [chunk for file, chunk in wanted.items() if not file.is_file()]
 
+    def close(self) -> None:
+        """Unlock the folder, for the next process."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
     def _read(self, file: Path, chunk: tuple[int, int]) -> pa.Table | None:
-        """A part; None where it is not whole, or its runs are others than the study's."""
+        """A part; None where it is not whole, its runs are others than the study's, or a file of it has changed."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
-            if not stat.S_ISREG(file.lstat().st_mode):  # a pipe would be waited for
+            if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
                 return None
-            with pq.ParquetFile(file) as opened:
+            inputs, payload = unseal_part(file.read_bytes(), file.name)
+            if changed_file(inputs):
+                return None
+            with pq.ParquetFile(pa.BufferReader(payload)) as opened:
                 told = opened.metadata
                 size = sum(told.row_group(k).total_byte_size for k in range(told.num_row_groups))
                 if not opened.schema_arrow.equals(self._form, check_metadata=True) or size > MOST_PART_BYTES:
@@ -160,39 +190,77 @@ class Parts:
         ends = table.column("ended").to_pylist()
         return all(isinstance(one, str) and 0 < len(one) <= LONGEST_END and one.isidentifier() for one in ends)
 
-    def write(self, chunk: tuple[int, int], table: pa.Table) -> None:
-        """One chunk, by a temporary file and a rename."""
-        import pyarrow.parquet as pq
+    def write(self, chunk: tuple[int, int], table: pa.Table, inputs: Mapping[str, str] | None = None) -> None:
+        """One chunk, by a temporary file and a rename.
 
-        try:
-            with beside(self.file(chunk)) as part:
-                pq.write_table(table, part)
-        except OSError as fault:
-            raise RtmmsError(f"{self.file(chunk)}: {fault.strerror or fault}") from None
-
-    def join(self, path: Path) -> pa.Table:
-        """The whole table in the runs' order, to `path`; the parts go."""
+        inputs   hashes of the files beyond the study's that were opened for it, by name. RtmmsError where a chunk
+                 before had another content of one."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        for name, found in (inputs or {}).items():
+            if self._inputs.setdefault(name, found) != found:
+                refuse_changed({name: self._inputs[name]})
+        stream = pa.BufferOutputStream()
+        pq.write_table(table, stream)
+        file = self.file(chunk)
+        try:
+            with beside(file) as part:
+                part.write_bytes(seal_part(stream.getvalue().to_pybytes(), file.name, inputs or {}))
+        except OSError as fault:
+            raise RtmmsError(f"{file}: {fault.strerror or fault}") from None
+
+    def join(self, path: Path) -> pa.Table:
+        """The whole table in the runs' order, to `path`; the parts go. RtmmsError where a part is damaged, or a file of
+        the study has changed."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        refuse_changed({**self._study.inputs, **self._inputs})
         tables = []
         for chunk in self.chunks():
             table = self._read(self.file(chunk), chunk)
             if table is None:
-                raise ModelError(f"{self.file(chunk)}: is damaged; run the same command again")
+                raise RtmmsError(f"{self.file(chunk)}: is damaged; run the same command again: it makes this part anew")
             tables.append(table)
         whole = pa.concat_tables(tables).combine_chunks()
         try:
-            with beside(path) as part:
+            made = (
+                self.folder / f"table-{self._digest}.parquet"
+            )  # what is left of it if we are killed goes with the rest
+            with beside(made) as part:
                 pq.write_table(whole, part)
+            os.replace(made, path)
         except OSError as fault:
             raise RtmmsError(f"{path}: {fault.strerror or fault}; the parts stay in {self.folder}") from None
         for file in self.folder.iterdir():  # parts alone: what else stands there is somebody's own
             if _PART.fullmatch(file.name) and not file.is_dir():
                 file.unlink(missing_ok=True)
+        self.close()
         with suppress(OSError):  # somebody keeps something there
             self.folder.rmdir()
         return whole
+
+
+def seal_part(payload: bytes, name: str, inputs: Mapping[str, str]) -> bytes:
+    """The bytes of a part's file: a line that names the format, a checksum of all that follows and of the file's name,
+    the inputs, and the rows as Parquet."""
+    body = json.dumps(inputs, sort_keys=True).encode() + b"\n" + payload
+    return MAGIC + _checksum(body, name).encode() + b"\n" + body
+
+
+def unseal_part(data: bytes, name: str) -> tuple[dict[str, str], bytes]:
+    """Inputs and rows of a part; ValueError where it is not as it was written."""
+    magic, checksum, body = data.split(b"\n", 2)
+    if magic + b"\n" != MAGIC or checksum.decode() != _checksum(body, name):
+        raise ValueError(f"{name}: another checksum")
+    line, payload = body.split(b"\n", 1)
+    inputs: dict[str, str] = json.loads(line)
+    return inputs, payload
+
+
+def _checksum(body: bytes, name: str) -> str:
+    return hashlib.sha256(name.encode() + b"\n" + body).hexdigest()
 
 
 def numbers(table: pa.Table, names: Iterable[str]) -> Any:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rtmms.child_process import end_with_parent
 from rtmms.cli.running import children
 from rtmms.errors import ModelError
 
@@ -67,4 +68,4 @@ def test_the_time_without_a_core_is_the_systems() -> None:
 def test_a_parent_that_is_no_process_is_told(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("RTMMS_PARENT", word)
     with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
-        children.settle()
+        end_with_parent()

@@ -80,6 +80,11 @@ def test_where_the_tolerance_is_left_there_the_limit_is(tmp_path: Path, envelope
         (("one.toml", "--of", "swim"), r"unknown controller 'swim'; did you mean swing"),
         (("none.toml",), "expected a tolerance that a run alone tells"),
         (("pendulum",), "expected a scenario FILE.toml"),
+        (
+            ("one.toml", "--delay", "0:1:10000", "--loss", "0:1:10000"),
+            "--delay, --loss and --seeds: 500,000,000 runs; ex",
+        ),
+        (("one.toml", "--jitter", "0:1:9000000"), "--jitter and --seeds: 45,000,000 runs; expected at most 10,000,000"),
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_written(

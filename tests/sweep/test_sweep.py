@@ -17,7 +17,9 @@ import pytest
 
 from rtmms.cli.main import rtmms as program
 from rtmms.errors import ModelError
+from rtmms.sweep.running import read_cluster
 from tests.cli.shell import ROOT, environment, finish, rtmms, start
+from tests.cli.shell import process as process_of
 
 pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq
@@ -90,17 +92,17 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
     process = start(tmp_path, *words, "cut.parquet")
     folder = tmp_path / "cut.parquet.parts"
     for _ in range(600):
-        if list(folder.glob("part-*.parquet")) or process.poll() is not None:
+        if list(folder.glob("part-*.part")) or process.poll() is not None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     said = finish(process)
     assert (said.status, "the same command goes on from there" in said.err) == (130, True), said.err
     assert not (tmp_path / "cut.parquet").exists()
-    again = rtmms(tmp_path, *words, "cut.parquet")
+    again = process_of(tmp_path, *words, "cut.parquet")
     assert again.status == 0
     assert "runs are there already" in again.err
-    assert (tmp_path / "cut.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+    assert rows(tmp_path / "cut.parquet") == rows(tmp_path / "whole.parquet")
     assert not folder.exists()
 
 
@@ -191,23 +193,29 @@ def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
     assert "Traceback" not in said.err
 
 
+TLS = ("--tls-ca-file", "cert.pem", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
+
+
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler and three workers on loopback."""
+    """A scheduler and three workers on loopback, with TLS as docs/many_runs.md has it."""
     pytest.importorskip("distributed")
+    page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
+    made = next(text for text in re.findall(r"```\w*\n(.*?)```", page, re.DOTALL) if "openssl" in text)
+    subprocess.run(["sh", "-ec", made], cwd=tmp_path, check=True, capture_output=True)
     told = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
                   "env": environment(tmp_path)}  # fmt: skip
-    with subprocess.Popen([*dask, "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file",
-                           str(told)], **quiet) as scheduler:  # fmt: skip
+    with subprocess.Popen([*dask, "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+                           "--scheduler-file", str(told), *TLS], **quiet) as scheduler:  # fmt: skip
         for _ in range(600):
             if told.exists() and told.stat().st_size:
                 break
             time.sleep(0.05)
         address = json.loads(told.read_text())["address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard",
-                  "--no-nanny"]  # fmt: skip
+                  "--no-nanny", *TLS]  # fmt: skip
         workers = [subprocess.Popen(worker, **quiet) for _ in range(3)]
         yield address, workers
         for one in (*workers, scheduler):
@@ -218,19 +226,73 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
 def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
     tmp_path: Path, cluster: tuple[str, list[subprocess.Popen[bytes]]]
 ) -> None:
+    """And nobody is admitted without a certificate."""
     address, workers = cluster
     words = ("sweep", "pendulum", *LONG, "--quiet", "-o")
     assert rtmms(tmp_path, *words, "here.parquet").status == 0
-    process = start(tmp_path, *words, "there.parquet", "--dask", address)
+    process = start(tmp_path, *words, "there.parquet", "--dask", address, "--dask-security", "cluster.toml")
     folder = tmp_path / "there.parquet.parts"
     for _ in range(1200):
-        if list(folder.glob("part-*.parquet")) or process.poll() is not None:
+        if list(folder.glob("part-*.part")) or process.poll() is not None:
             break
         time.sleep(0.05)
     workers[0].kill()
     said = finish(process, 120)
-    assert said.status == 0, said.err
-    assert (tmp_path / "there.parquet").read_bytes() == (tmp_path / "here.parquet").read_bytes()
+    assert (said.status, "without TLS" in said.err) == (0, False), said.err
+    assert rows(tmp_path / "there.parquet") == rows(tmp_path / "here.parquet")
+    plain = address.replace("tls://", "tcp://")
+    said = rtmms(tmp_path, *words, "plain.parquet", "--dask", plain)
+    assert (said.status, "no scheduler answered" in said.err) == (2, True), said.err
+    assert f"--dask {plain}: without TLS: a program that reaches the scheduler can run code as you" in said.err
+
+
+def test_the_words_of_a_cluster_are_read_before_anything_runs(tmp_path: Path) -> None:
+    for name in ("ca", "cert", "key"):
+        (tmp_path / f"{name}.pem").write_text("")
+    files = {"ca": "ca.pem", "cert": "cert.pem", "key": "key.pem"}
+
+    def written(**more: Any) -> Path:
+        lines = [f"{key} = {json.dumps(value)}" for key, value in (files | more).items() if value is not None]
+        (tmp_path / "c.toml").write_text("\n".join(lines))
+        return tmp_path / "c.toml"
+
+    assert read_cluster("tcp://h:1", None).security == {}
+    assert read_cluster("tls://h:1", written()).security == {one: str(tmp_path / f"{one}.pem") for one in files}
+    for address, more, text in (
+        ("tcp://h:1", {}, "expected tls://HOST:PORT with --dask-security"),
+        ("tls://h:1", {"key": None}, 'c.toml: key: expected the name of a PEM file, as key = "key.pem"'),
+        ("tls://h:1", {"cert": 3}, "c.toml: cert: expected the name of a PEM file"),
+        ("tls://h:1", {"ca": "no.pem"}, "c.toml: ca: there is no file"),
+        ("tls://h:1", {"cret": "x"}, "unknown key 'cret'; did you mean cert"),
+    ):
+        with pytest.raises(ModelError, match=re.escape(text)):
+            read_cluster(address, written(**more))
+    with pytest.raises(ModelError, match=r"expected --dask-security FILE\.toml with ca, cert, key beside it"):
+        read_cluster("tls://h:1", None)
+
+
+def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
+    words = ("sweep", "pendulum", *LONG[:-1], "damping=0.0:0.4:100", "--threads", "1", "--quiet", "-o", "t.parquet")
+    first = start(tmp_path, *words)
+    folder = tmp_path / "t.parquet.parts"
+    try:
+        for _ in range(1200):
+            if list(folder.glob("part-*.part")) or first.poll() is not None:
+                break
+            time.sleep(0.05)
+        said = process_of(tmp_path, *words)
+        assert (said.status, said.out) == (2, "")
+        assert "rtmms: t.parquet: another process makes this table now; expected another file, or that it e" in said.err
+        assert first.poll() is None
+    finally:
+        first.kill()
+        finish(first)
+    parts = len(list(folder.glob("part-*.part")))
+    again = start(tmp_path, *words)
+    assert again.stderr is not None
+    assert f"{parts} of 100 runs are there already" in again.stderr.readline()  # the lock went with its process
+    again.kill()
+    finish(again)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import numpy as np  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from rtmms.errors import ModelError, RtmmsError  # noqa: E402
+from rtmms.sweep.inputs import hash_of  # noqa: E402
 from rtmms.sweep.sensitivity import first_order  # noqa: E402
 from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
 from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
@@ -61,11 +62,13 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) 
     again.open()
     for first, last in chunks[:6]:
         again.write((first, last), whole.slice(first, last - first))
+    again.close()
     cut = again.file(chunks[2])
     cut.write_bytes(cut.read_bytes()[:-20])
     wrong = again.file(chunks[3])
     again.write(chunks[3], whole.slice(0, 2))  # rows of another chunk under its name
     (again.folder / "part-0000000000000000-00000000-00000002.parquet").write_bytes(b"PAR1")
+    again.close()
     third = Parts(path, study, form)
     assert third.open() == [chunks[2], chunks[3], *chunks[6:]]
     told = " ".join(third.left_out)
@@ -76,6 +79,80 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) 
         third.write((first, last), whole.slice(first, last - first))
     third.join(path)
     assert path.read_bytes() == before
+
+
+def test_no_flipped_bit_of_a_part_is_taken(tmp_path: Path) -> None:
+    study = made()
+    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    chunk = parts.open()[0]
+    parts.write(chunk, table(study, [0.1 * k for k in range(20)]).slice(*chunk), {"none.csv": ""})
+    sound = parts.file(chunk).read_bytes()
+    rng = np.random.default_rng(41)
+    for place in rng.integers(8 * len(sound), size=400).tolist():
+        flipped = bytearray(sound)
+        flipped[place // 8] ^= 1 << place % 8
+        parts.file(chunk).write_bytes(flipped)
+        assert chunk in parts.open(), place
+    assert len(parts.left_out) == 400
+    parts.file(chunk).write_bytes(sound)
+    assert chunk not in parts.open()
+    parts.file(chunk).rename(parts.file(parts.chunks()[1]))  # a sound part of another chunk
+    assert parts.open() == parts.chunks()
+
+
+def test_a_part_that_is_damaged_before_the_end_is_no_row_of_the_table(tmp_path: Path) -> None:
+    study = made()
+    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    for k, chunk in enumerate(parts.open()):
+        parts.write(chunk, table(study, [0.0] * 20).slice(2 * k, 2))
+    damaged = parts.file(parts.chunks()[4])
+    damaged.write_bytes(damaged.read_bytes().replace(b"duration", b"durations", 1))
+    with pytest.raises(RtmmsError, match="is damaged; run the same command again: it makes this part anew"):
+        parts.join(tmp_path / "t.parquet")
+    assert not (tmp_path / "t.parquet").exists()
+    assert parts.open() == [parts.chunks()[4]]
+
+
+def test_a_table_that_another_process_makes_is_refused(tmp_path: Path) -> None:
+    study = made()
+    form = schema(study, {"way_m": "m"})
+    first, second = (Parts(tmp_path / "t.parquet", study, form) for _ in range(2))
+    chunks = first.open()
+    with pytest.raises(ModelError, match=r"t\.parquet: another process makes this table now; expected another file"):
+        second.open()
+    assert first.open() == chunks  # the same object has it already
+    first.close()
+    assert second.open() == chunks
+    second.close()
+
+
+def test_a_part_counts_with_the_files_that_were_opened_for_it(tmp_path: Path) -> None:
+    study = made()
+    form, late = schema(study, {"way_m": "m"}), tmp_path / "late.csv"
+    late.write_text("1\n")
+    parts = Parts(tmp_path / "t.parquet", study, form)
+    chunks = parts.open()
+    whole = table(study, [0.0] * 20)
+    now = {str(late): hash_of(str(late))}
+    for k, chunk in enumerate(chunks[:3]):
+        parts.write(chunk, whole.slice(2 * k, 2), now if k == 1 else {})
+    assert parts.open() == chunks[3:]
+    late.write_text("22\n")
+    with pytest.raises(RtmmsError, match=r"late\.csv: changed while the study ran; run the same command again"):
+        parts.write(chunks[3], whole.slice(6, 2), {str(late): hash_of(str(late))})
+    assert parts.open() == [chunks[1], *chunks[3:]]
+
+
+def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+    study = made()
+    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    chunks = parts.open()
+    left = parts.folder / f".{parts.file(chunks[0]).stem}.ab_1cd2e.part"
+    own = parts.folder / ".part-of-mine.part"
+    for file in (left, own):
+        file.write_bytes(b"half")
+    assert parts.open() == chunks
+    assert (left.exists(), own.exists()) == (False, True)
 
 
 def change(table: pa.Table, name: str, values: list[object]) -> pa.Table:
@@ -102,9 +179,9 @@ def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str)
     part = table(study, [0.1 * k for k in range(20)]).slice(*chunks[0])
     parts.write(chunks[0], part)
     assert parts.open() == chunks[1:]
-    pq.write_table(TAMPERED[what](part), parts.file(chunks[0]))
+    parts.write(chunks[0], TAMPERED[what](part))
     assert parts.open() == chunks
-    assert "is damaged, or not of this study" in parts.left_out[-1]
+    assert "is damaged, not of this study" in parts.left_out[-1]
 
 
 def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Path) -> None:

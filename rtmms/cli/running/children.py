@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,7 +15,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 from rtmms.bridging.admission import DRIVES
 from rtmms.bridging.counters import read_line
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.child_process import start_python
+from rtmms.errors import RtmmsError
 from rtmms.user_file import called, peer_name, split_word
 from rtmms.wire.peer.placing import MAY_MOVE
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from rtmms.wire.plant.server import Server
 
 
-_PR_SET_PDEATHSIG = 1
 LAST_WORDS = 4096
 
 
@@ -65,13 +64,11 @@ class Child:
     ) -> None:  # fmt: skip
         self.name, self.peer, self.words = name, peer, words
         self.told, self.crash = False, ""
-        family = {"RTMMS_CHILD": "1", "RTMMS_PARENT": str(os.getpid())}
+        own = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
-            self.process = subprocess.Popen(
-                [sys.executable, "-P", *arguments],  # what lies in the working directory is not imported
-                stdin=subprocess.DEVNULL, stdout=words if words is not None else subprocess.DEVNULL, stderr=words,
-                env={**(environment_for() if environment is None else environment), **family},
-                pass_fds=tuple(pass_fds),
+            self.process = start_python(
+                arguments, own, stdin=subprocess.DEVNULL, stderr=words, pass_fds=tuple(pass_fds),
+                stdout=words if words is not None else subprocess.DEVNULL,
             )  # fmt: skip
 
     def death(self) -> str:
@@ -125,20 +122,6 @@ def _deaf_to_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def settle() -> None:
-    """In a child, first of all: end when the run ends, however it ends. Does nothing in any other process."""
-    parent = os.environ.get("RTMMS_PARENT", "")
-    if not parent or sys.platform != "linux":
-        return
-    if not parent.isascii() or not parent.isdigit():
-        raise ModelError(f"RTMMS_PARENT: expected the number of the process that started this one, got {parent!r:.60}")
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
-    if str(os.getppid()) != parent:  # it ended before we asked
-        sys.exit(1)
 
 
 class Children:

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.cli.running.children import settle
+from rtmms.child_process import end_with_parent
 from rtmms.errors import shown
 from rtmms.terminal import console, print_text
 
@@ -193,7 +193,7 @@ def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> Non
 
 def main(arguments: list[str]) -> None:
     """python -m rtmms.cli.running.display BOARD_FD [NAME=FD ...]"""
-    settle()
+    end_with_parent()
     files = {name: int(descriptor) for name, _, descriptor in (word.rpartition("=") for word in arguments[1:])}
     screen = Terminal() if sys.stderr.isatty() else Plain()
     show_until_done(Board(int(arguments[0])), Words(files), screen)

@@ -24,7 +24,6 @@ from rtmms.user_file import is_file, owner_of, peer_name, split_word
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.impairment import Impairment
-    from rtmms.sweep.study import Base
 
 
 def scenario(path: str, command: click.Command) -> Scenario:
@@ -98,26 +97,6 @@ def _check_events(found: Scenario) -> None:
             robots = [one["name"] for one in found.robots]
             if dot and not owner_of(name, [*names, *robots]) and owner != "fault":
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
-
-
-def one_run(asked: Plan) -> Base:
-    """What each run of a study is, of the words of one."""
-    from rtmms.sweep.study import Base
-
-    return Base(
-        asked.robot, asked.controllers, asked.load_parameters(), asked.preset, asked.dt, asked.duration or 20.0,
-        asked.seed, asked.sensors, {}, (), asked.estimate, asked.tracking_from,
-    )  # fmt: skip
-
-
-def check_table(found: Scenario, asked: Plan) -> None:
-    """The table [sweep] of a scenario, of which a single run makes nothing, held to what `rtmms sweep` takes of the
-    file: what is wrong with it is told at the first run, too. ModelError."""
-    if found.sweep:
-        from rtmms.sweep.study import read_study
-
-        over = () if found.sweep.get("over") else ("seed=0,1",)  # what differs may be said on the command line
-        read_study(str(found.path), one_run(asked), found.sweep, over, None, None, ())
 
 
 # --- What a scenario has wrong, told before it runs: its peers' parameters, what its events set, what it expects.

@@ -25,12 +25,12 @@ from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, 
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
-from rtmms.contract import LAST_STEP, LEAST_DT, TIMED
+from rtmms.contract import TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.plant import Composed, HasEndTime, Summarised, Surrounded
+from rtmms.plant import Composed, Summarised, Surrounded
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
-from rtmms.scenario.plant import agenda, with_faults, with_sensors
+from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
 from rtmms.terminal import print_text
 from rtmms.user_file import is_file, path_of, told
 
@@ -228,22 +228,7 @@ class Session:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
-        until_s = (plan.duration or 0.0) + self._first * plant.dt
-        if isinstance(plant, HasEndTime) and plant.ends is not None and until_s > plant.ends:
-            raise ModelError(
-                f"--duration {plan.duration:g}: the flow of robot '{plan.robot}' is known until t = {plant.ends:g} s "
-                "only"
-            )
-        if plant.dt < LEAST_DT:
-            raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
-        if plan.duration is not None:
-            if plan.duration / plant.dt > LAST_STEP - self._first:
-                raise ModelError(
-                    f"--duration {plan.duration:g}: expected at most {LAST_STEP * plant.dt:g} s, 2^53 steps of "
-                    f"{plant.dt:g} s"
-                )
-            if round(plan.duration / plant.dt) == 0:
-                raise ModelError(f"--duration {plan.duration:g}: expected a step at least, {plant.dt:g} s")
+        whole_steps(plant, plan.robot, plan.duration, self._first)
         if plan.degrade and plan.parent is None:
             from rtmms.levels.levels import Levels
 
@@ -373,8 +358,6 @@ class Session:
 
     def _equipped(self, plant: Plant) -> Plant:
         """With faults and sensors, where the run has some."""
-        if isinstance(plant, Composed):  # each of its robots was built with them
-            return plant
         found = self.plan.scenario
         plant = with_faults(plant, found.events if found is not None else ())
         over = found.sensors if found is not None else {}

@@ -19,12 +19,12 @@ import tempfile
 import time
 from collections.abc import Sequence
 
+from rtmms.child_process import KILL, end_with_parent, start_python
 from rtmms.errors import RtmmsError
 from rtmms.loop.machine.scheduling import may_raise
 
 LEAST_NS = 60_000
 """Lateness below this is the ordinary cost of waking."""
-_PR_SET_PDEATHSIG = 1
 _MCL_BOTH = 3
 
 
@@ -49,20 +49,17 @@ def watch(stalls: Stalls, place: int, period_ns: int) -> None:
         beat(place, woken)
 
 
-def settle(parent: int) -> None:
+def settle(parent: int | None = None) -> None:
     """End when `parent` does; wake-ups are not to wait for memory."""
-    libc = ctypes.CDLL(None)
-    libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:
-        os._exit(0)
-    libc.mlockall(_MCL_BOTH)
+    end_with_parent(KILL, parent)
+    ctypes.CDLL(None).mlockall(_MCL_BOTH)
 
 
 def main(words: list[str]) -> None:
     """Start one process for each core but the first, which is ours."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     descriptor, period_ns, priority, *cores = (int(word) for word in words)
-    settle(int(os.environ.get("RTMMS_PARENT", os.getppid())))
+    settle()
     stalls = Stalls(cores, descriptor)
     gc.disable()
     place, here = 0, os.getpid()
@@ -230,11 +227,9 @@ class StallDetector:
             )
         self.stalls = Stalls(cores or sorted(os.sched_getaffinity(0)))
         words = [str(word) for word in (self.stalls.descriptor, self.period_ns, self.priority, *self.stalls.cores)]
-        self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtmms.loop.machine.stall_detector", *words],
-            pass_fds=(self.stalls.descriptor,),
+        self.process = start_python(
+            ["-m", "rtmms.loop.machine.stall_detector", *words], pass_fds=(self.stalls.descriptor,),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-            env=os.environ | {"RTMMS_PARENT": str(os.getpid())},
         )  # fmt: skip
 
     def close(self) -> None:

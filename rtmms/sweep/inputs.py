@@ -1,0 +1,273 @@
+"""Files that decide the rows of a study: those that its words name, and those that are opened while a case is built.
+
+Each file counts by its hash. The hashes are part of the study's key, so a table never has rows of two contents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib.util import find_spec, source_from_cache
+from typing import Any
+
+from rtmms.errors import RtmmsError
+from rtmms.trust import is_library
+
+SYSTEM = (
+    "/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/", "/usr/lib64/", "/usr/local/share/",
+    "/usr/local/lib/",
+)  # fmt: skip
+"""Folders whose files describe the machine, not the study; a file there that the study's words name counts."""
+
+UNPACKED = ("rtmms-fmu-", "rtmms-kernels-")
+"""How folders for temporary files begin in which rtmms unpacks FMUs and compiled kernels."""
+
+PACKAGES = ("rtmms_controllers", "rtmms_bridges", "rtmms_benchmarks")
+"""Packages of this distribution beside rtmms: their version counts."""
+
+OPENED = {"open": 0, "sqlite3.connect": 0, "ctypes.dlopen": 0}
+"""Audit events of Python that open a file, and the place of the file's name among their arguments."""
+
+SETTLED_NS = 1_000_000_000
+"""Age from which the time stamps of a file tell a later change for certain, whatever the clock of the file system."""
+
+_listening: list[dict[str, str]] = []
+_foreign: set[str] = set()
+_sources: dict[str, str] = {}
+"""Hash of each Python file of the user, as it was when this process opened it last."""
+_recording: list[bool] = []
+_ours = threading.local()
+"""Whether what this thread opens now is our own affair."""
+_hashes: dict[str, tuple[tuple[int, ...], str]] = {}
+
+
+@contextmanager
+def recorded_modules() -> Iterator[None]:
+    """Within the block, which is a whole command: remember what each module was when it was imported.
+
+    Modules that are imported before are not the study's."""
+    _foreign.clear()
+    _foreign.update(sys.modules)
+    _hook()
+    _recording.append(True)
+    try:
+        yield
+    finally:
+        _recording.pop()
+
+
+@contextmanager
+def opened_files(names: dict[str, str]) -> Iterator[None]:
+    """Within the block: add each file of the user that Python opens to read to `names`, with its hash.
+
+    The hash is taken before the file is opened for the first time. A file that changes later has another one."""
+    _hook()
+    _listening.append(names)
+    try:
+        yield
+    finally:
+        _listening[:] = [one for one in _listening if one is not names]
+
+
+@cache
+def _hook() -> None:
+    """Once a process: a hook cannot be taken off again."""
+    _own_places()  # not within the hook
+    sys.addaudithook(_note)
+
+
+def _note(event: str, values: tuple[Any, ...]) -> None:
+    if event not in OPENED or not (_listening or _recording) or getattr(_ours, "opening", False):
+        return
+    name = values[OPENED[event]]
+    if not isinstance(name, str | bytes | os.PathLike):
+        return
+    if event == "open" and isinstance(values[2], int) and values[2] & (os.O_WRONLY | os.O_RDWR):
+        return
+    _ours.opening = True
+    try:
+        _add(_source(os.path.abspath(os.fsdecode(name))))
+    except (OSError, ValueError):
+        return
+    finally:
+        _ours.opening = False
+
+
+def _add(name: str) -> None:
+    python = name.endswith(".py")
+    if not python and all(name in names for names in _listening):
+        return
+    if not _counts(name) or not (found := hash_of(name)):
+        return
+    if python:
+        _sources[name] = found
+    for names in _listening:
+        names.setdefault(name, found)
+
+
+def input_files(words: Any, opened: Mapping[str, str]) -> dict[str, str]:
+    """Hash each file that decides a study's rows.
+
+    Parameters
+    ----------
+    words
+        The study: all texts in it that name a file count, also those that a C library opens.
+    opened
+        Names and hashes of `opened_files`. The files of libraries, of the machine and of caches are not among them.
+
+    Returns
+    -------
+    dict
+        SHA-256 by name; the name is relative for a file below the working directory. Of a module it is the hash of
+        what was imported, of a file that was opened that of what was read.
+    """
+    found = {name: hash_of(name) for name in _named(words)} | dict(opened)
+    found |= {name: _sources.get(name) or hash_of(name) for name in _modules()}
+    return {_shown(name): found[name] for name in sorted(found) if found[name]}
+
+
+def refuse_stale_modules() -> None:
+    """Raise RtmmsError where a module of the user is another one than its file is now."""
+    for name in _modules():
+        if name in _sources and hash_of(name) != _sources[name]:
+            raise RtmmsError(
+                f"{_shown(name)}: changed after it was imported; run the same command again (restart the workers of a "
+                "cluster first): it begins anew"
+            )
+
+
+def changed_file(inputs: Mapping[str, str]) -> str:
+    """Return the name of a file that has another content than `inputs` has, '' for none."""
+    return next((name for name, found in inputs.items() if hash_of(os.path.abspath(name)) != found), "")
+
+
+def refuse_changed(inputs: Mapping[str, str]) -> None:
+    """Raise RtmmsError where a file has another content than `inputs` has."""
+    name = changed_file(inputs)
+    if name:
+        raise RtmmsError(f"{name}: changed while the study ran; run the same command again: it begins anew")
+
+
+def hash_of(name: str) -> str:
+    """Return the SHA-256 of a file, '' where there is no such file that can be read."""
+    before, _ours.opening = getattr(_ours, "opening", False), True
+    try:
+        return _hash_of(name)
+    finally:
+        _ours.opening = before
+
+
+def _hash_of(name: str) -> str:
+    try:
+        descriptor = os.open(name, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (OSError, ValueError):
+        return ""
+    state = os.fstat(descriptor)
+    if not stat.S_ISREG(state.st_mode):
+        os.close(descriptor)
+        return ""
+    with os.fdopen(descriptor, "rb") as file:
+        mark = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        before = _hashes.get(name)
+        if before is not None and before[0] == mark:
+            return before[1]
+        try:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return ""
+    if time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > SETTLED_NS:
+        _hashes[name] = mark, found
+    return found
+
+
+def _source(name: str) -> str:
+    """Return the file itself for compiled code that Python keeps of it."""
+    if not name.endswith(".pyc"):
+        return name
+    try:
+        return source_from_cache(name)
+    except (ValueError, NotImplementedError):
+        return name
+
+
+def _modules() -> set[str]:
+    """Files of the user's modules that were imported since the command began: such a module is not opened again."""
+    found = set()
+    for name, module in list(sys.modules.items()):
+        origin = getattr(getattr(module, "__spec__", None), "origin", None)
+        known = name in _foreign or name in ("__main__", "__mp_main__")
+        if not known and isinstance(origin, str) and os.path.isabs(origin) and _counts(_source(origin)):
+            found.add(_source(origin))
+    return found
+
+
+@cache
+def _counts(name: str) -> bool:
+    """Whether a file that was opened is the user's."""
+    place = os.path.realpath(name)
+    if place.startswith((*SYSTEM, *_own_places())) or f"{os.sep}__pycache__{os.sep}" in place:
+        return False
+    return not is_library(place)
+
+
+@cache
+def _own_places() -> tuple[str, ...]:
+    """How the names of files begin that belong to this distribution, to its environment or to caches."""
+    from platformdirs import user_cache_dir
+
+    folders = [user_cache_dir(), os.environ.get("NUMBA_CACHE_DIR", "")]
+    for name in PACKAGES:
+        spec = find_spec(name)
+        folders += [] if spec is None else spec.submodule_search_locations or []
+    for prefix in {sys.prefix, sys.base_prefix}:
+        folders += [os.path.join(prefix, one) for one in ("bin", "lib", "share", "etc", "include")]
+    temporary = os.path.realpath(tempfile.gettempdir())
+    return (
+        *(os.path.join(os.path.realpath(one), "") for one in folders if one),
+        *(os.path.join(temporary, one) for one in UNPACKED),
+    )
+
+
+def _named(words: Any) -> set[str]:
+    """Files that a text among the words names: the whole text, or a part of it as in 'shape:file=g.csv'."""
+    found: set[str] = set()
+    for text in set(_texts(words)):
+        for part in {text, *re.split(r"[,=:]", text)}:
+            try:
+                path = os.path.abspath(os.path.expanduser(part.strip()))
+                if part.strip() and os.path.isfile(path):
+                    found.add(path)
+            except (OSError, ValueError):
+                continue
+    return found
+
+
+def _texts(words: Any) -> Iterator[str]:
+    if isinstance(words, str | os.PathLike):
+        yield str(words)
+    elif isinstance(words, Mapping):
+        for key, value in words.items():
+            yield from _texts(key)
+            yield from _texts(value)
+    elif is_dataclass(words) and not isinstance(words, type):
+        for one in fields(words):
+            yield from _texts(getattr(words, one.name))
+    elif isinstance(words, Iterable) and not isinstance(words, bytes):
+        for one in words:
+            yield from _texts(one)
+
+
+def _shown(name: str) -> str:
+    """Relative for a file below the working directory: workers elsewhere may have their own."""
+    found = os.path.relpath(name) if os.path.splitdrive(name)[0] == os.path.splitdrive(os.getcwd())[0] else name
+    return name if found.startswith(os.pardir) else found

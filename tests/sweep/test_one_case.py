@@ -1,0 +1,312 @@
+"""A case of a sweep is the run that `rtmms run` makes of the same scenario, to the bit, or it is refused by name.
+
+The options are those of click's own list, the keys those of the scenario's reader: a new one fails here until it has an
+example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import pytest
+
+from rtmms.cli.main import rtmms as program
+from rtmms.cli.run import run
+from rtmms.cli.running.one_case import CARRIED, OF_ONE_RUN, OF_THE_MACHINE, REASONS, defaults, why_not
+from rtmms.cli.sweep import sweep
+from rtmms.errors import ModelError
+from rtmms.scenario.links import KEYS as LINK_KEYS
+from rtmms.scenario.reading import EVENT, ROBOT, TABLES
+from tests.cli.shell import rtmms
+
+ONE = """
+robot = "manta"
+dt = 0.01
+duration = 0.2
+{options}
+[parameters]
+drag_coefficient = 1.4
+{parameters}
+[[controller]]
+name = "gait"
+frequency_hz = 0.9
+{tables}
+"""
+TWO = """
+dt = 0.01
+duration = 0.1
+[[robot]]
+name = "leader"
+robot = "manta"
+{keys}
+[[robot]]
+name = "follower"
+robot = "manta"
+position = [-3.0, 0.5, -1.0]
+[[controller]]
+name = "gait"
+robot = "leader"
+[[event]]
+at_s = 0.05
+set = {{ "leader.gait.frequency_hz" = 0.5 }}
+"""
+
+
+def one(options: str = "", parameters: str = "", tables: str = "") -> str:
+    return ONE.format(options=options, parameters=parameters, tables=tables)
+
+
+def replaced(before: str, after: str) -> str:
+    assert before in ONE
+    return one().replace(before, after)
+
+
+def link(text: str) -> str:
+    return one(tables=f'[[link]]\ncontroller = "gait"\n{text}\n')
+
+
+def event(text: str) -> str:
+    return one(tables=f"[[event]]\n{text}\n")
+
+
+TYPICAL = '[sensors]\nprofile = "typical"\n'
+CARRIES: dict[str, str] = {
+    "robots": TWO.format(keys=""), "controllers": replaced("frequency_hz = 0.9", "frequency_hz = 0.4"),
+    "links": link("delay_ms = 30"), "set_": replaced("1.4", "1.1"), "duration": replaced("0.2", "0.13"),
+    "dt": replaced("dt = 0.01", "dt = 0.005"), "coupling": one('coupling = "monolithic"'),
+    "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
+    "seed": one("seed = 7", tables=TYPICAL), "estimate": one("estimate = true", tables=TYPICAL),
+    "tracking_from": one("tracking-from = 0.1", tables='[[controller]]\nname = "gait"\nfrequency_hz = 0.7').replace(
+        '[[controller]]\nname = "gait"\nfrequency_hz = 0.9\n', ""),
+    "priority": one('priority = "off"'), "affinity": one('affinity = "off"'),
+    "exchange": one('exchange = "tcp://127.0.0.1:0"'), "step": one('step = "tcp://127.0.0.1:0"'),
+    "telemetry": one('telemetry = "tcp://127.0.0.1:0"'), "telemetry_hz": one("telemetry-hz = 10"),
+    "as_json": one("as_json = true"), "quiet": one("quiet = true"), "log": one('log = "one.mcap"'),
+    "trace": one('trace = "one.npz"'), "figure": one('figure = "one.png"'), "mode": one('mode = "lockstep"'),
+}  # fmt: skip
+"""Options with an example each of a scenario that a study carries."""
+REFUSES: dict[str, str] = {
+    "bridges": one(tables='[[bridge]]\nname = "udp"'), "degrade": one("degrade = true"), "view": one("view = true"),
+    "mode": one('mode = "realtime"'), "rate": one("rate = 2.0"), "deadline": one("deadline = 0.001"),
+    "on_miss": one('on-miss = "neutral"'), "on_overrun": one('on-overrun = "catchup"'),
+    "hold_timeout": one("hold-timeout = 0.1"), "catchup": one("catchup = 3"), "max_misses": one("max-misses = 0"),
+    "max_consecutive_misses": one("max-consecutive-misses = 3"), "max_overruns": one("max-overruns = 3"),
+    "max_consecutive_overruns": one("max-consecutive-overruns = 3"), "peer_failure": one('peer-failure = "continue"'),
+    "grace": one("grace = 0.1"), "force": one("force = true"),
+}  # fmt: skip
+"""Options with an example each of a scenario that a study refuses; `force` is refused by every command."""
+NO_KEY = ("from_", "trust_log", "keys")
+"""Options of the command line alone; `keys` need a folder, and concern the endpoints."""
+
+TABLE: dict[str, str] = {
+    "robot": replaced('"manta"', '"manta"'), "parameters": one(parameters="current_m_s = [0.1, 0.0, 0.0]"),
+    "sensors": one(tables=TYPICAL + "[sensors.depth]\nrate_hz = 50.0"),
+    "controller": replaced("frequency_hz = 0.9", "amplitude_deg = 20.0"), "bridge": REFUSES["bridges"],
+    "link": link("loss = 0.5"), "event": event("at_s = 0.1\nset = { drag_coefficient = 0.7 }"),
+    "expect": one(tables='[expect]\n"final.rod_power" = ">= -1e9"'),
+    "sweep": one(tables="[sweep.over]\nseed = [0]"),
+}  # fmt: skip
+OF_ROBOT: dict[str, str] = {
+    "name": 'name = "leader"', "robot": 'robot = "manta"', "position": "position = [0.0, 0.2, -1.5]",
+    "heading_deg": "heading_deg = 30.0", "preset": 'preset = "paper"',
+    "parameters": "parameters = { drag_coefficient = 0.9 }", "sensors": 'sensors = "typical"',
+    "estimate": 'estimate = true\nsensors = "typical"', "sees": 'sees = ["follower"]',
+}  # fmt: skip
+OF_EVENT: dict[str, str] = {
+    "at_s": "at_s = 0.05\nset = { drag_coefficient = 0.7 }",
+    "set": 'at_s = 0.1\nset = { "gait.frequency_hz" = 0.3 }',
+    "fault": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"',
+    "target": 'at_s = 0.05\nfault = "stuck"\ntarget = "right.back"',
+    "until_s": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"\nuntil_s = 0.1',
+    "value": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"\nvalue = 0.1',
+}  # fmt: skip
+OF_LINK: dict[str, str] = {
+    "delay_ms": "delay_ms = 20", "jitter_ms": "delay_ms = 30\njitter_ms = 20", "loss": "loss = 0.4",
+    "duplicate": "duplicate = 0.5\ndelay_ms = 20", "reorder": "reorder = 0.5", "rate_hz": "rate_hz = 20",
+    "from_s": "loss = 1.0\nfrom_s = 0.1", "until_s": "loss = 1.0\nuntil_s = 0.1",
+}  # fmt: skip
+
+
+def keys() -> dict[str, str]:
+    """Every key with its example, by a name of the test's own."""
+    found = {f"[{name}]": text for name, text in TABLE.items() if name != "bridge"}
+    found |= {f"robot.{name}": in_robot(text) for name, text in OF_ROBOT.items()}
+    found |= {f"event.{name}": event(text) for name, text in OF_EVENT.items()}
+    return found | {f"link.{name}": link(text) for name, text in OF_LINK.items()}
+
+
+def in_robot(text: str) -> str:
+    if text.startswith(("name", "robot")):
+        return TWO.format(keys="")
+    if text.startswith("preset"):  # both robots have its step
+        return TWO.format(keys=text).replace("dt = 0.01", "")
+    return TWO.format(keys=text)
+
+
+# --- That nothing is left out
+
+
+def test_every_option_of_run_has_an_example() -> None:
+    options = {str(param.name) for param in run.params}
+    assert options == {*CARRIES, *REFUSES, *NO_KEY}, "an option of run needs an example here"
+
+
+def test_every_key_of_a_scenario_has_an_example() -> None:
+    assert set(TABLE) == set(TABLES)
+    assert set(OF_ROBOT) == set(ROBOT)
+    assert set(OF_EVENT) == set(EVENT)
+    assert set(OF_LINK) == set(LINK_KEYS)
+
+
+def test_an_option_that_nobody_thought_of_is_refused() -> None:
+    usual = defaults(run)
+    assert set(REASONS) <= set(usual), "a reason for an option that run has not"
+    unknown = set(usual) - {*CARRIED, *OF_THE_MACHINE, *OF_ONE_RUN, *REASONS}
+    assert unknown == set()
+    assert "does not carry this option" in why_not("new_one", 3, None)
+    assert why_not("mode", "lockstep", "realtime") == ""
+    assert [name for name, value in usual.items() if name != "mode" and why_not(name, value, value)] == []
+
+
+def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
+    own = {word for param in sweep.params for word in param.opts}
+    missing = []
+    for param in run.params:
+        word = max(param.opts, key=len)
+        if not word.startswith("-") or word in own:
+            continue
+        with pytest.raises(click.NoSuchOption) as told:
+            sweep.make_context("sweep", ["manta", "-o", "t.parquet", word, "1"])
+        missing.append(str(param.name))
+        assert word in str(told.value.format_message())
+    assert not set(CARRIED) & set(missing), "what a case carries can be typed, too"
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSES if name != "bridges"])
+def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "s.toml").write_text(REFUSES[name])
+    key = name.replace("_", "[-_]")
+    for command in ("sweep", "envelope"):
+        words = ["-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"] if command == "sweep" else ["-o", "env"]
+        with pytest.raises(ModelError, match=rf"s\.toml:\d+: {key}: "):
+            program.main([command, str(tmp_path / "s.toml"), *words], standalone_mode=False)
+    assert [one.name for one in tmp_path.iterdir()] == ["s.toml"]
+
+
+def test_a_bridge_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(REFUSES["bridges"])
+    words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"]
+    with pytest.raises(ModelError, match=r"s\.toml:\d+: \[\[bridge\]\]: a study has no peers but its controllers"):
+        program.main(words, standalone_mode=False)
+
+
+# --- To the bit
+
+
+def row_of(folder: Path, text: str, *words: str) -> dict[str, Any]:
+    """The one row of a sweep."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    (folder / "s.toml").write_text(text)
+    said = rtmms(folder, "sweep", "s.toml", "-o", "t.parquet", "--over", "seed=" + seed_of(text), "--threads", "1",
+                 "--quiet", *words)  # fmt: skip
+    assert said.status == 0, said.err
+    rows: list[dict[str, Any]] = pq.read_table(folder / "t.parquet").to_pylist()
+    assert len(rows) == 1
+    return rows[0]
+
+
+def seed_of(text: str) -> str:
+    found = re.search(r"^seed = (\d+)$", text, re.MULTILINE)
+    return found[1] if found else "0"
+
+
+def run_of(folder: Path, text: str) -> dict[str, Any]:
+    """The report of the run."""
+    (folder / "s.toml").write_text(text)
+    said = rtmms(folder, "run", "s.toml", "--mode", "lockstep", "--json", "--quiet")
+    assert said.status == 0, said.err
+    return said.report
+
+
+def assert_same(row: dict[str, Any], report: dict[str, Any]) -> None:
+    """All numbers of the row that the run's report has are the report's, and there are many."""
+    assert (row["ended"], row["steps"]) == (report["ended"], report["steps"])
+    found = 0
+    for name, value in row.items():
+        head, _, rest = name.partition(".")
+        output, bracket, place = rest.partition("[")
+        if head == "final":
+            numbers = np.asarray(report["final"][output], dtype=float).ravel()
+            assert value == numbers[int(place.rstrip("]")) if bracket else 0], name
+            found += 1
+        elif head == "tracking" and report["tracking"]:
+            quantity, _, measure = rest.rpartition(".")
+            assert value == report["tracking"][quantity][measure], name
+    assert found >= 8
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", CARRIES)
+def test_an_option_in_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str) -> None:
+    row, report = row_of(tmp_path, CARRIES[name]), run_of(tmp_path, CARRIES[name])
+    assert_same(row, report)
+    if name in ("coupling", "preset", "dt", "duration", "set_", "controllers", "links", "sensors", "seed"):
+        plain = row_of(tmp_path, one(tables=TYPICAL) if name == "seed" else one())
+        assert {key: value for key, value in row.items() if key.startswith("final.")} != {
+            key: value for key, value in plain.items() if key.startswith("final.")
+        }, "the example shows nothing"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", keys())
+def test_a_key_of_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str) -> None:
+    text = keys()[name]
+    assert_same(row_of(tmp_path, text), run_of(tmp_path, text))
+
+
+@pytest.mark.full
+def test_options_of_the_command_line_give_the_bits_of_run(tmp_path: Path) -> None:
+    pq = pytest.importorskip("pyarrow.parquet")
+    words = ("--controller", "gait:frequency_hz=0.8", "--duration", "0.2", "--dt", "0.01", "--sensors", "typical",
+             "--coupling", "monolithic", "--link", "gait:delay_ms=20", "--set", "drag_coefficient=1.1", "--estimate",
+             "--tracking-from", "0.1")  # fmt: skip
+    said = rtmms(tmp_path, "sweep", "manta", *words, "--over", "seed=5", "-o", "t.parquet", "--quiet")
+    assert said.status == 0, said.err
+    one_run = rtmms(tmp_path, "run", "manta", *words, "--seed", "5", "--mode", "lockstep", "--json", "--quiet")
+    assert_same(pq.read_table(tmp_path / "t.parquet").to_pylist()[0], one_run.report)
+
+
+@pytest.mark.full
+def test_several_robots_differ_by_name(tmp_path: Path) -> None:
+    """--over takes a parameter of one robot, and of one robot's controller."""
+    pq = pytest.importorskip("pyarrow.parquet")
+    text = TWO.format(keys="")
+    (tmp_path / "s.toml").write_text(text)
+    said = rtmms(tmp_path, "sweep", "s.toml", "--over", "follower.drag_coefficient=0.9,1.5", "--over",
+                 "leader.gait.amplitude_deg=10,30", "-o", "t.parquet", "--threads", "1", "--quiet")  # fmt: skip
+    assert said.status == 0, said.err
+    row = pq.read_table(tmp_path / "t.parquet").to_pylist()[2]
+    changed = text.replace('robot = "leader"\n', 'robot = "leader"\namplitude_deg = 10\n')
+    changed = changed.replace("-1.0]\n", "-1.0]\nparameters = { drag_coefficient = 1.5 }\n")
+    assert_same(row, run_of(tmp_path, changed))
+    for over, told in (
+        ("leadr.drag_coefficient=1,2", "unknown robot or controller 'leadr'; did you mean leader"),
+        ("leader.drag=1,2", "unknown manta parameter 'drag'"),
+    ):
+        said = rtmms(tmp_path, "sweep", "s.toml", "--over", over, "-o", "u.parquet", "--quiet")
+        assert (said.status, told in said.err) == (2, True), said.err
+
+
+@pytest.mark.full
+def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow")
+    (tmp_path / "s.toml").write_text(one('log = "one.mcap"\nfigure = "one.png"'))
+    said = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--over", "seed=0,1", "--quiet", "--json")
+    assert (said.status, json.loads(said.out)["runs"]) == (0, 2)
+    assert "s.toml: log, figure: of a single run; the study does not write it" in said.err
+    assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["s.toml", "t.parquet"]

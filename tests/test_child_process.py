@@ -1,0 +1,182 @@
+"""One helper starts every Python child: it ignores the working directory, and ends with its parent."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rtmms.child_process import PARENT, SAFE_PATH, end_with_parent, process_pool, run_python, start_python
+from rtmms.errors import ModelError
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = ("rtmms", "bridges", "controllers")
+STARTS = {
+    "subprocess": {"Popen", "run", "call", "check_call", "check_output", "getoutput", "getstatusoutput"},
+    "os": {
+        "fork", "forkpty", "posix_spawn", "posix_spawnp", "popen", "startfile", "system",
+        *(f"spawn{end}" for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+        *(f"exec{end}" for end in ("l", "le", "lp", "lpe", "v", "ve", "vp", "vpe")),
+    },
+    "multiprocessing": {"Process", "Pool", "get_context", "Manager", "set_start_method"},
+    "futures": {"ProcessPoolExecutor"},
+    "asyncio": {"create_subprocess_exec", "create_subprocess_shell"},
+    "pty": {"spawn", "fork"},
+}  # fmt: skip
+"""Functions that start processes, by the last part of the module's name."""
+ALLOWED = {
+    "rtmms/child_process.py": {"subprocess.Popen", "multiprocessing.get_context", "futures.ProcessPoolExecutor"},
+    "rtmms/loop/machine/stall_detector.py": {"os.fork"},  # a copy of itself: no new interpreter
+}
+
+
+def starts(text: str) -> set[str]:
+    """Names of the functions in a module's text that start processes, as MODULE.FUNCTION."""
+    found = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Attribute):
+            owner = ast.unparse(node.value).rpartition(".")[2]
+            if node.attr in STARTS.get(owner, ()):
+                found.add(f"{owner}.{node.attr}")
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            owner = node.module.rpartition(".")[2]
+            found |= {f"{owner}.{one.name}" for one in node.names if one.name in STARTS.get(owner, ())}
+    return found
+
+
+def without_types(text: str) -> str:
+    """The text without the imports that only a type checker sees, and without its annotations."""
+    tree = ast.parse(text)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+        elif isinstance(node, ast.arg):
+            node.annotation = None
+        elif isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant("")
+    return ast.unparse(tree)
+
+
+def test_the_helper_starts_every_process() -> None:
+    files = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))]
+    found = {str(path.relative_to(ROOT)): starts(without_types(path.read_text("utf-8"))) for path in files}
+    assert {file: names for file, names in found.items() if names} == ALLOWED
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("import subprocess\nsubprocess.run(['ls'])", {"subprocess.run"}),
+        ("from subprocess import Popen as P\nP([])", {"subprocess.Popen"}),
+        (
+            "import subprocess as sub\nfrom concurrent.futures import ProcessPoolExecutor",
+            {"futures.ProcessPoolExecutor"},
+        ),
+        ("import concurrent.futures\nconcurrent.futures.ProcessPoolExecutor()", {"futures.ProcessPoolExecutor"}),
+        ("import os\nos.execv('a', [])", {"os.execv"}),
+        ("import subprocess\nsubprocess.DEVNULL", set()),
+        ("from __future__ import annotations\ndef f(a: subprocess.Popen) -> subprocess.Popen: ...", set()),
+    ],
+)
+def test_the_search_finds_what_starts_a_process(text: str, names: set[str]) -> None:
+    assert starts(without_types(text)) == names
+
+
+def test_a_process_that_nobody_started_so_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(PARENT, raising=False)
+    end_with_parent()
+    monkeypatch.setenv(PARENT, "one")
+    with pytest.raises(ModelError, match=r"RTMMS_PARENT: expected the number of the process .* got 'one'; remove it"):
+        end_with_parent()
+    assert PARENT not in os.environ  # else the children of this process would take it for theirs
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no signal at the end of a parent")
+def test_a_process_whose_parent_has_ended_already_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(PARENT, str(2**22 + 1))
+    monkeypatch.setattr("ctypes.CDLL", lambda name: pytest.MonkeyPatch())  # this very process is to live
+    monkeypatch.setattr(pytest.MonkeyPatch, "prctl", lambda *_: 0, raising=False)
+    with pytest.raises(SystemExit):
+        end_with_parent()
+
+
+EVIL = "raise SystemExit('code of the working directory ran')\n"
+
+
+@pytest.mark.full
+def test_children_do_not_import_from_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("threading", "rtmms", "numpy"):
+        (tmp_path / f"{name}.py").write_text(EVIL)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(SAFE_PATH, raising=False)
+    for arguments in (["-m", "rtmms.cli.main", "--version"], ["-c", "import threading, rtmms; print(rtmms.__file__)"]):
+        done = run_python(arguments)
+        assert (done.returncode, "working directory" in done.stderr) == (0, False), done.stderr
+    with process_pool(2) as pool:
+        assert list(pool.map(abs, [-1, -2, -3])) == [1, 2, 3]
+    assert SAFE_PATH not in os.environ
+
+
+PARENTS = {
+    "a child": """
+import sys, time
+from rtmms.child_process import start_python
+child = start_python(["-c", "from rtmms.child_process import end_with_parent; end_with_parent(); "
+                      "print(1, flush=True); import time; time.sleep(600)"], stdout=-1)
+child.stdout.readline()
+print(child.pid, flush=True)
+time.sleep(600)
+""",
+    "a pool": """
+import os, time
+from rtmms.child_process import process_pool
+if __name__ == "__main__":
+    with process_pool(2) as pool:
+        pids = {one.result() for one in [pool.submit(os.getpid) for _ in range(64)]}
+        print(*pids, flush=True)
+        time.sleep(600)
+""",
+}
+
+
+@pytest.mark.full
+@pytest.mark.skipif(sys.platform != "linux", reason="the system has no signal at the end of a parent")
+@pytest.mark.parametrize("program", PARENTS)
+def test_children_end_when_their_parent_is_killed(tmp_path: Path, program: str) -> None:
+    file = tmp_path / "parent.py"
+    file.write_text(PARENTS[program])
+    with subprocess.Popen([sys.executable, str(file)], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        parent.send_signal(signal.SIGKILL)
+    assert pids
+    until = time.monotonic() + 30.0
+    while (left := [pid for pid in pids if alive(pid)]) and time.monotonic() < until:
+        time.sleep(0.02)
+    assert left == []
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that has ended and is not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+@pytest.mark.full
+def test_a_child_has_the_environment_of_its_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTMMS_CODE", "a policy")
+    done = run_python(["-c", "import os; print(os.environ['RTMMS_CODE'], os.environ['RTMMS_PARENT'])"])
+    assert done.stdout.split() == ["a", "policy", str(os.getpid())]
+    with start_python(["-c", "import os; print('RTMMS_CODE' in os.environ)"], {}, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.read().split() == [b"False"]
