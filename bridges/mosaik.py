@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from math import inf
 from queue import SimpleQueue
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.reach import NamesAddress
 
 from .federation.frames import steps_of
 from .federation.grants import Grants
@@ -50,7 +51,7 @@ class Mosaik(rtmms.Bridge):
     In lockstep the run ends with mosaik's; otherwise it goes on (peer_lost), and mosaik may come again.
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 5678
     step_s: float = 0.01
     kind: Literal["time-based", "hybrid"] = "time-based"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import typing
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from rtmms.bridging.rates import Filter
 from rtmms.bridging.untrusted import Refusal
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.reach import address_parameters, first_beyond
+from rtmms.trust import file_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 
 
@@ -113,6 +116,19 @@ class Bridge:
     def claims(self) -> tuple[str, ...]:
         """What it claims: `claim`, unless that follows from other parameters (a channel map)."""
         return self.claim
+
+    def beyond(self) -> dict[str, str]:
+        """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.
+
+        These are the addresses that are declared (`rtmms.reach.NamesAddress`) and not of loopback, and the devices.
+        Override it where other parameters open a way to others."""
+        hints = typing.get_type_hints(type(self), include_extras=True)
+        found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
+        named = {name: text for name, text in found.items() if text is not None}
+        for name, kind in file_parameters(hints).items():
+            if kind == "device" and getattr(self, name) and "://" not in getattr(self, name):
+                named[name] = getattr(self, name)
+        return named
 
     def open(self, plant: PlantInfo) -> None:
         """Once, when the plant is known and before its first state: check what is configured against its channels
