@@ -6,7 +6,7 @@ import importlib.util
 import typing
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -102,6 +102,9 @@ class Bridge:
     """What `close` ends, the last one first: `attend` puts files there, other things put themselves."""
 
     def __post_init__(self) -> None:
+        for one in fields(self):
+            if one.init:
+                _refuse_unprintable(one.name, getattr(self, one.name, None))
         if not 1 <= self.every <= 10_000:
             raise ModelError(f"every: expected a whole number from 1 to 10000, got {self.every}")
         if not self.rate_hz >= 0:
@@ -197,6 +200,19 @@ class Bridge:
     def neutral(self) -> dict[str, float]:
         """The neutral value of each actuator that is claimed here."""
         return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
+
+
+def _refuse_unprintable(place: str, value: Any) -> None:
+    """Raise ModelError for a text with control characters: bridges pass names on to files and terminals of others."""
+    if isinstance(value, str) and not value.isprintable():
+        raise ModelError(f"{place}: expected printable text, got {value!r:.80}")
+    if isinstance(value, (tuple, list)):
+        for one in value:
+            _refuse_unprintable(place, one)
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _refuse_unprintable(place, key)
+            _refuse_unprintable(f"{place}.{key}", one)
 
 
 @runtime_checkable
