@@ -71,10 +71,10 @@ BEYOND = {
     "an empty host": ('[[bridge]]\nname = "ardupilot"\nhost = ""', "host: a scenario reaches this machine only"),
     "a sending bridge": ('[[bridge]]\nname = "udp"\nhost = "203.0.113.7"', "host: a scenario reaches this machine"),
     "a config": ('[[bridge]]\nname = "udp"\nconfig = "c.toml"', "host: a scenario reaches this machine only"),
-    "words in a name": ('[[bridge]]\nname = "udp:host=203.0.113.7"', "host: a scenario reaches this machine only"),
+    "words in a name": ('[[bridge]]\nname = "udp:host=203.0.113.7"', "parameters are keys of the table"),
     "a list": ('[[bridge]]\nname = "estimator"\nto = "127.0.0.1:1+evil.example:2"', "to: a scenario reaches this"),
-    "a file in a name": ('[[bridge]]\nname = "estimator:sensors=../p.toml"', "sensors: a scenario names files below"),
-    "a file of a controller": ('[[controller]]\nname = "shape:file=../g.csv"', "file: a scenario names files below"),
+    "a file in a name": ('[[bridge]]\nname = "estimator:sensors=../p.toml"', "parameters are keys of the table"),
+    "a file of a controller": ('[[controller]]\nname = "shape"\ngait = "../g.csv"', "gait: a scenario names files"),
     "a file in a config": ('[[bridge]]\nname = "estimator"\nconfig = "f.toml"', "sensors: a scenario names files"),
 }  # fmt: skip
 
