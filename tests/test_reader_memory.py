@@ -144,7 +144,7 @@ TOML = "from rtmms.toml_file import read_toml"
 JSON = "from rtmms.bridging.untrusted import read_json; from pathlib import Path"
 LOG = "from rtmms.record.records import records; import mcap, zstandard; from pathlib import Path"
 READ_LOG = "for one in records(Path(path)): pass"
-TABLE = "from rtmms.identification.tables import _read; from pathlib import Path; import pyarrow.parquet"
+TABLE = "from rtmms.identification.tables import _read, refuse_bomb; from pathlib import Path; import pyarrow.parquet"
 NPZ = "import numpy; from rtmms.model.modal import load_finite_elements"
 WIRE = "from rtmms.wire.protocol.codec import decode, decode_from_plant; from pathlib import Path"
 XML_FMU = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g"><CoSimulation modelIdentifier="m"/>'
@@ -215,11 +215,24 @@ CASES: dict[str, Case] = {
         "read_msgpack(Path(path).read_bytes())", "f", lambda: b"\xdd\xff\xff\xff\xff" + b"\x90" * SIZE),
     "table: csv": (TABLE, "_read(Path(path))", "t.csv", lambda: filled("time,a,b,c,d\n", "1,2,3,4,5\n")),
     "table: wide csv": (TABLE, "_read(Path(path))", "t.csv", lambda: filled("t\n", "1,")),
-    "table: parquet": (TABLE, "_read(Path(path))", "t.parquet", lambda: parquet()),
+    "table: parquet": (TABLE, "refuse_bomb(Path(path)); _read(Path(path))", "t.parquet", lambda: parquet()),
+    "table: parquet of texts": (
+        TABLE, "refuse_bomb(Path(path)); _read(Path(path))", "t.parquet", lambda: texts()),
     "shapes": (
         "from rtmms.locomotion.gait_words import read_shapes", "read_shapes(path, 2)", "s.csv",
         lambda: filled("", "1,2\n")),
 }  # fmt: skip
+
+
+def texts() -> bytes:
+    """One text of 4 MB, a million times."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    one = pa.DictionaryArray.from_arrays(pa.array(np.zeros(1_000_000, dtype=np.int32)), pa.array(["x" * 4_000_000]))
+    pq.write_table(pa.table({"time": one}), out, compression="none", store_schema=False)
+    return out.getvalue()
 
 
 def parquet() -> bytes:
