@@ -382,8 +382,6 @@ FURTHER = [
 
 @pytest.mark.parametrize(("name", "words"), [*BEYOND.items(), *FURTHER])
 def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, words: dict[str, str]) -> None:
-    if name == "imc":
-        pytest.importorskip("rtmms_bridges.imc")
     made = construct(load_bridge(name), "bridge", name, words)
     assert made.beyond(), words
 
