@@ -12,12 +12,13 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+from rtmms.reach import NamesAddress
 
 from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import Further, check
@@ -102,7 +103,7 @@ class ArduPilot(Worded):
                  'still', the last place, at rest, time running on
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 9002
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()

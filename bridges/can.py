@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from math import isfinite
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.bridging.admission import DRIVES
@@ -13,9 +13,10 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
+from rtmms.trust import NamesFile
 from rtmms.wire.protocol.state import PlantInfo
 
-from .bus.can_bus import CanBus
+from .bus.can_bus import CanBus, check_interface
 from .bus.canopen_node import DriveNode
 from .bus.drives import Drive, DriveAt
 from .bus.robot_dbc import RobotDbc
@@ -55,7 +56,7 @@ class Can(rtmms.Bridge):
     options: dict[str, str] = field(default_factory=dict)
     fd: bool = False
     far: bool = False
-    dbc: str = ""
+    dbc: Annotated[str, NamesFile("input")] = ""
     first_id: int = 0x100
     cycle_ms: int = 10
     signals: dict[str, str] = field(default_factory=dict)
@@ -75,6 +76,7 @@ class Can(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_interface(self.interface, self.channel, self.options)
         if not 0 < self.first_id <= 0x600:
             raise rtmms.ModelError(f"first_id: expected a number from 1 to {0x600}, got {self.first_id}")
         for name, least in (("cycle_ms", 1), ("drive_ms", 1), ("heartbeat_ms", 0)):
@@ -97,6 +99,12 @@ class Can(rtmms.Bridge):
         both = set(self._driven) & {*self._map.actuators, *self.claim}
         if both:
             raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge. A real bus does."""
+        here = self.interface == "virtual" or (self.interface == "udp_multicast" and not self.far)
+        found = super().beyond() | ({} if here else {"interface": f"{self.interface} {self.channel}".strip()})
+        return found | ({"options.hop_limit": self.options["hop_limit"]} if "hop_limit" in self.options else {})
 
     def claims(self) -> tuple[str, ...]:
         return (self.claim or self._map.actuators) + self._driven

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import floor, isfinite
@@ -44,6 +45,8 @@ _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={
 <Internal><MaxSampleSize>256 KiB</MaxSampleSize></Internal></Domain></CycloneDDS>"""
 """A longer sample is not read at all: the library reads them in Python, at some 0.3 s a MiB."""
 _FATAL, _ERROR = 1, 2
+_INTERFACE = re.compile(r"[A-Za-z0-9_.:%-]{1,64}")
+"""Name or address of a network interface: Cyclone DDS would expand ${VARIABLE} in other texts."""
 _ALONE = "<AllowMulticast>false</AllowMulticast>"
 _LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
 <ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
@@ -168,11 +171,17 @@ class Dds(rtmms.Bridge):
             raise ModelError(f"domain: expected a whole number from 0 to 232, got {self.domain}")
         if not 1 <= self.depth <= 10_000:
             raise ModelError(f"depth: expected a whole number from 1 to 10000, got {self.depth}")
+        if not _INTERFACE.fullmatch(self.interface):
+            raise ModelError(f"interface: expected the name or address of an interface, got {self.interface!r:.80}")
         for key in ("odom", "body"):
             if not getattr(self, key):
                 raise ModelError(f"{key}: expected the name of a frame, got ''")
         if not all(part.isidentifier() and part.isascii() for part in self.namespace.split("/") if part):
             raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge."""
+        return super().beyond() | ({} if is_loopback(self.interface) else {"interface": self.interface})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         from cyclonedds.core import DDSException

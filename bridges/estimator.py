@@ -7,12 +7,14 @@ import socket
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import cos, inf, radians, sin
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
 from rtmms.contract import ESTIMATE
+from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import rotate_back
 from rtmms.toml_file import read_toml
+from rtmms.trust import NamesFile
 
 from .lines.addresses import host_port, resolved
 
@@ -35,8 +37,8 @@ class Estimator(rtmms.Bridge):
     publish_hz   estimates per second of simulated time; 0: one a sample of the imu
     """
 
-    to: tuple[str, ...] = (f"127.0.0.1:{_PORT}",)
-    sensors: str = "typical"
+    to: tuple[Annotated[str, NamesAddress("connect")], ...] = (f"127.0.0.1:{_PORT}",)
+    sensors: Annotated[str, NamesFile("input")] = "typical"
     position: tuple[float, ...] = ()
     heading_deg: float = 0.0
     publish_hz: float = 0.0

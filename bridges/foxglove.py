@@ -12,12 +12,14 @@ import ssl
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 from rtmms.errors import ModelError, shown
+from rtmms.reach import NamesAddress
 from rtmms.shapes.known import shape_of
+from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .lines.nodelay import send_at_once
@@ -82,6 +84,10 @@ class _Listener:
             self._inbox.put(bytes(data))
 
 
+ORIGINS = ("https://app.foxglove.dev",)
+"""Sites whose pages may connect by default."""
+
+
 @dataclass(kw_only=True)
 class Foxglove(rtmms.Bridge):
     """A live server for Foxglove and Lichtblick: transforms, shape, joints, odometry, plots.
@@ -99,16 +105,16 @@ class Foxglove(rtmms.Bridge):
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 30.0
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 8765
     backlog: int = 64
-    tls_cert: str = ""
-    tls_key: str = ""
+    tls_cert: Annotated[str, NamesFile("input")] = ""
+    tls_key: Annotated[str, NamesFile("input")] = ""
     world: str = "world"
     body: str = "body"
     fin_joints: bool = False
     pose: PoseNames = field(default_factory=PoseNames)
-    origins: tuple[str, ...] = ("https://app.foxglove.dev",)
+    origins: tuple[str, ...] = ORIGINS
 
     extra = "foxglove"
     requires = {"foxglove": "foxglove-sdk"}  # noqa: RUF012
@@ -124,6 +130,11 @@ class Foxglove(rtmms.Bridge):
         for origin in self.origins:
             if "://" not in origin or "*" in origin:
                 raise ModelError(f"origins: expected sites as https://robot.example, got '{origin}'")
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge. A page of another site is on another machine."""
+        others = [origin for origin in self.origins if origin not in ORIGINS]
+        return super().beyond() | ({"origins": others[0]} if others else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         import foxglove

@@ -7,13 +7,17 @@ meanwhile.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from math import inf, isfinite, prod
+from pathlib import Path
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
+from rtmms.reach import NamesAddress
+from rtmms.trust import NamesFile
 
 from .federation.federate import Event, Federate, Port, Words, behind
 from .federation.frames import Frames, steps_of
@@ -22,8 +26,19 @@ from .lines.inbox import Inbox
 from .messages.topics import robot_part
 
 CORES = ("zmq", "zmq_ss", "tcp", "tcp_ss", "udp", "ipc", "inproc")
+LOCAL_CORES = ("ipc", "inproc")
+"""Cores that reach no other machine; `broker` is a broker's name there."""
+TYPED_KEYS = (
+    "broker, broker_key, local_interface, local_port, timeout_s, network_timeout_s, heartbeat_s, slow_responding, "
+    "encryption_config"
+)
+"""Parameters that replace free words for the core."""
 _END_S = 1.0
 _EVENTS = 256
+_NAME = re.compile(r"[A-Za-z0-9_][\w.:/@+\[\]-]*")
+_MAX_NAME = 120
+_NO_CONFIG = "--config=/dev/null"
+"""HELICS reads `helics_config.toml` of the working directory where nothing else is named, and writes its `logfile`."""
 
 
 def parse(message: bytes) -> dict[str, float]:
@@ -43,7 +58,13 @@ class Helics(rtmms.Bridge):
     federate     its name; {robot} is the plant's, {name} the bridge's
     core         type of the core: zmq, zmq_ss, tcp, tcp_ss, udp, ipc, inproc
     broker       HOST or HOST:PORT; a broker's name for ipc and inproc; none: HELICS' own default for the core
-    core_words   further words for the core, as `helics_broker` takes them
+    broker_key   a key that broker and core share; none: no key
+    local_interface, local_port   where the core itself listens; none, 0: HELICS' own default, which is loopback
+    timeout_s, network_timeout_s, heartbeat_s   how long the core waits for a connection and for the broker, and how
+                 often it sends heartbeats (HELICS' `timeout`, `networktimeout`, `tick`); 0: HELICS' own default
+    slow_responding   the broker does not give up this core when it answers heartbeats late
+    encryption_config   JSON file of HELICS' encryption; none: not encrypted
+    core_words   is refused: it could name files that HELICS writes
     period_s     of the federation: a multiple of the plant's step
     layout       arrays: an array is one publication, a vector; numbers: each of its numbers is one, FEDERATE/OUTPUT[0],
                  for HELICS converts the units of scalars alone
@@ -61,7 +82,15 @@ class Helics(rtmms.Bridge):
 
     federate: str = "{robot}"
     core: str = "zmq"
-    broker: str = ""
+    broker: Annotated[str, NamesAddress("connect")] = ""
+    broker_key: str = ""
+    local_interface: Annotated[str, NamesAddress("connect")] = ""
+    local_port: int = 0
+    timeout_s: float = 0.0
+    network_timeout_s: float = 0.0
+    heartbeat_s: float = 0.0
+    slow_responding: bool = False
+    encryption_config: Annotated[str, NamesFile("input")] = ""
     core_words: str = ""
     period_s: float = 0.01
     layout: Literal["arrays", "numbers"] = "arrays"
@@ -86,6 +115,21 @@ class Helics(rtmms.Bridge):
             raise rtmms.ModelError(
                 f"federate: expected text with {{robot}} and {{name}} alone, got '{self.federate}'"
             ) from None
+        if self.core_words:
+            raise rtmms.ModelError(
+                f"core_words: is not taken any more, got '{self.core_words:.60}'; "
+                f"expected the parameters that replace it: {TYPED_KEYS}"
+            )
+        _check_name("federate", self.federate.format(robot="robot", name="name"))
+        for key in ("broker", "broker_key", "local_interface", "encryption_config"):
+            if getattr(self, key):
+                _check_word(key, getattr(self, key))
+        for source in self.subscribe:
+            _check_name("subscribe", source)
+        if not 0 <= self.local_port <= 65535:
+            raise rtmms.ModelError(f"local_port: expected a port from 0 to 65535, got {self.local_port}")
+        if self.encryption_config and not Path(self.encryption_config).expanduser().is_file():
+            raise rtmms.ModelError(f"encryption_config: there is no file '{self.encryption_config}'")
         if self.core not in CORES:
             raise rtmms.UnknownNameError("core of HELICS", self.core, CORES)
         for key, least in (
@@ -94,6 +138,9 @@ class Helics(rtmms.Bridge):
             ("patience_s", 0.0),
             ("rt_lag_s", 0.0),
             ("rt_lead_s", 0.0),
+            ("timeout_s", 0.0),
+            ("network_timeout_s", 0.0),
+            ("heartbeat_s", 0.0),
         ):
             value = getattr(self, key)
             if not least <= value < inf:
@@ -101,6 +148,11 @@ class Helics(rtmms.Bridge):
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: the federation's period sets the rate here: period_s")
         self._host, self._port = self._place()
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge. The broker of a local core is only a name."""
+        found = super().beyond()
+        return {} if self.core in LOCAL_CORES else found
 
     def claims(self) -> tuple[str, ...]:
         return (*self.claim, *(name for name in self.subscribe.values() if name not in self.claim))
@@ -111,6 +163,9 @@ class Helics(rtmms.Bridge):
         steps = steps_of(self.period_s, plant, "period_s")
         self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
         told = [one for one in plant.outputs if one.name in plant.selected]
+        _check_name("federate", self._name)
+        for one in (*told, *plant.actuators):
+            _check_name("helics: name of an output or actuator", one.name)
         self._outputs = tuple(one.name for one in told)
         ports: list[Port] = []
         for one in told:
@@ -280,9 +335,39 @@ class Helics(rtmms.Bridge):
         return host, port
 
     def _core_words(self) -> str:
-        words = ["--federates=1", "--loglevel=no_print"]
-        if self.core in ("ipc", "inproc"):
+        words = ["--federates=1", "--loglevel=no_print", _NO_CONFIG]
+        if self.core in LOCAL_CORES:
             words += [f"--broker={self._host}"] if self._host else []
         elif self._host:
             words += [f"--broker_address={self._host}"] + ([f"--brokerport={self._port}"] if self._port else [])
-        return " ".join([*words, self.core_words]).strip()
+        given = {
+            "brokerkey": self.broker_key, "local_interface": self.local_interface, "localport": self.local_port or "",
+            "timeout": _milliseconds(self.timeout_s), "networktimeout": _milliseconds(self.network_timeout_s),
+            "tick": _milliseconds(self.heartbeat_s),
+        }  # fmt: skip
+        words += [f"--{name}={value}" for name, value in given.items() if value]
+        words += ["--slowresponding"] if self.slow_responding else []
+        if self.encryption_config:
+            words += ["--encrypted", f"--encryption_config={Path(self.encryption_config).expanduser().resolve()}"]
+        return " ".join(words)
+
+
+def _milliseconds(time_s: float) -> str:
+    return f"{round(1e3 * time_s)}ms" if time_s else ""
+
+
+def _check_name(place: str, name: str) -> None:
+    """Raise ModelError for a name that HELICS could read as an option or a file, or that is not printable."""
+    if len(name) > _MAX_NAME or not _NAME.fullmatch(name) or "--" in name or name.endswith((".json", ".toml")):
+        raise rtmms.ModelError(
+            f"{place}: expected a name of at most {_MAX_NAME} letters, digits and _ . : / @ + - [ ], without '--' and "
+            f"not the name of a file, got {name!r:.80}"
+        )
+
+
+def _check_word(place: str, text: str) -> None:
+    """Raise ModelError for a text that the core's command line could read as more than one word."""
+    if not text.isprintable() or any(one.isspace() or one in "\"'`{}()[]$\\;=," for one in text) or "--" in text:
+        raise rtmms.ModelError(
+            f"{place}: expected one printable word without spaces, quotes, '=' and '--', got {text!r:.80}"
+        )

@@ -7,13 +7,14 @@ import socket
 from dataclasses import dataclass, field, replace
 from math import atan2, degrees, hypot, isfinite, radians
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from rtmms.contract import ESTIMATE
+from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import euler, rotate_back
 
 from .autopilot.words import Worded, Words
@@ -52,10 +53,10 @@ class Imc(Worded):
     system: str = ""
     number: int = 0x0801
     kind: Kind = "UUV"
-    network: str = "127.0.0.1"
+    network: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 6002
     peer: tuple[str, ...] = ()
-    nodes: tuple[str, ...] = ()
+    nodes: tuple[Annotated[str, NamesAddress("connect")], ...] = ()
     home: Home = field(default_factory=lambda: Home(lat_deg=41.184, lon_deg=-8.705))
     state_hz: float = 5.0
     channels: tuple[ChannelMapping, ...] = ()

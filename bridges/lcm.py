@@ -27,7 +27,8 @@ _HEAD = struct.Struct(">Qqi")
 _MOST = 1024
 _AT_ONCE = 16
 _LONGEST_CHANNEL = 63
-_URL = re.compile(r"udpm://([\d.]+):(\d{1,5})(?:\?.*)?")
+_URL = re.compile(r"udpm://([\d.]+):(\d{1,5})(?:\?(?:ttl|recv_buf_size)=\d{1,9}(?:&(?:ttl|recv_buf_size)=\d{1,9})*)?")
+"""The address of a multicast group. LCM's other addresses are refused: file:// reads and writes files."""
 _FAR = re.compile(r"[?&]ttl=0*[1-9]")
 
 
@@ -113,7 +114,11 @@ class Lcm(rtmms.Bridge):
             raise ModelError(f"url: expected udpm://GROUP:PORT?ttl=N with a multicast group, got '{self.url}'")
         longest = _LONGEST_CHANNEL - len("_OUTPUTS")
         if not 1 <= len(self.prefix) <= longest or not self.prefix.isascii() or not self.prefix.isprintable():
-            raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got '{self.prefix}'")
+            raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got {self.prefix!r:.80}")
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge. Messages with a ttl leave it."""
+        return super().beyond() | ({"url": self.url} if _FAR.search(self.url) else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         import lcm

@@ -6,14 +6,16 @@ from collections import deque
 from dataclasses import dataclass, field
 from math import isfinite
 from time import monotonic, monotonic_ns, time
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
+from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import euler
+from rtmms.trust import NamesFile
 
 from .autopilot.mavframes import Reader, Signing, Writer, read_key
 from .autopilot.parameters import Parameter, Parameters
@@ -55,15 +57,15 @@ class Mavlink(Worded):
     x_bearing_deg   compass bearing of the world's x axis, where there is no home
     """
 
-    stations: tuple[str, ...] = ("127.0.0.1:14550",)
-    host: str = "127.0.0.1"
+    stations: tuple[Annotated[str, NamesAddress("connect")], ...] = ("127.0.0.1:14550",)
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 0
     channels: tuple[ChannelMapping, ...] = ()
     words: dict[str, str] = field(default_factory=dict)
     armed: bool = False
     peer_timeout_s: float = 5.0
     home_after_s: float = 1.0
-    key: str = ""
+    key: Annotated[str, NamesFile("input")] = ""
     system: int = 1
     component: int = 1
     vehicle_type: int = 0

@@ -10,13 +10,15 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from math import inf
-from queue import SimpleQueue
 from time import monotonic
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.reach import NamesAddress
 
 from .federation.frames import steps_of
 from .federation.grants import Grants
@@ -26,15 +28,34 @@ from .lines.pacing import Pacer
 
 _END_S = 1.0
 _AGAIN_S = 0.1
+_FIRST_S = 10.0
+"""Within this time a connection begins mosaik's protocol; else it is closed, so that others may connect."""
+_MAX_MESSAGE = 1 << 20
+"""Bytes that a message may announce in its header, which has room for 4 GiB."""
+_MAX_WAITING = 16
+"""Requests that may wait for the one before them. mosaik sends the next one when the last is answered."""
 
 
 @dataclass
 class _Ask:
-    """mosaik's step at time_s, with the values that hold from there on."""
+    """mosaik's step at time_s, with the values that hold from there on, and the future of mosaik's loop to answer."""
 
     time_s: float
     values: dict[str, float]
-    answer: SimpleQueue[Any]
+    answer: asyncio.Future[Any]
+
+    def reply(self, found: Any) -> None:
+        """Give the outputs, or an exception, to mosaik's loop; from the thread of the bridge."""
+        with contextlib.suppress(RuntimeError):  # that loop has ended
+            self.answer.get_loop().call_soon_threadsafe(self._settle, found)
+
+    def _settle(self, found: Any) -> None:
+        if self.answer.done():  # mosaik has left meanwhile
+            return
+        if isinstance(found, Exception):
+            self.answer.set_exception(found)
+        else:
+            self.answer.set_result(found)
 
 
 @dataclass(kw_only=True)
@@ -47,10 +68,11 @@ class Mosaik(rtmms.Bridge):
     stall_s      when mosaik does not ask for longer, it is named; 0: never
     on_stall     wait: in real time the plant goes on without it (peer_lost), in lockstep the plant waits; leave: hang
                  up, and let the plant go on alone
-    In lockstep the run ends with mosaik's; otherwise it goes on (peer_lost), and mosaik may come again.
+    In lockstep the run ends when mosaik stops it; otherwise it goes on (peer_lost), and mosaik may come again. A mosaik
+    that leaves without a stop is lost: its step ends at once, in lockstep the plant waits for another one.
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 5678
     step_s: float = 0.01
     kind: Literal["time-based", "hybrid"] = "time-based"
@@ -128,6 +150,14 @@ class Mosaik(rtmms.Bridge):
         self._pacer.plant_again(self.waits)
         self._origin = -1
 
+    def let_go(self, values: Mapping[str, float]) -> None:
+        """Drive the actuators of a mosaik that is lost; in lockstep no step begins with that."""
+        if self.waits:
+            self._values.update(values)
+            self._pacer.idle(values)
+        else:
+            super().let_go(values)
+
     def close(self, reason: str) -> None:
         self._over = True
         if hasattr(self, "_loop"):
@@ -145,6 +175,8 @@ class Mosaik(rtmms.Bridge):
                 self.io.tell("mosaik is there")
             elif event == "ended":
                 self._ended()
+            elif event == "left":
+                self._left()
             elif event == "garbled":
                 self.counts.refuse("garbled")
                 self.io.tell(f"what came at {self.host}:{self.port} is not mosaik's protocol, version 3")
@@ -153,7 +185,7 @@ class Mosaik(rtmms.Bridge):
 
     def _take(self, ask: _Ask) -> None:
         if self._over:
-            ask.answer.put(rtmms.RtmmsError("the plant has left the simulation"))
+            ask.reply(rtmms.RtmmsError("the plant has left the simulation"))
             return
         self._ask, self._answered = ask, 0.0
         if self._pausing:
@@ -187,7 +219,7 @@ class Mosaik(rtmms.Bridge):
         driven = [self._values[name] for name in self.plant.granted]
         self._grants.add([newest.step, ask.time_s, now_s, now_s - ask.time_s, *driven])
         self._time_s, self._answered = ask.time_s, monotonic()
-        ask.answer.put(dict(newest.outputs))
+        ask.reply(dict(newest.outputs))
         self.counts.add("sent")
 
     def _ended(self) -> None:
@@ -203,6 +235,17 @@ class Mosaik(rtmms.Bridge):
             self._origin = -1
             self.on_peer_lost(f"mosaik has ended at t = {self._time_s:.6g} s")
 
+    def _left(self) -> None:
+        """The connection is gone without a stop: the steps that it asked for end here, and another mosaik may come."""
+        self._ask, self._answered = None, 0.0
+        if self._over:
+            return
+        newest = self._pacer.newest
+        self._origin = newest.step if self.waits and newest is not None else -1
+        why = f"mosaik has left at t = {self._time_s:.6g} s"
+        self._time_s = 0.0
+        self.on_peer_lost(f"{why}; the plant waits for another one" if self.waits else why)
+
     def _leave(self, why: str) -> None:
         self._over = True
         self.io.tell(f"{why}; the plant goes on alone")
@@ -217,8 +260,6 @@ class Mosaik(rtmms.Bridge):
     # --- mosaik's protocol, in the thread -----------------------------------------------------------------------------
 
     def _serve(self) -> None:
-        from mosaik_api_v3.connection import single_channel
-
         from .federation.simulator import Running
 
         self._loop = asyncio.new_event_loop()
@@ -228,14 +269,15 @@ class Mosaik(rtmms.Bridge):
 
         async def serve() -> None:
             while not self._over:
-                running = Running(
-                    self.plant, self.step_s, self.kind, self._blocking, lambda: call("begun"), lambda: call("ended")
-                )
                 try:
-                    channel = await single_channel(self.host, self.port)
+                    channel = await _accepted(self.host, self.port)
                 except OSError as fault:
                     call(f"cannot listen on {self.host}:{self.port}: {fault.strerror or fault}")
                     return
+                running = Running(
+                    self.plant, self.step_s, self.kind, self._asked, lambda: call("begun"),
+                    partial(_tell_end, channel, call),
+                )  # fmt: skip
                 try:
                     await _served(channel, running)
                 except Exception:  # whatever the library makes of a stranger's bytes
@@ -248,34 +290,97 @@ class Mosaik(rtmms.Bridge):
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
-    def _blocking(self, time_s: float, values: dict[str, float]) -> Any:
-        """In the thread: until the plant is at that time."""
-        ask = _Ask(time_s, values, SimpleQueue())
+    def _asked(self, time_s: float, values: dict[str, float]) -> asyncio.Future[Any]:
+        """Ask for the outputs at that time; in the thread."""
+        ask = _Ask(time_s, values, asyncio.get_running_loop().create_future())
         self._inbox.put(ask)
-        found = ask.answer.get()
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return ask.answer
 
     def _hang_up(self) -> None:
         if self._ask is not None:
-            self._ask.answer.put(rtmms.RtmmsError("the plant has ended"))
+            self._ask.reply(rtmms.RtmmsError("the plant has ended"))
         with contextlib.suppress(RuntimeError):  # it is closed already
             self._loop.call_soon_threadsafe(self._serving.cancel)
 
 
+def _tell_end(channel: Any, call: Callable[[str], None]) -> None:
+    call("ended" if channel.stopped else "left")
+
+
+class _BoundedReader:
+    """Reads a stream for mosaik's library, which would allocate whatever a message announces."""
+
+    def __init__(self, stream: asyncio.StreamReader) -> None:
+        self._stream = stream
+        self.waiting: Callable[[], int] = lambda: 0
+
+    async def readexactly(self, count: int) -> bytes:
+        """Return so many bytes; ValueError for more than a message may have, and for too many requests at once."""
+        if count > _MAX_MESSAGE:
+            raise ValueError(f"a message may have {_MAX_MESSAGE} bytes, got {count}")
+        if self.waiting() > _MAX_WAITING:
+            raise ValueError(f"at most {_MAX_WAITING} requests may wait, got more")
+        return await self._stream.readexactly(count)
+
+
+async def _accepted(host: str, port: int) -> Any:
+    """Listen until a connection comes, and return it as a channel of mosaik's; meanwhile others are closed.
+
+    `stopped` of the channel tells whether mosaik has sent its stop."""
+    from mosaik_api_v3.connection import Channel
+
+    class Bounded(Channel):
+        stopped = False
+
+        async def next_request(self) -> Any:
+            request = await super().next_request()
+            told = request.content
+            self.stopped = self.stopped or (isinstance(told, list) and told[:1] == ["stop"])
+            return request
+
+    first: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]]
+    first = asyncio.get_running_loop().create_future()
+
+    async def came(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if first.done():
+            writer.close()
+        else:
+            first.set_result((reader, writer))
+
+    server = await asyncio.start_server(came, host, port)
+    try:
+        reader, writer = await first
+    finally:
+        server.close()
+    bounded: Any = _BoundedReader(reader)
+    channel = Bounded(bounded, writer)
+    bounded.waiting = channel._incoming_requests.qsize
+    return channel
+
+
 async def _served(channel: Any, running: Any) -> None:
-    """Until mosaik ends. The library waits for ever where its reader failed: what that raised is raised here."""
+    """Until mosaik ends, or leaves. The library waits for ever where its reader failed: what that raised is raised
+    here. A step under way ends when the connection does."""
     from mosaik_api_v3 import run_simulator
 
     reading = channel._receiver_task
     running_on = asyncio.ensure_future(run_simulator(channel, running, api_compliant=True))
     try:
+        await asyncio.wait({reading, running_on}, timeout=_FIRST_S, return_when=asyncio.FIRST_COMPLETED)
+        if not (running.begun or reading.done() or running_on.done()):
+            raise TimeoutError(f"nothing of mosaik's within {_FIRST_S:g} s")
         await asyncio.wait({reading, running_on}, return_when=asyncio.FIRST_COMPLETED)
         if reading.done() and not reading.cancelled() and reading.exception() is not None:
             raise reading.exception()
-        await running_on
+        running.leave()
+        try:
+            await running_on
+        except Exception:
+            if not (running.begun and reading.done()):  # else it has left without a word, which is not garbled
+                raise
     finally:
         running_on.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Exception):
+            await running_on
         with contextlib.suppress(Exception):
             await channel.close()

@@ -12,12 +12,14 @@ from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
+from rtmms.reach import NamesAddress
+from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .lines.unreached import why_unreached
@@ -78,7 +80,7 @@ class Mqtt(rtmms.Bridge):
     waiting        states kept for a broker that is slow; the oldest go first
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
     port: int = 0
     topic: str = "rtmms/{robot}"
     client_id: str = ""
@@ -86,11 +88,11 @@ class Mqtt(rtmms.Bridge):
     rate_hz: float = 10.0
     qos: Literal[0, 1] = 0
     user: str = ""
-    password_file: str = ""
+    password_file: Annotated[str, NamesFile("input")] = ""
     tls: bool = False
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
+    ca_file: Annotated[str, NamesFile("input")] = ""
+    cert_file: Annotated[str, NamesFile("input")] = ""
+    key_file: Annotated[str, NamesFile("input")] = ""
     channels: tuple[ChannelMapping, ...] = ()
     waiting: int = 100
 

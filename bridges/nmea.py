@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import field as find_field
+from rtmms.reach import NamesAddress
+from rtmms.trust import NamesFile
 
 from .autopilot.words import Worded, Words
 from .lines.wires import Address, UdpIn, Wire, opened
@@ -57,8 +59,8 @@ class Nmea(Worded):
     lost         what words become when the peer is lost, by channel; the others stay
     """
 
-    to: str = "udp://127.0.0.1:10110"
-    listen: str = "udp://127.0.0.1:10111"
+    to: Annotated[str, NamesAddress("connect"), NamesFile("device")] = "udp://127.0.0.1:10110"
+    listen: Annotated[str, NamesAddress("listen")] = "udp://127.0.0.1:10111"
     peer: tuple[str, ...] = ()
     sentences: tuple[str, ...] = ()
     source: Source = "instruments"
@@ -69,7 +71,7 @@ class Nmea(Worded):
     water_speed: str = ""
     water_c: float | None = None
     epoch: str = ""
-    pd6: str = ""
+    pd6: Annotated[str, NamesAddress("connect"), NamesFile("device")] = ""
     pd6_hz: float = 10.0
     sound_m_s: float = 1500.0
     set_points: dict[str, str] = field(default_factory=dict)

@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from time import monotonic
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms.reach import NamesAddress
 
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream
@@ -104,7 +105,7 @@ class Px4(Worded):
                  'still', a robot at rest
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 4560
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
@@ -121,7 +122,7 @@ class Px4(Worded):
     unanswered_s: float = 1.0
     peer_timeout_s: float = 1.0
     reset: bool = True
-    ground: str = ""
+    ground: Annotated[str, NamesAddress("connect")] = ""
     plant_silent: Literal["wait", "still"] = "wait"
 
     extra: ClassVar[str] = "px4"

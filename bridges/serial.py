@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms.trust import NamesFile
 
 from .lines.framing import END, Deframer, encode, longest
 from .lines.pacing import Pacer
@@ -57,7 +58,7 @@ class Serial(rtmms.Bridge):
     peer_lost      also when it is unplugged
     """
 
-    device: str
+    device: Annotated[str, NamesFile("device")]
     baud: int = 115200
     parity: Parity = "none"
     stop_bits: StopBits = 1

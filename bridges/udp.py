@@ -6,7 +6,7 @@ import json
 import socket
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import rtmms
 from rtmms.bridging.admission import Admission
@@ -14,6 +14,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.reach import NamesAddress
 
 from .lines.addresses import bound
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
@@ -64,9 +65,9 @@ class Udp(rtmms.Bridge):
     strangers      take commands from everyone, where `peer` does not say from whom
     """
 
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
     port: int = 9900
-    bind: str = "127.0.0.1"
+    bind: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     bind_port: int = 9901
     peer: tuple[str, ...] = ()
     format: Literal["json", "struct"] = "json"

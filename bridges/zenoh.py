@@ -11,11 +11,13 @@ import re
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
+from rtmms.reach import NamesAddress
+from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part
@@ -89,10 +91,10 @@ class Zenoh(rtmms.Bridge):
     layout: Literal["both", "outputs", "state"] = "both"
     encoding: Literal["json", "msgpack"] = "json"
     rate_hz: float = 50.0
-    listen: tuple[str, ...] = ("tcp/127.0.0.1:7447",)
-    connect: tuple[str, ...] = ()
+    listen: tuple[Annotated[str, NamesAddress("listen")], ...] = ("tcp/127.0.0.1:7447",)
+    connect: tuple[Annotated[str, NamesAddress("connect")], ...] = ()
     scouting: bool = False
-    zenoh_config: str = ""
+    zenoh_config: Annotated[str, NamesFile("input")] = ""
 
     extra = "zenoh"
     requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012
@@ -103,8 +105,17 @@ class Zenoh(rtmms.Bridge):
             self.prefix.format(robot="robot")
         except (KeyError, IndexError, ValueError):
             raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
-        _refuse_schemes(self.listen, "listen")
-        _refuse_schemes(self.connect, "connect")
+        for what, endpoints in (("listen", self.listen), ("connect", self.connect)):
+            _refuse_schemes(endpoints, what)
+            told = next((one for one in endpoints if "#" in one), None)
+            if told is not None:
+                raise ModelError(f"{what}: expected SCHEME/ADDRESS without '#': options of an endpoint can name files; "
+                                 f"TLS is set in zenoh_config; got '{told}'")  # fmt: skip
+
+    def beyond(self) -> dict[str, str]:
+        """Return what reaches beyond this machine; see rtmms.Bridge. A file for Zenoh may open any endpoint."""
+        opened = {"scouting": "true"} if self.scouting else {}
+        return super().beyond() | opened | ({"zenoh_config": self.zenoh_config} if self.zenoh_config else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         import zenoh
@@ -152,6 +163,7 @@ class Zenoh(rtmms.Bridge):
         if self.zenoh_config:
             try:
                 read = zenoh.Config.from_file(self.zenoh_config)
+                _refuse_plugins(read, self.zenoh_config)
                 for part in ("listen", "connect"):
                     _refuse_schemes(re.findall(r'"([^"]*/[^"]*)"', read.get_json(f"{part}/endpoints")), part)
             except zenoh.ZError as fault:
@@ -225,6 +237,12 @@ class Zenoh(rtmms.Bridge):
             ending.start()
             ending.join(_STOP_S)
         super().close(reason)
+
+
+def _refuse_plugins(config: Any, file: str) -> None:
+    """Raise ModelError where a file for Zenoh loads plugins: these are native code from its search folders."""
+    if json.loads(config.get_json("plugins_loading/enabled")):
+        raise ModelError(f"zenoh: {file}: plugins_loading: expected enabled = false: plugins are native code")
 
 
 def _json(value: Any) -> bytes:

@@ -108,7 +108,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     observe_current: bool = True
     threads: int = 1
     seed: int = 0
-    model: str = "manta"
+    model: Annotated[str, NamesFile("code")] = "manta"
     x_m: float = 0.0
     y_m: float = 0.0
     z_m: float | None = None
@@ -116,7 +116,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     iterations: int = 2
     stage_s: float | None = None
     smooth: float = 1e-3
-    preset: str = ""
+    preset: Annotated[str, NamesFile("input")] = ""
 
     robots = ()  # any: `model` says which, and a plant of another one is refused at the start
     claim = ("*",)

@@ -13,12 +13,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
 from rtmms.locomotion.gait_words import FORMS, gait_path
 from rtmms.locomotion.waves import Gait, Sines
 from rtmms.robots.shape_gaits import GAITS
+from rtmms.trust import NamesFile
 
 from .rods import checked
 from .shape_players import Around, Swing
@@ -40,12 +41,12 @@ class Shape(rtmms.Controller):
     ramp_s      time of the soft start, or in which it goes to where the path begins
     """
 
-    gait: str = ""
+    gait: Annotated[str, NamesFile("input")] = ""
     a: float | None = None
     b: float | None = None
     c1: float | None = None
     c2: float | None = None
-    file: str = ""
+    file: Annotated[str, NamesFile("input")] = ""
     period_s: float | None = None
     frequency_hz: float | None = None
     amplitude: float = 1.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -15,6 +16,48 @@ from rtmms.bridging.counters import Counters
 
 from ..lines.from_here import from_here
 from ..lines.inbox import Inbox
+
+INTERFACES = (
+    "canalystii", "cantact", "etas", "gs_usb", "iscan", "ixxat", "kvaser", "neousys", "neovi", "nican", "nixnet",
+    "pcan", "robotell", "seeedstudio", "serial", "slcan", "socketcan", "socketcand", "systec", "udp_multicast",
+    "usb2can", "vector", "virtual",
+)  # fmt: skip
+"""Interfaces of python-can that are opened here."""
+SERIAL_INTERFACES = ("robotell", "seeedstudio", "serial", "slcan")
+"""Those whose channel is a serial line. pyserial would read URLs there, among them some that write files (spy://)."""
+OPTIONS = (
+    "bitrate", "data_bitrate", "fd_bitrate", "port", "hop_limit", "host", "tcp_tune", "receive_own_messages",
+    "local_loopback", "ignore_rx_error_frames", "listen_only", "rtscts", "tty_baudrate", "ttyBaudrate", "baudrate",
+    "poll_interval", "sleep_after_open", "timeout", "rx_queue_size", "can_termination", "device_id", "device",
+    "serial", "unique_hardware_id", "frame_type", "operation_mode", "app_name", "monitor", "sjw_abr", "tseg1_abr",
+    "tseg2_abr", "sjw_dbr", "tseg1_dbr", "tseg2_dbr",
+)  # fmt: skip
+"""Options of those interfaces that name neither a file nor a library."""
+_VALUE = re.compile(r"[A-Za-z0-9_.:+-]{1,64}")
+_DEVICE = re.compile(r"(?:/dev/[A-Za-z0-9_./:+-]+|COM\d{1,3})(?:@\d+)?", re.IGNORECASE)
+
+
+def check_interface(interface: str, channel: str, options: Mapping[str, str]) -> None:
+    """Raise ModelError for an interface, a channel or an option that python-can could read as a file or a library.
+
+    Parameters
+    ----------
+    interface, channel, options
+        As of the bridge's parameters of these names.
+    """
+    if interface not in INTERFACES:
+        raise rtmms.UnknownNameError("interface of CAN", interface, INTERFACES)
+    if interface in SERIAL_INTERFACES:
+        if not _DEVICE.fullmatch(channel) or ".." in channel:
+            raise rtmms.ModelError(f"channel: expected a serial line such as /dev/ttyUSB0, got {channel!r:.80}")
+    elif channel and not re.fullmatch(r"[A-Za-z0-9_.:%+, -]{1,64}", channel):
+        raise rtmms.ModelError(f"channel: expected the name of a channel such as can0, got {channel!r:.80}")
+    for name, text in options.items():
+        if name not in OPTIONS:
+            raise rtmms.UnknownNameError("option of CAN", name, OPTIONS)
+        if not _VALUE.fullmatch(text):
+            raise rtmms.ModelError(f"options.{name}: expected a number, true, false or a name, got {text!r:.80}")
+
 
 _AT_ONCE = 4
 """Frames of one look: a state that comes meanwhile waits for no more than that."""

@@ -6,6 +6,7 @@ and begins anew at the end of its range; the checksum is over all bytes but its 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -31,16 +32,74 @@ def checksum(kind: Checksum, identifier: int, data: bytes) -> int:
     return reduce(xor, data, 0) if kind == "xor" else sum(data) & 0xFF
 
 
+MAX_BYTES = 4 << 20
+MAX_TOKENS = 1_000_000
+MAX_NODES = 5_000
+MAX_MESSAGE_BYTES = 1785
+"""Of a message: what J1939 carries in several frames."""
+MAX_MULTIPLEXED = 65_536
+"""Numbers in all ranges of multiplexers, each of which the library makes a list of."""
+
+_TOKEN = re.compile(r'"[^"]*"|[\w.+-]+|\S')
+_NODES = re.compile(r"\bBU_\s*:((?:\s+(?!BU_\b)\w+)*)")
+_MESSAGE = re.compile(r"\bBO_\s+\d+\s+(\w+)\s*:\s*(\d+)")
+_SIGNAL = re.compile(r"\bSG_\s+(\w+)[^:;\"]{0,99}:\s*(\d+)\s*\|\s*(\d+)")
+_RANGES = re.compile(r"\bSG_MUL_VAL_\b([^;]*)")
+_RANGE = re.compile(r"(\d+)\s*-\s*(\d+)")
+
+
 def load(path: str) -> Any:
-    """A DBC file (or another that cantools reads); ModelError."""
+    """Return the database of a DBC file; ModelError where it is none, or too large for a robot's."""
     import cantools
 
     try:
-        return cantools.database.load_file(Path(path).expanduser())
+        text = _read(path)
     except OSError as fault:
         raise ModelError(f"dbc: {path}: {fault.strerror}") from None
-    except (cantools.Error, ValueError) as fault:
+    try:
+        return cantools.database.load_string(text, "dbc")
+    except (cantools.Error, ValueError, OverflowError, RecursionError) as fault:
         raise ModelError(f"dbc: {path}: {str(fault)[:200]}") from None
+
+
+def _read(path: str) -> str:
+    """Return the text of a DBC file. What it announces is checked first: the library allocates it unseen."""
+    file = Path(path).expanduser()
+    if file.exists() and not file.is_file():  # a pipe would be waited for
+        raise ModelError(f"dbc: {path}: expected a file")
+    with file.open("rb") as opened:
+        data = opened.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise ModelError(f"dbc: {path}: expected at most {MAX_BYTES >> 20} MiB, got more")
+    text = data.decode("cp1252", errors="replace")
+    for what, most, found in (
+        ("words", MAX_TOKENS, sum(1 for _ in _TOKEN.finditer(text))),
+        ("nodes", MAX_NODES, sum(len(one[1].split()) for one in _NODES.finditer(text))),
+    ):
+        if found > most:
+            raise ModelError(f"dbc: {path}: expected at most {most} {what}, got {found}")
+    for one in _MESSAGE.finditer(text):
+        if len(one[2]) > 9 or int(one[2]) > MAX_MESSAGE_BYTES:
+            raise ModelError(
+                f"dbc: {path}: message '{one[1]:.60}': expected at most {MAX_MESSAGE_BYTES} bytes, got {one[2]:.20}"
+            )
+    for one in _SIGNAL.finditer(text):
+        if max(len(one[2]), len(one[3])) > 9 or max(int(one[2]), int(one[3])) > 8 * MAX_MESSAGE_BYTES:
+            raise ModelError(
+                f"dbc: {path}: signal '{one[1]:.60}': expected at most {8 * MAX_MESSAGE_BYTES} bits, "
+                f"got {one[2]:.20}|{one[3]:.20}"
+            )
+    _check_ranges(path, text)
+    return text
+
+
+def _check_ranges(path: str, text: str) -> None:
+    count = 0
+    for one in (found for told in _RANGES.finditer(text) for found in _RANGE.finditer(told[1])):
+        wide = len(one[1]) > 9 or len(one[2]) > 9
+        count += MAX_MULTIPLEXED + 1 if wide else max(0, int(one[2]) - int(one[1]) + 1)
+        if count > MAX_MULTIPLEXED:
+            raise ModelError(f"dbc: {path}: SG_MUL_VAL_: expected at most {MAX_MULTIPLEXED} numbers in all, got more")
 
 
 class Layout:
@@ -51,6 +110,12 @@ class Layout:
             raise ModelError(f"dbc: message '{message.name}' is multiplexed: it cannot be mapped")
         self.message, self.kind = message, kind
         self.identifier, self.extended, self.fd = message.frame_id, message.is_extended_frame, message.is_fd
+        for signal in message.signals:
+            if signal.scale == 0 or not isfinite(signal.scale) or not isfinite(signal.offset):
+                raise ModelError(
+                    f"dbc: {message.name}.{signal.name}: expected a factor other than 0, and finite numbers, "
+                    f"got ({signal.scale}, {signal.offset})"
+                )
         signals = {signal.name: signal for signal in message.signals}
         self.counter = signals.get(counter) if counter else None
         self.check = signals.get(check) if check else None

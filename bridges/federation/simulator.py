@@ -8,8 +8,9 @@ Needs mosaik-api-v3. docs/bridges/mosaik.md says what the words of `world.start`
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,6 +23,8 @@ from rtmms.plant import Channel
 Kind = Literal["time-based", "hybrid"]
 KINDS = ("time-based", "hybrid")
 MODEL = "Robot"
+MAX_STEP_S = 3600.0
+"""A step of a plant that runs goes on for so long at most: a request for more is refused."""
 TOLERANCE = 1e-6
 """A time may differ from whole steps of the plant by this share of one."""
 
@@ -201,19 +204,22 @@ class _Trace:
 class Running(mosaik_api_v3.Simulator):
     """A plant that runs, by a bridge: one entity.
 
-    ask    (time in s, actuator values) -> outputs at that time; blocks until the plant is there
+    ask    (time in s, actuator values) -> future of the outputs at that time
     ended  mosaik has ended, or is gone
     """
 
     def __init__(
         self, plant: rtmms.PlantInfo, step_s: float, kind: Kind,
-        ask: Callable[[float, dict[str, float]], Mapping[str, Any]], begun: Callable[[], None],
+        ask: Callable[[float, dict[str, float]], asyncio.Future[Mapping[str, Any]]], begun: Callable[[], None],
         ended: Callable[[], None],
     ) -> None:  # fmt: skip
         super().__init__(meta(plant.selected, plant.granted, [], kind))  # type: ignore[no-untyped-call]
         self._plant, self._step_s, self._ask, self._begun, self._ended = plant, step_s, ask, begun, ended
         self._outputs: Mapping[str, Any] = {}
         self._resolution, self._stride, self._made, self._here = 1.0, 1, False, False
+        self._asked: asyncio.Future[Mapping[str, Any]] | None = None
+        self._time_s, self._gone = 0.0, False
+        self.begun = False
 
     def init(self, sid: str, time_resolution: float = 1.0) -> Any:  # type: ignore[override]
         self._resolution, self._stride = time_resolution, round(self._step_s / time_resolution)
@@ -223,7 +229,7 @@ class Running(mosaik_api_v3.Simulator):
                 f"{sid}: step_s of the bridge: expected a multiple of {unit}, got {self._step_s:g} s"
             )
         self._begun()
-        self._here = True
+        self._here = self.begun = True
         return self.meta
 
     def create(self, num: int, model: str) -> Any:  # type: ignore[override]
@@ -232,13 +238,33 @@ class Running(mosaik_api_v3.Simulator):
         self._made = True
         return [{"eid": self._plant.robot, "type": model}]
 
-    def step(self, time: int, inputs: Mapping[str, Any], max_advance: int) -> int:
+    def step(  # type: ignore[override]
+        self, time: int, inputs: Mapping[str, Any], max_advance: int
+    ) -> Generator[asyncio.Future[Mapping[str, Any]], Mapping[str, Any], int]:
+        """Step to mosaik's time. The library awaits what this generator yields, so that its connection is heard
+        meanwhile."""
         values: dict[str, float] = {}
         for eid, given in inputs.items():
             values |= values_of(eid, given, self._plant.granted)
-        whole_steps(time * self._resolution, self._plant.dt, "time")
-        self._outputs = self._ask(time * self._resolution, values)
+        time_s = time * self._resolution
+        if not time_s - self._time_s <= MAX_STEP_S:
+            raise rtmms.ModelError(
+                f"time: expected at most {MAX_STEP_S:g} s after the last step, at {self._time_s:.6g} s, "
+                f"got {time_s:.6g} s"
+            )
+        whole_steps(time_s, self._plant.dt, "time")
+        if self._gone:
+            raise rtmms.RtmmsError("the connection is gone")
+        self._asked = asked = self._ask(time_s, values)
+        self._outputs = yield asked
+        self._asked, self._time_s = None, time_s
         return (time // self._stride + 1) * self._stride
+
+    def leave(self) -> None:
+        """End the step that is under way, and begin none: nobody waits for its outputs."""
+        self._gone = True
+        if self._asked is not None and not self._asked.done():
+            self._asked.set_exception(rtmms.RtmmsError("the connection is gone"))
 
     def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
         return {eid: {name: plain(self._outputs[name]) for name in names if name in self._outputs}

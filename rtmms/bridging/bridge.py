@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import typing
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import inf
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
@@ -14,6 +15,8 @@ from rtmms.bridging.rates import Filter
 from rtmms.bridging.untrusted import Refusal
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.reach import address_parameters, first_beyond
+from rtmms.trust import file_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 
 
@@ -99,6 +102,9 @@ class Bridge:
     """What `close` ends, the last one first: `attend` puts files there, other things put themselves."""
 
     def __post_init__(self) -> None:
+        for one in fields(self):
+            if one.init:
+                _refuse_unprintable(one.name, getattr(self, one.name, None))
         if not 1 <= self.every <= 10_000:
             raise ModelError(f"every: expected a whole number from 1 to 10000, got {self.every}")
         if not self.rate_hz >= 0:
@@ -113,6 +119,19 @@ class Bridge:
     def claims(self) -> tuple[str, ...]:
         """What it claims: `claim`, unless that follows from other parameters (a channel map)."""
         return self.claim
+
+    def beyond(self) -> dict[str, str]:
+        """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.
+
+        These are the addresses that are declared (`rtmms.reach.NamesAddress`) and not of loopback, and the devices.
+        Override it where other parameters open a way to others."""
+        hints = typing.get_type_hints(type(self), include_extras=True)
+        found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
+        named = {name: text for name, text in found.items() if text is not None}
+        for name, kind in file_parameters(hints).items():
+            if kind == "device" and getattr(self, name) and "://" not in getattr(self, name):
+                named[name] = getattr(self, name)
+        return named
 
     def open(self, plant: PlantInfo) -> None:
         """Once, when the plant is known and before its first state: check what is configured against its channels
@@ -181,6 +200,19 @@ class Bridge:
     def neutral(self) -> dict[str, float]:
         """The neutral value of each actuator that is claimed here."""
         return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
+
+
+def _refuse_unprintable(place: str, value: Any) -> None:
+    """Raise ModelError for a text with control characters: bridges pass names on to files and terminals of others."""
+    if isinstance(value, str) and not value.isprintable():
+        raise ModelError(f"{place}: expected printable text, got {value!r:.80}")
+    if isinstance(value, (tuple, list)):
+        for one in value:
+            _refuse_unprintable(place, one)
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            _refuse_unprintable(place, key)
+            _refuse_unprintable(f"{place}.{key}", one)
 
 
 @runtime_checkable

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import typing
 from importlib.metadata import EntryPoint
 from typing import Any, TypeGuard
 
 from rtmms.bridging.bridge import Bridge, refuse_without
 from rtmms.bridging.config import construct, hints
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.trust import file_parameters
 from rtmms.typed import spelled
 from rtmms.user_file import is_file, load_named, path_of
 from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
@@ -63,6 +65,11 @@ def package_of(name: str) -> str:
     """The distribution that registered a bridge."""
     point = registered(GROUP).get(name)
     return point.dist.name if point is not None and point.dist is not None else "rtmms"
+
+
+def bridge_files(bridge: type[Bridge]) -> dict[str, str]:
+    """Return the parameters of a bridge that name files, each with its kind (`rtmms.trust.NamesFile`)."""
+    return file_parameters(typing.get_type_hints(bridge, include_extras=True)) | {"config": "input"}
 
 
 def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:

@@ -123,7 +123,7 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     if "mode" in typed and words["mode"] not in TIMED:  # what the file says of its own mode's schedule
         words.update({name: usual for name, usual in (("rate", 1.0), ("deadline", None)) if name not in typed})
     check_times(found, words["duration"])
-    check_peers(found)
+    check_peers(found, typed)
     try:
         faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
         asked = plan(found.robot, words, _driving(controllers, found.controllers), found.robots, faults)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import struct
 import sys
 import tempfile
 import zipfile
@@ -16,6 +17,10 @@ MOST_BYTES = 2 << 30
 MOST_ENTRIES = 50_000
 PREFIX = "rtmms-fmu-"
 _CHUNK = 1 << 20
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+_MAX_DIRECTORY = 16 << 20
+"""Bytes of the list of files, which zipfile reads whole."""
+_END_OF_DIRECTORY = b"PK\x05\x06"
 
 
 class Unpacked:
@@ -33,6 +38,7 @@ class Unpacked:
             folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
             self.folder = Path(folder).resolve()
             self._lock = _locked(self.folder)
+            _refuse_many_entries(path)
             with zipfile.ZipFile(path) as archive:
                 _unpack(archive, self.folder, path)
         except BaseException as fault:
@@ -52,10 +58,34 @@ class Unpacked:
             self._lock = None
 
 
+def _refuse_many_entries(path: str) -> None:
+    """Raise ModelError where the list of files is too long: zipfile makes an object of each entry before we see it."""
+    with open(path, "rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - (1 << 16) - 22))
+        end = file.read()
+    at = end.rfind(_END_OF_DIRECTORY)
+    if at < 0 or len(end) < at + 22:
+        return  # zipfile says that it is no archive
+    entries, length = struct.unpack_from("<HI", end, at + 10)
+    wide = end.rfind(b"PK\x06\x06", 0, at)
+    if wide >= 0 and len(end) >= wide + 56:
+        entries, length = struct.unpack_from("<QQ", end, wide + 32)
+    if min(length, size) > _MAX_DIRECTORY:  # zipfile believes the length, not the count
+        raise ModelError(
+            f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got a list of {length} bytes for {entries}"
+        )
+
+
 def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
     entries = archive.infolist()
     if len(entries) > MOST_ENTRIES:
         raise ModelError(f"{path}: expected at most {MOST_ENTRIES} files in an FMU, got {len(entries)}")
+    packed_otherwise = next((one for one in entries if one.compress_type not in _METHODS), None)
+    if packed_otherwise is not None:  # FMI has these two; others allocate what they announce
+        raise ModelError(
+            f"{path}: not an FMU: {packed_otherwise.filename!r:.200}: expected it stored or deflated, as FMI has it"
+        )
     left = MOST_BYTES
     if sum(entry.file_size for entry in entries) > MOST_BYTES:  # before anything is written: zipfile gives no more
         raise _too_large(path, max(entries, key=lambda entry: entry.file_size).filename)

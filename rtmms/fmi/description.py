@@ -7,11 +7,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rtmms.bounded_xml import XmlLimits, check_xml
 from rtmms.errors import ModelError
 from rtmms.fmi.needs import needed
 from rtmms.plant import Channel
 
 MOST_TEXT = 64 << 20
+_LIMITS = XmlLimits(MOST_TEXT, max_parts=400_000, max_value_chars=1 << 20)
 MOST_SAID = 400
 MOST_NUMBERS = 100_000
 """Elements of all variables together."""
@@ -28,6 +30,9 @@ def described(path: str, folder: Path) -> Any:
         raise ModelError(
             f"{path}: expected a modelDescription.xml of at most {MOST_TEXT >> 20} MiB, got {text.stat().st_size} bytes"
         )
+    counts = check_xml(text.read_bytes(), f"{path}: modelDescription.xml", _LIMITS)
+    if counts.elements.get("ScalarVariable", 0) > MOST_NUMBERS:
+        raise ModelError(f"{path}: expected at most {MOST_NUMBERS} numbers in all variables, got more")
     try:
         found = fmpy.read_model_description(str(folder))
     except Exception as fault:  # fmpy raises whatever its parsers do

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
+from rtmms.identification.table_size import refuse_bomb
 from rtmms.plant import Plant
 from rtmms.record.log_messages import Signal
 from rtmms.record.needs import refuse_without_pyarrow
@@ -85,6 +86,7 @@ def from_table(
     at_rest   it begins as the robot is after a reset
     A command holds from its row on; in a table of `rtmms log csv`, which has `step`, over the step that ends there.
     """
+    refuse_bomb(path)
     table = _read(path)
     plant = loaded(robot, dt, preset, settings)
     tools = instruments(read_profile(sensors, plant), plant)

@@ -76,6 +76,10 @@ def _numbers(word: str, name: str, rest: str, known: Mapping[str, float]) -> dic
     return found
 
 
+MAX_SHAPES = 100_000
+"""Of a file of shapes."""
+
+
 def read_shapes(name: str, size: int) -> Path:
     """A file of shapes, one a line, `size` numbers each, joined by straight lines in equal times; its first line may be
     a heading. ModelError naming file and line."""
@@ -95,6 +99,8 @@ def read_shapes(name: str, size: int) -> Path:
             raise ModelError(f"gait '{name}' line {number}: expected {size} numbers, got '{','.join(cells)}'") from None
         if len(row) != size or not np.isfinite(row).all():
             raise ModelError(f"gait '{name}' line {number}: expected {size} finite numbers, got '{','.join(cells)}'")
+        if len(rows) >= MAX_SHAPES:
+            raise ModelError(f"gait '{name}': expected at most {MAX_SHAPES} shapes, got more")
         rows.append(row)
     if len(rows) < 2:
         raise ModelError(f"gait '{name}': expected at least 2 shapes, got {len(rows)}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.bounded_npz import check_npz
 from rtmms.errors import ModelError
 from rtmms.model.description import Body, Modal, Section
 from rtmms.model.solids import Placement
@@ -155,13 +158,14 @@ def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any
             if (path / "clamped.csv").exists():
                 found["clamped"] = np.loadtxt(path / "clamped.csv", delimiter=",", ndmin=1)
         else:
+            check_npz(path)
             with np.load(path, allow_pickle=False) as file:
                 found = {key: file[key] for key in ("nodes", "mass", "stiffness", "clamped") if key in file}
         fixed = [int(node) for node in np.ravel(found.pop("clamped", []))]
         missing = {"nodes", "mass", "stiffness"} - found.keys()
         if missing:
             raise ValueError(f"lacks {', '.join(sorted(missing))}")
-    except (OSError, ValueError, KeyError) as fault:
+    except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as fault:
         raise ModelError(f"body '{name}': modal: {path}: cannot be read as a finite element model: {fault}") from None
     return from_finite_elements(name, **found, modes=modes, **{"clamped": fixed, **more})
 

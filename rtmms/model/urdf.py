@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,9 +14,11 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from rtmms.bounded_xml import XmlLimits, check_xml
 from rtmms.errors import ModelError, RtmmsWarning
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.drawing import MOST_POINTS, Drawing, mesh
+from rtmms.model.mesh_files import read_mesh
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array, skew
 
@@ -77,14 +80,14 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
     path = Path(path)
     if not path.is_file():
         raise ModelError(f"urdf '{path}': no such file")
-    root = _read_xml(path)
+    root, text = _read_xml(path)
     try:
         yourdfpy = import_module("yourdfpy")
     except ImportError:
         raise ModelError("reading URDF needs yourdfpy: pip install 'rtmms[urdf]'") from None
     scenes = {"build_scene_graph": False, "load_meshes": False, "build_collision_scene_graph": False}
     try:
-        robot = yourdfpy.URDF.load(str(path), load_collision_meshes=False, **scenes).robot
+        robot = yourdfpy.URDF.load(io.BytesIO(text), load_collision_meshes=False, **scenes).robot
     except Exception as fault:  # whatever the library makes of what was not looked at
         raise ModelError(f"urdf '{path}': yourdfpy cannot read it: {type(fault).__name__}: {fault}") from None
     looks = _drawings(robot.links, path)
@@ -108,13 +111,31 @@ _NUMBERS: Mapping[str, tuple[tuple[str, int], ...]] = {
 """Elements of a link or a joint: their attributes that are so many numbers."""
 
 
-def _read_xml(path: Path) -> ElementTree.Element:
-    """The element <robot>, with what every URDF must have: the library that reads the rest says of a fault neither
-    what nor where. ModelError naming the file and the place in it."""
+MAX_BYTES = 16 << 20
+MAX_LINKS = 2000
+MAX_SHAPES = 10_000
+"""Meshes, boxes, cylinders and spheres of a file."""
+
+
+def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
+    """The element <robot>, with what every URDF must have, and the text: the library that reads the rest says of a
+    fault neither what nor where. ModelError naming the file and the place in it. What the text has is counted before
+    a tree is made of it."""
     try:
-        root = ElementTree.parse(path).getroot()
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES + 1)
+        counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_BYTES)).elements
+        for what, names, most in (
+            ("links", ("link",), MAX_LINKS), ("shapes", ("mesh", "box", "cylinder", "sphere", "capsule"), MAX_SHAPES),
+        ):  # fmt: skip
+            count = sum(counts.get(name, 0) for name in names)
+            if count > most:
+                raise ModelError(f"urdf '{path}': expected at most {most} {what}, got {count}")
+        root = ElementTree.fromstring(text)
     except OSError as fault:
         raise ModelError(f"urdf '{path}': {fault.strerror or fault}") from None
+    except ModelError:
+        raise
     except (ElementTree.ParseError, ValueError, LookupError) as fault:  # the last two: of encodings
         raise ModelError(f"urdf '{path}': cannot be read: expected XML: {fault}") from None
     if root.tag != "robot":
@@ -128,7 +149,7 @@ def _read_xml(path: Path) -> ElementTree.Element:
                 _check_joint(one, place)
             for inner in one.iter():
                 _check_numbers(inner, place)
-    return root
+    return root, text
 
 
 def _check_joint(joint: ElementTree.Element, place: str) -> None:
@@ -256,8 +277,7 @@ def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...],
     if file is None:
         return "there is no such file"
     try:
-        read = import_module("trimesh").load(str(file), force="mesh")
-        vertices, faces = np.array(read.vertices, dtype=float), np.array(read.faces, dtype=np.int64)
+        vertices, faces = read_mesh(file)
     except Exception as fault:  # whatever the library makes of a broken file
         return f"cannot be read ({fault!s:.80})"
     if not len(vertices) or not np.all(np.isfinite(vertices)):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmms.bounded_npz import check_npz
 from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
 from rtmms.loop.commands import CommandTrace
@@ -87,6 +88,7 @@ def load(path: Path) -> Recorded:
         with path.open("rb") as opened:
             if opened.read(4) != b"PK\x03\x04":
                 raise ModelError(f"{path}: is neither a log (run --log) nor a trace of commands (run --trace)")
+        check_npz(path)
         with np.load(path, allow_pickle=False) as file:
             origin = json.loads(str(file["origin"]))
             found = origin.get("format") if isinstance(origin, dict) else origin

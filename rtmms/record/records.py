@@ -6,6 +6,7 @@ where a length is wrong, so that nobody knows where the next record begins, the 
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 import zlib
 from collections.abc import Iterator
@@ -39,6 +40,26 @@ def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None
     """
     with path.open("rb") as file:
         yield from _Scan(file, path.stat().st_size, chunks, [] if damage is None else damage).records()
+
+
+MAX_CHUNK_BYTES = 16 << 20
+"""Of a chunk, unpacked: the writer begins a new one after 1 MiB."""
+
+
+def _unpacked(chunk: Any) -> Any:
+    """Return the chunk with its data unpacked; ValueError where that is more than a chunk of ours has."""
+    data, size = chunk.data, int(chunk.uncompressed_size)
+    if chunk.compression == "zstd":
+        import zstandard
+
+        size = max(size, zstandard.frame_content_size(data))
+        if size <= MAX_CHUNK_BYTES:
+            data = zstandard.decompress(data, max(1, size))
+    elif chunk.compression:
+        raise ValueError(f"compression {chunk.compression!r:.20}")
+    if max(size, len(data)) > MAX_CHUNK_BYTES:
+        raise ValueError(f"more than {MAX_CHUNK_BYTES >> 20} MiB unpacked")
+    return dataclasses.replace(chunk, compression="", data=data)
 
 
 class _Damaged(Exception):
@@ -134,7 +155,7 @@ class _Scan:
             return
         body = self._body(at, end)
         try:
-            chunk = Chunk.read(_stream(body))
+            chunk = _unpacked(Chunk.read(_stream(body)))
             if self._chunks == "check":
                 get_chunk_data_stream(chunk, validate_crc=True)
                 return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -381,10 +382,14 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
     if name not in known:
         return {}
     try:
-        signature = inspect.signature(known[name].load(), eval_str=True)
+        loaded = known[name].load()
+        try:  # a bridge inherits parameters, whose types have names of another module
+            hints = typing.get_type_hints(loaded, include_extras=True)
+        except NameError:  # a controller has attributes whose types a type checker alone can read
+            signature = inspect.signature(loaded, eval_str=True)
+            hints = {key: one.annotation for key, one in signature.parameters.items()}
     except Exception:  # whatever another package raises when it is imported
         return {}
-    hints = {key: one.annotation for key, one in signature.parameters.items()}
     return {"config": "input", **file_parameters(hints)}
 
 

@@ -7,12 +7,13 @@ from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rtmms.bridging.bridge import Bridge
 from rtmms.errors import ModelError
+from rtmms.reach import NamesAddress
 from rtmms.view import plots
 from rtmms.view.picture import Picture
 from rtmms.view.stage import Stage, end, serve
@@ -34,7 +35,7 @@ class View(Bridge):
     """
 
     outputs: tuple[str, ...] = ("*",)
-    host: str = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
     port: int = 0
     telemetry: str = ""
     frames_hz: float = 30.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import math
 import socket
 import struct
@@ -134,7 +136,7 @@ def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_o
             wait(lambda: run.command == (0.0, 0.0))
             steps = len(run.plant.commands)
             other.kill()
-            wait(lambda: any("mosaik has ended at t = " in line for line in run.bridged.said))
+            wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
             wait(lambda: len(run.plant.commands) > steps + 200)
         finally:
             other.kill()
@@ -167,6 +169,129 @@ def test_what_is_not_mosaik_is_refused() -> None:
             wait(lambda junk=junk: _said(bridge.port, junk))
             wait(lambda k=k: run.bridged.counts["refused"] >= k)
         assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.said)
+
+
+class Stranger:
+    """Speaks mosaik's protocol by hand."""
+
+    def __init__(self, port: int) -> None:
+        def met() -> socket.socket | None:
+            try:
+                return socket.create_connection(("127.0.0.1", port), 60.0)
+            except OSError:
+                return None
+
+        self.socket: socket.socket = wait(met)
+        self.sent = 0
+
+    def send(self, *call: Any) -> None:
+        data = json.dumps([0, self.sent, list(call)]).encode()
+        self.sent += 1
+        self.socket.sendall(struct.pack(">I", len(data)) + data)
+
+    def ask(self, *call: Any) -> tuple[int, Any]:
+        """Whether it succeeded (1) or failed (2), and the answer."""
+        self.send(*call)
+        (size,) = struct.unpack(">I", self._read(4))
+        kind, _, content = json.loads(self._read(size))
+        return kind, content
+
+    def begin(self) -> None:
+        assert self.ask("init", ["r"], {"time_resolution": 0.01})[0] == 1
+        assert self.ask("create", [1, "Robot"], {})[0] == 1
+
+    def _read(self, count: int) -> bytes:
+        data = b""
+        while len(data) < count:
+            piece = self.socket.recv(count - len(data))
+            assert piece, "the connection is gone"
+            data += piece
+        return data
+
+
+def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
+    """In lockstep a long step is interrupted when its peer leaves: the plant waits, and the next mosaik drives it."""
+    bridge = mosaik_bridge(outputs=("position",))
+    with sailing(bridge) as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        one = Stranger(bridge.port)
+        one.begin()
+        kind, told = one.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
+        assert (kind, told[0]) == (2, "ModelError")
+        assert "expected at most 3600 s after the last step" in told[1]
+        assert one.ask("step", [0, {}, 10**13], {})[0] == 1
+        one.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
+        wait(lambda: len(run.plant.commands) > 50)
+        one.socket.close()
+        wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
+        steps = len(run.plant.commands)
+        other = Stranger(bridge.port)
+        other.begin()
+        for time in range(0, 50, 10):
+            inputs = {"swimmer": {"thrust": {"a": 0.5}}}
+            assert other.ask("step", [time, inputs, 10**13], {})[0] == 1
+        assert len(run.plant.commands) <= steps + 500, "nothing is left of the first one's steps"
+        assert (0.5, 0.0) in [value[:2] for value in run.plant.commands[steps:]]
+        other.send("stop", [], {})
+        run._thread.join(30.0)
+        assert not run._thread.is_alive(), "a stop ends the run"
+
+
+def test_in_real_time_a_step_ends_with_the_connection_too() -> None:
+    bridge = mosaik_bridge(outputs=("position",))
+    with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        for _ in range(3):
+            one = Stranger(bridge.port)
+            one.begin()
+            one.send("step", [300_000, {}, 10**13], {})
+            one.socket.close()
+        other = Stranger(bridge.port)
+        other.begin()
+        assert other.ask("step", [1, {}, 10**13], {})[0] == 1
+        other.socket.close()
+        assert run.bridged.fault is None
+
+
+def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
+    bridge = mosaik_bridge()
+    with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        before = memory_mib()
+        one = Stranger(bridge.port)
+        piece = struct.pack(">I", 0xFFFFFFFF) + b" " * (1 << 20)
+        with contextlib.suppress(OSError):
+            for _ in range(200):
+                one.socket.sendall(piece)
+        wait(lambda: run.bridged.counts["refused"] >= 1)
+        two = Stranger(bridge.port)
+        two.begin()
+        two.send("step", [300_000, {}, 10**13], {})
+        with contextlib.suppress(OSError):
+            for _ in range(2000):
+                two.send("step", [300_000, {"x": "y" * 50_000}, 10**13], {})
+        wait(lambda: run.bridged.counts["refused"] >= 2)
+        assert memory_mib() - before < 64.0
+
+
+def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmms_bridges.mosaik._FIRST_S", 0.2)
+    bridge = mosaik_bridge()
+    with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
+        wait(lambda: hasattr(bridge, "_serving"))
+        silent = Stranger(bridge.port)
+        assert silent.socket.recv(1) == b""
+        other = Stranger(bridge.port)
+        other.begin()
+        other.socket.close()
+        assert run.bridged.counts["refused"] >= 1
+
+
+def memory_mib() -> float:
+    """Resident memory of this process at most so far."""
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
 def _said(port: int, junk: bytes) -> bool:

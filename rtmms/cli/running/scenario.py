@@ -14,6 +14,7 @@ from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Composed, Plant, Summarised
+from rtmms.reach import refuse_endpoint
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
 from rtmms.scenario.links import refuse_unknown
@@ -33,6 +34,10 @@ def scenario(path: str, command: click.Command) -> Scenario:
     permit_below(Path(path).expanduser().parent)
     for name, value in found.options.items():
         _check(found, name, value, known[name])
+        try:
+            refuse_endpoint(name, str(value))
+        except ModelError as fault:
+            raise found.fault(str(fault), name) from None
     _check_events(found)
     return found
 
@@ -108,12 +113,15 @@ LATER = ("accuracy", "realtime", "witness", "memory", "log", "warnings", "figure
 def check_words(
     controllers: Iterable[str], bridges: Iterable[str],
     told: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
+    judge: Callable[[Any, Mapping[str, str], str], None] = lambda made, files, word: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
-    only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised"""
+    only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised
+
+    judge   of each that is made, its parameters that name files (with their kinds) and its words: ModelError"""
     from rtmms.bridging.config import construct as make_bridge
-    from rtmms.bridging.plugins import check_bridge, load_bridge
-    from rtmms.wire.peer.plugins import build, check_controller
+    from rtmms.bridging.plugins import bridge_files, check_bridge, load_bridge
+    from rtmms.wire.peer.plugins import build, check_controller, controller_files
 
     made: dict[str, Any] = {}
     for k, word in enumerate(controllers):
@@ -122,6 +130,7 @@ def check_words(
             check_controller(name)
             if not is_file(name):
                 called, one = peer_name(word), build(word)
+                judge(one, controller_files(type(one)), word)
                 if called in made and one.claim and one.claim == made[called].claim:
                     raise ModelError(f"controller '{called}' is given twice, and both drive {', '.join(one.claim)}")
                 made.setdefault(called, one)
@@ -134,7 +143,8 @@ def check_words(
         try:
             check_bridge(name)
             if not is_file(name):
-                make_bridge(load_bridge(name), "bridge", name, words)
+                made_bridge = make_bridge(load_bridge(name), "bridge", name, words)
+                judge(made_bridge, bridge_files(type(made_bridge)), word)
         except ModelError as fault:
             raise told("bridge", k, fault) from None
         except Exception:
@@ -142,9 +152,20 @@ def check_words(
     return made
 
 
-def check_peers(found: Scenario) -> None:
-    """The same of a scenario's, and each controller with what events set. ModelError with file and line."""
-    made = check_words(found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault))
+def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
+    """The same of a scenario's, and each controller with what events set. ModelError with file and line.
+
+    typed   options on the command line: where they name the bridges or controllers, those of the scenario do not run
+    """
+    folders = (Path.cwd().resolve(), found.path.resolve().parent)
+
+    def judge(made: Any, files: Mapping[str, str], word: str) -> None:
+        if ("bridges" if _is_bridge(made) else "controllers") not in typed:
+            _judge_foreign(made, files, word, folders)
+
+    made = check_words(
+        found.controllers or (), found.bridges, lambda kind, k, fault: _located(found, kind, k, fault), judge
+    )
     for event in found.events:
         for name, value in event.values.items():
             owner = owner_of(name, made)
@@ -152,6 +173,34 @@ def check_peers(found: Scenario) -> None:
                 told = _refused(made[owner], owner, name.removeprefix(owner + "."), value)
                 if told:
                     raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {told}")
+
+
+def _is_bridge(made: Any) -> bool:
+    from rtmms.bridging.bridge import Bridge
+
+    return isinstance(made, Bridge)
+
+
+def _judge_foreign(made: Any, files: Mapping[str, str], word: str, folders: Collection[Path]) -> None:
+    """Raise ModelError for a scenario's bridge or controller that reaches beyond this machine, or names data outside
+    the folders that a scenario may use. Values of its own file (`config=FILE.toml`) count, too: they are in what was
+    made. Files of code are judged where they are opened."""
+    option = "--bridge" if _is_bridge(made) else "--controller"
+    for key, text in made.beyond().items() if _is_bridge(made) else ():
+        raise ModelError(
+            f"{key}: a scenario reaches this machine only; '{text}' is named on the command line ({option})"
+        )
+    words = dict(part.partition("=")[::2] for part in word.partition(":")[2].split(","))
+    for key, kind in files.items():
+        file = words.get("config", "") if key == "config" else getattr(made, key, "")
+        if not isinstance(file, str) or not file or kind in ("device", "code"):
+            continue
+        path = (Path.cwd() / file).resolve()
+        if file.startswith("~") or not any(path.is_relative_to(folder) for folder in folders):
+            raise ModelError(
+                f"{key}: a scenario names files below the folder that it runs in, got '{file}'; others are named on "
+                f"the command line ({option})"
+            )
 
 
 def split_words(spec: str) -> tuple[str, dict[str, str]]:

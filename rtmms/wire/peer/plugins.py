@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlparse
 
 from rtmms.declared import literal, parsed, source
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.trust import file_parameters
 from rtmms.typed import spelled, typed
 from rtmms.user_file import is_file, load_named, path_of, split_word
 from rtmms.wire.peer.controller import COMMON, Controller
@@ -164,6 +165,11 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
         default = None if kind.default is inspect.Parameter.empty else kind.default
         listed[name] = Parameter(name, spelled(hint), default, kind.default is inspect.Parameter.empty)
     return listed
+
+
+def controller_files(controller: type[Controller]) -> dict[str, str]:
+    """Return the parameters of a controller that name files, each with its kind (`rtmms.trust.NamesFile`)."""
+    return file_parameters({name: _hint(kind) for name, kind in _signature(controller).items()})
 
 
 def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
