@@ -91,8 +91,8 @@ def envelope(
         "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
         "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
     }  # fmt: skip
-    with beside(output / "envelope.json") as place:
-        Path(place).write_text(json.dumps(told, indent=1))
+    with beside(output / "envelope.json", "-o") as part:
+        part.write_text(json.dumps(told, indent=1), encoding="utf-8")
     if as_json:
         print_json(json.dumps(told))
     else:

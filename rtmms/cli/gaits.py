@@ -13,7 +13,7 @@ from rtmms.cli.words import Installed, Near, Number, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
 from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, Kind, refuse_output
+from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.locomotion.abilities import Locomoting
@@ -190,7 +190,8 @@ def _drawn(
         shapes = out / f"{robot}-gait.csv"
         lines = [",".join(plant.model.joint_names)]
         lines += [",".join(f"{value:.10g}" for value in row) for row in gait.sampled(400)]
-        shapes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with beside(shapes, "-o") as part:
+            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
         made.append(shapes)
     return [str(path) for path in made]
 

@@ -52,6 +52,7 @@ _EVERY_S = 0.2
 @click.option("--at-rest", is_flag=True, help="Of tables: each begins as the robot is after a reset.")
 @click.option("--write", "written", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="The fitted parameters as a preset.")  # fmt: skip
+@click.option("--force", is_flag=True, help="--write overwrites a preset that was edited, and other files, too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
               help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default one for each core.")
@@ -59,8 +60,8 @@ _EVERY_S = 0.2
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def identify(
     files: tuple[Path, ...], names: str, bounds: tuple[str, ...], prior: tuple[str, ...], hold_out: float,
-    channels: str | None, segments: int, starts: int, seed: int, written: Path | None, output: Path | None,
-    threads: int | None, as_json: bool, quiet: bool, **words: Any,
+    channels: str | None, segments: int, starts: int, seed: int, written: Path | None, force: bool,
+    output: Path | None, threads: int | None, as_json: bool, quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
     """Find parameters of a robot from LOGs of it: the values under which what it did is what the model would do.
 
@@ -70,7 +71,7 @@ def identify(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not files:
         raise click.UsageError("identify: expected a log or a table, got none")
-    _refuse_outputs(files, written, output)
+    _refuse_outputs(files, written, output, force=force)
     from rtmms.identification.evidence import as_words, weighed
     from rtmms.identification.fitting import Settings, fit
     from rtmms.identification.unknowns import asked_for
@@ -107,13 +108,16 @@ def identify(
     return 0
 
 
-def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None) -> None:
+def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None, *, force: bool) -> None:
     for path, option, endings in ((written, "--write", (".toml",)), (output, "-o", (".html", *FIGURES))):
         if path is None:
             continue
         if path.suffix not in endings:
             raise ModelError(f"{option} {path}: expected a name that ends in {', '.join(endings)}")
-        refuse_output(path, option, KINDS[path.suffix], files)
+        if option == "--write":
+            refuse_output(path, option, None if force else KINDS[path.suffix], files, "--force overwrites")
+        else:
+            refuse_output(path, option, KINDS[path.suffix], files)
 
 
 def _names(text: str) -> list[str]:

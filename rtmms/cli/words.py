@@ -74,12 +74,12 @@ LEAST, MOST = 1e-9, 1e9
 
 
 class Range(click.FloatRange):
-    """A number in a range. Unlike click's own type it refuses nan, which passes every comparison."""
+    """A finite number in a range. Click's own type takes nan, which passes every comparison, and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"expected a number in the range {self._describe_range()}, got '{value}'", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number in the range {self._describe_range()}, got '{value}'", param, ctx)
         return number
 
 

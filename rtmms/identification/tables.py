@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
+from rtmms.input_file import open_input
 from rtmms.plant import Plant
 from rtmms.record.log_messages import Signal
 from rtmms.record.needs import refuse_without_pyarrow
@@ -133,14 +135,15 @@ def _read(path: Path) -> dict[str, Array]:
             refuse_without_pyarrow(str(path))
             pq: Any = import_module("pyarrow.parquet")
             try:
-                found = pq.read_table(path)
+                with open_input(path, expected="a Parquet file") as opened:
+                    found = pq.read_table(opened)
+            except ModelError:
+                raise
             except (ValueError, OSError) as fault:
-                if isinstance(fault, FileNotFoundError):
-                    raise
                 raise ModelError(f"{path}: is not a Parquet file that can be read: {str(fault)[:120]}") from None
             columns = {name: found.column(name).to_pylist() for name in found.column_names}
         else:
-            with path.open(newline="", encoding="utf-8-sig") as file:
+            with TextIOWrapper(open_input(path, expected="a table"), encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
                 names = [name.strip() for name in next(rows, [])]
                 lines = [row for row in rows if row]
@@ -148,8 +151,6 @@ def _read(path: Path) -> dict[str, Array]:
             if short is not None:
                 raise ModelError(f"{path}: row {short + 2}: expected {len(names)} cells, got {len(lines[short])}")
             columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False)) if lines else {}
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise ModelError(f"{path}: is no table that can be read: {str(fault)[:120]}") from None
     if not columns or not next(iter(columns.values())):

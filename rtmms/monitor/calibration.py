@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 
 from rtmms.monitor.monitor import BOUNDS, Verdict
 from rtmms.plant import Calibrated, Described, Plant, Twin
+from rtmms.whole_file import beside
 
 ERRORS = (0.01, 0.001)
 """Of the path, for which a step is named; five times that of the work."""
@@ -67,9 +67,8 @@ class Calibration:
             found.pop(min(found, key=lambda one: found[one]["count"]))
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            part = self.file.with_suffix(f".{os.getpid()}")
-            part.write_text(json.dumps(found))
-            part.replace(self.file)
+            with beside(self.file) as part:
+                part.write_text(json.dumps(found))
         except OSError:
             return
 

@@ -12,8 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from rtmms.errors import RtmmsError
-from rtmms.whole_file import beside
+from rtmms.whole_file import beside, unwritten
 
 INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
 BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
@@ -52,11 +51,11 @@ def figure(width: float, height: float) -> Figure:
 
 def save(page: Figure, path: Path, dpi: int = 150) -> None:
     """Write the page in the format of path's ending, whole or not at all; RtmmsError where that is not possible."""
-    try:
-        with beside(path) as part:
+    with beside(path, "figure") as part:
+        try:
             page.savefig(part, dpi=dpi)
-    except (OSError, ValueError) as error:
-        raise RtmmsError(f"figure {path}: could not be written: {error}") from None
+        except ValueError as fault:  # matplotlib refuses a figure of no or of too many pixels
+            raise unwritten(path, "figure", str(fault)) from None
 
 
 def colours(count: int) -> Sequence[Any]:
