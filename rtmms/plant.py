@@ -173,7 +173,7 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
         return plant
     from rtmms.toml_file import read_toml
 
-    written = read_toml(preset)
+    written = read_toml(preset, "preset")
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
     given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:

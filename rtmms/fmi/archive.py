@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 
 MOST_BYTES = 2 << 30
 MOST_ENTRIES = 50_000
@@ -33,7 +34,7 @@ class Unpacked:
             folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
             self.folder = Path(folder).resolve()
             self._lock = _locked(self.folder)
-            with zipfile.ZipFile(path) as archive:
+            with open_input(path, expected="an FMU") as file, zipfile.ZipFile(file) as archive:
                 _unpack(archive, self.folder, path)
         except BaseException as fault:
             if folder is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rtmms.report import style
 from rtmms.report.endings import figure_file
 from rtmms.report.page import marked
 from rtmms.report.tables import Table, of_rows
@@ -67,6 +68,5 @@ def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.
 def save(figure: Any, out: Path, name: str) -> Path:
     """Write a figure; its path."""
     path = figure_file(out, name)
-    with beside(path, "figure") as part:
-        figure.savefig(part, dpi=120)
+    style.save(figure, path, dpi=120)
     return path

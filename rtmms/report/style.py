@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,13 @@ def figure(width: float, height: float) -> Figure:
 
 def save(page: Figure, path: Path, dpi: int = 150) -> None:
     """Write the page in the format of path's ending, whole or not at all; RtmmsError where that is not possible."""
+    drawn = BytesIO()  # matplotlib's writers of PDF answer a full disk with whatever they meet when they close it
+    try:
+        page.savefig(drawn, dpi=dpi, format=path.suffix.lower().lstrip("."))
+    except (OSError, ValueError) as fault:  # of no or too many pixels; PostScript goes through a file of its own
+        raise unwritten(path, "figure", fault if isinstance(fault, OSError) else str(fault)) from None
     with beside(path, "figure") as part:
-        try:
-            page.savefig(part, dpi=dpi)
-        except ValueError as fault:  # matplotlib refuses a figure of no or of too many pixels
-            raise unwritten(path, "figure", str(fault)) from None
+        part.write_bytes(drawn.getvalue())
 
 
 def colours(count: int) -> Sequence[Any]:

@@ -131,7 +131,7 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
         ("colour = 3", "manta", "fitted.toml: is not of the manta: unknown manta parameter 'colour'"),
         ("drag_coefficient = 'x'", "manta", "'drag_coefficient': expected a number, got 'x'"),
         ("drag =", "manta", "preset: .*fitted.toml: not TOML"),
-        (None, "manta", "preset: .*fitted.toml: No such file"),
+        (None, "manta", "preset: .*fitted.toml: no such file"),
     ],
 )
 def test_a_preset_that_is_none_of_the_robots_is_refused(

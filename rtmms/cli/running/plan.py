@@ -140,8 +140,10 @@ def plan(
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    if (words.get("preset") or "").endswith(".toml"):
+        read_toml(words["preset"], "--preset")
     if words.get("sensors", "ideal").endswith(".toml"):
-        read_toml(words["sensors"])
+        read_toml(words["sensors"], "--sensors")
     elif words.get("sensors", "ideal") not in PROFILES:
         raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
     if words.get("priority") is not None:
