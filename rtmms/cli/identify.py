@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import FIGURES, Installed, Number, Range, settings
+from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -55,7 +55,7 @@ _EVERY_S = 0.2
 @click.option("--force", is_flag=True, help="--write overwrites a preset that was edited, and other files, too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
               help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default one for each core.")
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def identify(

@@ -73,6 +73,11 @@ LEAST, MOST = 1e-9, 1e9
 """Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
 
 
+MAX_COUNT = 10**9
+"""Of whatever is counted: larger ones do not fit into what counts it."""
+MAX_THREADS = 4096
+
+
 class Range(click.FloatRange):
     """A finite number in a range. Click's own type takes nan, which passes every comparison, and inf."""
 
