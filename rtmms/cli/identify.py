@@ -7,7 +7,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +77,7 @@ def identify(
     from rtmms.identification.unknowns import asked_for
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
+    _refuse_beginnings(settings(words["set_"]), limits, priors)
     chosen = tuple(one.strip() for one in channels.split(",")) if channels else ()
     with _Progress(quiet=quiet) as progress:
         recordings = _recordings(files, chosen, words, progress)
@@ -118,6 +119,20 @@ def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path 
             refuse_output(path, option, None if force else KINDS[path.suffix], files, "--force overwrites")
         else:
             refuse_output(path, option, KINDS[path.suffix], files)
+
+
+def _refuse_beginnings(
+    given: Mapping[str, Any], limits: Mapping[str, tuple[float, float]], priors: Mapping[str, tuple[float, float]]
+) -> None:
+    """ModelError for a beginning of the search, by --set, that another option of the same key would replace."""
+    for key, value in given.items():
+        if key in priors:
+            raise ModelError(
+                f"--set {key}={value}: the search begins at the mean of --prior {key}; expected one of both"
+            )
+        low, high = limits.get(key, (-math.inf, math.inf))
+        if isinstance(value, int | float) and not low <= value <= high:
+            raise ModelError(f"--set {key}={value}: expected a beginning within --bounds {key}={low:g}:{high:g}")
 
 
 def _names(text: str) -> list[str]:

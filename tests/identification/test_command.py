@@ -134,6 +134,13 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "columns.toml: is no preset"),
     (("pool.csv", *MODEL, "--write", "new.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
     ((), "expected a log or a table, got none"),
+    (("pool.csv", *MODEL, "--columns", "columns.toml", "--columns", "velocity[0]=note"),
+     "pool.csv: row 2: note: expected a number or nothing, got 'swim'"),
+    (("pool.csv", *MODEL, "--bounds", "drag_coefficient=1:3", "--set", "drag_coefficient=5"),
+     "--set drag_coefficient=5: expected a beginning within --bounds drag_coefficient=1:3"),
+    (("pool.csv", *MODEL, "--prior", "drag_coefficient=1:3", "--set", "drag_coefficient=5"), "expected one of both"),
+    (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "drag_coefficient=5:1", "--bounds",
+      "drag_coefficient=1:3"), "--prior drag_coefficient: expected a mean within --bounds 1:3, got 5"),
 ])  # fmt: skip
 def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str) -> None:
     given = words if "--fit" in words else (*words, "--fit", "drag_coefficient")
