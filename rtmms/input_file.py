@@ -13,7 +13,7 @@ import stat
 from pathlib import Path
 from typing import BinaryIO
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, shown
 
 MIB = 1 << 20
 _FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
@@ -45,7 +45,7 @@ def open_input(
     ModelError
         There is no such file, it is a folder, a pipe or a device, it may not be read, or it is larger than `max_bytes`.
     """
-    where = f"{place} {path}".lstrip()
+    where = _where(path, place)
     try:
         _refuse_other_than_file(os.stat(path), where, expected)  # opening a device may have effects
         descriptor = os.open(path, _FLAGS | getattr(os, "O_CLOEXEC", 0))
@@ -62,7 +62,7 @@ def open_input(
     except ValueError as fault:
         if isinstance(fault, ModelError):
             raise
-        raise ModelError(f"{where!a}: expected {expected}, got a name that no file has") from None
+        raise ModelError(f"{where}: expected {expected}, got a name that no file has") from None
     return open(descriptor, "rb")
 
 
@@ -74,7 +74,7 @@ def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: s
         except OSError as fault:
             raise unreadable(path, fault, place=place) from None
     if len(found) > max_bytes:  # it grows, or its size is not known before it is read
-        raise ModelError(f"{place} {path}".lstrip() + f": has more than {_size(max_bytes)}; expected {expected}")
+        raise ModelError(f"{_where(path, place)}: has more than {_size(max_bytes)}; expected {expected}")
     return found
 
 
@@ -86,13 +86,18 @@ def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expect
     except UnicodeDecodeError as fault:
         wide = found[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
         got = "UTF-16" if wide else f"byte {found[fault.start]:#04x}"
-        raise ModelError(f"{place} {path}".lstrip() + f": expected text in UTF-8, got {got}") from None
+        raise ModelError(f"{_where(path, place)}: expected text in UTF-8, got {got}") from None
 
 
 def unreadable(path: str | Path, fault: OSError, *, place: str = "") -> ModelError:
     """Return the error for a file that cannot be opened or read."""
     why = "there is no such file" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
-    return ModelError(f"{place} {path}".lstrip() + f": {why}")
+    return ModelError(f"{_where(path, place)}: {why}")
+
+
+def _where(path: str | Path, place: str) -> str:
+    """Return how an error names a file: on one line, whatever its name is."""
+    return shown(f"{place} {path}".lstrip())
 
 
 def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) -> None:

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.errors import ModelError, RtmmsError, shown
 from rtmms.input_file import open_input
 
 
@@ -168,9 +168,8 @@ def beside(path: Path, option: str | None = None) -> Iterator[Path]:
 def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
     """Return the error for a file that could not be written to its end."""
     why = fault if isinstance(fault, str) else fault.strerror or str(fault)
-    return RtmmsError(
-        f"{option} {path}".lstrip() + f": could not be written: {why}; expected a folder with room for the whole file"
-    )
+    where = shown(f"{option} {path}".lstrip())
+    return RtmmsError(f"{where}: could not be written: {why}; expected a folder with room for the whole file")
 
 
 @contextmanager
