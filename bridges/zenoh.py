@@ -16,6 +16,7 @@ from typing import Any, Literal
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
+from rtmms.input_file import MIB, open_input
 
 from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part
@@ -150,6 +151,7 @@ class Zenoh(rtmms.Bridge):
         import zenoh
 
         if self.zenoh_config:
+            open_input(self.zenoh_config, place="zenoh:", expected="a configuration", max_bytes=MIB).close()
             try:
                 read = zenoh.Config.from_file(self.zenoh_config)
                 for part in ("listen", "connect"):

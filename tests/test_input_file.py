@@ -123,6 +123,7 @@ ALLOWED = {
     ("rtmms/wire/endpoints/keys.py", "os.fdopen"): "of a descriptor",
     ("rtmms/wire/endpoints/session_files.py", "os.fdopen"): "of a descriptor",
     ("rtmms/wire/peer/plugins.py", "distribution.read_text"): "of an installed package",
+    ("bridges/zenoh.py", "zenoh.Config.from_file"): BOUND_FOR,
     ("bridges/foxglove.py", "context.load_cert_chain"): BOUND_FOR,
     ("bridges/mqtt.py", "client.tls_set"): BOUND_FOR,
     ("rtmms/model/urdf.py", "import_module('trimesh').load"): BOUND_FOR,

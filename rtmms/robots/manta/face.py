@@ -502,7 +502,9 @@ def load(
     if chosen not in COUPLINGS:
         raise UnknownNameError("coupling", str(chosen), COUPLINGS)
     try:
-        step = np.nan if isinstance(given_dt, bool) else float(given_dt)
+        if isinstance(given_dt, bool):
+            raise TypeError
+        step = float(given_dt)
     except (TypeError, ValueError):
         raise ModelError(f"dt: expected a number in s, got {given_dt!r}") from None
     if not 0.0 < step < np.inf:
