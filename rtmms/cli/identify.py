@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, settings
+from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -166,6 +166,7 @@ def _recordings(
     from rtmms.identification.tables import ENDINGS, from_table, read_columns
 
     given, robot = settings(words["set_"]), words["robot"]
+    refuse_preset(words["preset"])
     if robot:
         brace(robot)
     columns = read_columns(words["columns"])

@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
+from rtmms.toml_file import read_toml
 from rtmms.whole_file import KINDS, refuse_closed_folder, refuse_output
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
@@ -168,6 +169,12 @@ def check_choice(robot: str, parameter: str, word: str | None) -> None:
         raise ModelError(f"--{parameter} {word}: robot '{robot}' has no {parameter} to choose")
     if word not in known:
         raise UnknownNameError(f"{parameter} of {robot}", word, known)
+
+
+def refuse_preset(preset: str | None) -> None:
+    """ModelError, naming the option, for a --preset that is a file which cannot be read."""
+    if preset is not None and preset.endswith(".toml"):
+        read_toml(preset, "--preset")
 
 
 def folder(option: str, path: Path) -> Path:

@@ -104,6 +104,7 @@ READS = {
     ("identify", "--columns"): ("identify", "run.csv", *FIT, "--columns", "{}.toml"),
     ("identify", "--preset"): ("identify", "run.csv", *FIT, "--preset", "{}.toml"),
     ("identify", "--sensors"): ("identify", "run.csv", *FIT, "--sensors", "{}.toml"),
+    ("trim", "--preset"): ("trim", "eel", "--preset", "{}.toml"),
     ("export-fmu", "--preset"): ("export-fmu", "torpedo", "--preset", "{}.toml", "-o", "a.fmu"),
 }  # fmt: skip
 """A command for each option that names a file to read; `{}` stands for a pipe."""
@@ -122,12 +123,15 @@ def commands(group: click.Group = command_line.rtmms, before: str = "") -> Itera
 
 
 def named_files() -> set[tuple[str, str]]:
-    """(command, option) of all that names a file, by its type or its metavar."""
+    """(command, option) of all that names a file, by its type, its metavar, or its name."""
     return {
         (name, one.opts[0])
         for name, command in commands()
         for one in command.params
-        if isinstance(one.type, click.Path) or "FILE" in str(one.metavar) or ".toml" in str(one.metavar)
+        if one.opts[0] in ("--preset", "--sensors", "--keys")
+        or isinstance(one.type, click.Path)
+        or "FILE" in str(one.metavar)
+        or ".toml" in str(one.metavar)
     }
 
 

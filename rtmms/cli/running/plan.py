@@ -11,7 +11,18 @@ import click
 
 from rtmms.bridging.plugins import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
-from rtmms.cli.words import COUPLING, MAX_COUNT, Installed, Near, Number, check_choice, options, refuse_figure, settings
+from rtmms.cli.words import (
+    COUPLING,
+    MAX_COUNT,
+    Installed,
+    Near,
+    Number,
+    check_choice,
+    options,
+    refuse_figure,
+    refuse_preset,
+    settings,
+)
 from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS, TIMED
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
@@ -140,8 +151,7 @@ def plan(
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
-    if (words.get("preset") or "").endswith(".toml"):
-        read_toml(words["preset"], "--preset")
+    refuse_preset(words.get("preset"))
     if words.get("sensors", "ideal").endswith(".toml"):
         read_toml(words["sensors"], "--sensors")
     elif words.get("sensors", "ideal") not in PROFILES:
