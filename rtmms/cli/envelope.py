@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from rtmms.cli.words import folder
+from rtmms.cli.words import MAX_THREADS, folder
 from rtmms.errors import ModelError
 from rtmms.terminal import print_json, print_text
 from rtmms.whole_file import KINDS, Kind, beside, refuse_output
@@ -29,7 +29,7 @@ _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), said=b'"scenario"')}
 @click.option("--jitter", default="0:200:11", metavar="A:B:N", help="Jitters, +- ms (default 0:200:11).")
 @click.option("--rates", default="200,100,50,20,10,5,2,1", metavar="HZ,...", help="Rates, Hz (default 200 down to 1).")
 @click.option("--seeds", type=click.IntRange(1, 1000), default=5, help="Runs of each (default 5).")
-@click.option("--threads", type=click.IntRange(min=1), help="Processes (default the cores that we may use).")
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), help="Processes (default the cores that we may use).")
 @click.option("--dask", metavar="ADDRESS", help="Run on a Dask cluster instead, for example tcp://127.0.0.1:8786.")
 @click.option("--measure/--no-measure", default=True, help="Mark this machine, by 5 s in real time (default).")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
