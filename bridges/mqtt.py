@@ -18,6 +18,7 @@ import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
+from rtmms.input_file import MIB, read_input_text
 from rtmms.reach import NamesAddress
 from rtmms.trust import NamesFile
 
@@ -353,7 +354,8 @@ class Mqtt(rtmms.Bridge):
     def _password(self) -> str | None:
         if not self.password_file:
             return os.environ.get(PASSWORD)
-        lines = Path(self.password_file).expanduser().read_text().splitlines()
+        path = Path(self.password_file).expanduser()
+        lines = read_input_text(path, place="password_file:", max_bytes=MIB).splitlines()
         return lines[0] if lines else ""
 
 

@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 import rtmms
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.errors import ModelError
+from rtmms.input_file import MIB, open_input
 from rtmms.reach import NamesAddress
 from rtmms.trust import NamesFile
 
@@ -161,6 +162,7 @@ class Zenoh(rtmms.Bridge):
         import zenoh
 
         if self.zenoh_config:
+            open_input(self.zenoh_config, place="zenoh:", expected="a configuration", max_bytes=MIB).close()
             try:
                 read = zenoh.Config.from_file(self.zenoh_config)
                 _refuse_plugins(read, self.zenoh_config)

@@ -88,6 +88,11 @@ class PlanFigures:
         return round(self._share(sum(plan.failed for plan in self._plans)), 4)
 
     @property
+    def failed_plans(self) -> int:
+        """Plans of which no candidate had a cost that is a number."""
+        return sum(not plan.good for plan in self._plans)
+
+    @property
     def least_cost(self) -> float | None:
         """Of the last plan's candidates."""
         return finite(self._plans[-1].least) if self._plans else None

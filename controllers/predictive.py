@@ -85,6 +85,9 @@ class Predictive(PlanFigures, rtmms.Controller):
     frequency_hz  of the stroke
     preset        FILE.toml of parameters (as `rtmms identify --write` makes): in the model, in place of what the plant
                   tells; one that names a preset begins from that
+    Where no candidate of a plan has a cost that is a number, the last plan goes on, with a sentence; after a horizon of
+    such plans nothing is left to follow, and the controller ends with an error. `failed_plans` counts them.
+
     observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
     """
 
@@ -131,6 +134,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         "core",
         "tried",
         "failed",
+        "failed_plans",
         "iterations_a_plan",
         "least_cost",
         "spread_of_costs",
@@ -439,8 +443,11 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._begun = now.time
         self._time = now.time
         values = plans.update(now, (self.x_m, self.y_m, float(self.z_m or 0.0)), radians(self.yaw_deg))
+        made = len(self._plans)
         self._plans, self._late, self._spent_s = plans.plans, plans.late, plans.spent_s
         self._since = (plans.age - 1) * self._tick_s
+        for plan in self._plans[made:]:
+            self._judge(plan)
         return values
 
     def _turn_over(self, now: Motion, first: bool) -> None:
@@ -456,6 +463,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._job = None
             if found.good:
                 self._plan, self._since = found.words, max(0.0, now.time - self._due)
+            self._judge(found)
         elif job is not None:
             self._late += 1
         self._tick, self._tick_state = now.time, self._word_state
@@ -463,6 +471,20 @@ class Predictive(PlanFigures, rtmms.Controller):
             told = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
             self._due, self._sent = now.time + self._tick_s, []
             self._job = self._background.submit(self._think, *told)
+
+    def _judge(self, plan: Plan) -> None:
+        """Say so where the last plan goes on for want of a better one. RtmmsError where that has come to its end."""
+        if plan.good:
+            return
+        if self.failed_plans == 1:
+            _tell(f"predictive: at t = {self._time:.4g} s no candidate of a plan has a cost that is a number (its run "
+                  "ended early, or the cost is nan or inf): the last plan goes on")  # fmt: skip
+        if self._since > self._horizon:
+            of = f"cost '{self.cost}'" if self.cost else "cost"
+            raise rtmms.RtmmsError(
+                f"controller 'predictive': {of}: no candidate has had a cost that is a number for {self._since:.3g} s, "
+                f"at t = {self._time:.4g} s, and the last plan is at its end: expected finite costs"
+            )
 
     def _think(
         self, now: Motion, sent: list[Any], plan: Any, words: Any, since: float, held: Mapping[int, float]

@@ -12,6 +12,11 @@ from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
+from rtmms.input_file import MIB, read_input
+
+MAX_BYTES = 4 * MIB
+"""Of a module's source."""
+
 
 def source(module: str) -> str:
     """The file of a module, '' where there is none. Packages that it lies in are imported."""
@@ -25,9 +30,8 @@ def source(module: str) -> str:
 def parsed(file: str) -> ast.Module | None:
     """The module in a file, None where it cannot be read."""
     try:
-        with open(file, encoding="utf-8") as text:
-            return ast.parse(text.read())
-    except (OSError, SyntaxError, ValueError):
+        return ast.parse(read_input(file, max_bytes=MAX_BYTES))
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 

@@ -61,7 +61,7 @@ class DivergedError(RtmmsError):
         self.time, self.quantity, self.last_good, self.reason = time, quantity, last_good, reason
 
 
-_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 _LIMITS = {
     errno.EFBIG: "ulimit -f", errno.ENOSPC: "df", errno.EMFILE: "ulimit -n", errno.ENFILE: "sysctl fs.file-max",
@@ -89,7 +89,10 @@ def limit_reached(error: BaseException) -> str:
 
 def shown(text: object, keep: str = "") -> str:
     """A value of others as a terminal may have it: what would move the cursor, change settings, reorder letters or
-    begin a new line is spelled out.  keep: control characters that stay."""
+    begin a new line is spelled out, and so is a byte of a file's name that is no UTF-8.
+
+    keep   control characters that stay
+    """
     return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))
 
 

@@ -162,6 +162,8 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
     ModelError
         As `load`, and where the robot is a file that would run as code and the user did not name (rtmms.trust).
     """
+    if preset is not None and not isinstance(preset, str):
+        raise ModelError(f"preset: expected a name or a FILE.toml, got {preset!r:.60}")
     point = builder(robot)
     make = point.load()
     if point.group == "rtmms.plant_files":
@@ -173,7 +175,7 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
         return plant
     from rtmms.toml_file import read_toml
 
-    written = read_toml(preset)
+    written = read_toml(preset, "preset")
     keys = [key for key in written if key not in parameters and (key != "dt" or dt is None)]
     given = {**written, **parameters, **({} if dt is None else {"dt": dt})}
     try:

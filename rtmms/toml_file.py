@@ -2,50 +2,84 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, shown
+from rtmms.input_file import read_input_text
 
 LONGEST_BYTES = 1 << 22
+EXPECTED = "a TOML file"
 MOST_DOTS = 32
 """In one key: tomllib's time grows with their square."""
 
 _LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*)" + f"{{{MOST_DOTS}}}")
 
 
-def read_toml(path: str | Path) -> dict[str, Any]:
-    """A TOML file's table; ModelError naming the file, and the line where it does not parse. ~ is the user's home."""
-    return read_toml_and_text(path)[0]
+def read_toml(path: str | Path, place: str = "") -> dict[str, Any]:
+    """A TOML file's table; ModelError naming the file, and the line where it does not parse. ~ is the user's home.
+
+    place   what the user named the file by, for the error: "--preset"
+    """
+    return read_toml_and_text(path, place)[0]
 
 
-def read_toml_and_text(path: str | Path) -> tuple[dict[str, Any], str]:
+def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any], str]:
     """The same, with the text that it stands in."""
-    if Path(path).expanduser().exists() and not Path(path).expanduser().is_file():  # a pipe would be waited for
-        raise ModelError(f"{path}: is not a file")
+    where = f"{place} {path}".lstrip()
+    said = read_input_text(Path(path).expanduser(), place=place, max_bytes=LONGEST_BYTES, expected=EXPECTED)
     try:
-        with Path(path).expanduser().open("rb") as file:
-            text = file.read(LONGEST_BYTES + 1)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from None
-    if len(text) > LONGEST_BYTES:
-        raise ModelError(f"{path}: has more than {LONGEST_BYTES >> 20} MiB, which no table that a person wrote has")
-    try:
-        said = text.removeprefix(codecs.BOM_UTF8).decode()
-        _refuse_long_keys(said, path)
+        _refuse_long_keys(said, where)
         table = tomllib.loads(said)
-    except UnicodeDecodeError as error:
-        what = "UTF-16" if text[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else f"byte {text[error.start]:#04x}"
-        raise ModelError(f"{path}: expected text in UTF-8, got {what}") from None
     except ValueError as error:  # of the form, or a whole number of thousands of digits
-        raise ModelError(f"{path}: not TOML: {error}") from None
+        raise ModelError(f"{where}: not TOML: {error}") from None
     except RecursionError:
-        raise ModelError(f"{path}: not TOML that can be read: nested too deep") from None
-    _refuse_nul(table, path, "")
+        raise ModelError(f"{where}: not TOML that can be read: nested too deep") from None
+    _refuse_nul(table, where, "")
     return table, said
+
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
+_ESCAPED = re.compile(r'[\x00-\x1f"\\\x7f-\x9f\ud800-\udfff\u2028\u2029]')
+_SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
+
+
+def toml_text(text: str) -> str:
+    """Return a text as TOML has it, in quotation marks and on one line."""
+    return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
+
+
+def _escape(character: str) -> str:
+    """Return a character as an escape; U+FFFD for half of a surrogate pair, which TOML does not have."""
+    if "\ud800" <= character <= "\udfff":
+        return "\ufffd"
+    return _SHORT.get(character, f"\\u{ord(character):04x}")
+
+
+def toml_key(key: str) -> str:
+    """Return a key as TOML has it: bare where it can be."""
+    return key if _BARE_KEY.fullmatch(key) else toml_text(key)
+
+
+def toml_comment(text: str) -> str:
+    """Return a comment of one line, whatever is in the text: what would end the line is spelled out."""
+    return "# " + shown(text).encode("utf-8", "backslashreplace").decode()
+
+
+def toml_value(value: Any) -> str:
+    """Return a value as TOML has it: truth values, numbers, text, lists, and tables of these."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(toml_value(one) for one in value) + "]"
+    if isinstance(value, dict):
+        inner = ", ".join(f"{toml_key(str(key))} = {toml_value(one)}" for key, one in value.items())
+        return "{ " + inner + " }" if inner else "{}"
+    if isinstance(value, float):
+        return repr(float(value))
+    return str(int(value)) if isinstance(value, int) else toml_text(str(value))
 
 
 def _refuse_nul(value: Any, path: str | Path, key: str) -> None:

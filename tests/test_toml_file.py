@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from rtmms.errors import ModelError
-from rtmms.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml
+from rtmms.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
 
 
 @pytest.mark.parametrize(
@@ -55,3 +56,29 @@ def test_the_search_for_long_keys_is_one_pass(tmp_path: Path) -> None:
         read_toml(tmp_path / "long.toml")
         took.append(time.process_time() - before)
     assert took[1] < 0.5 + 16.0 * took[0]  # a square would take minutes
+
+
+TEXTS = [
+    "",
+    "plain",
+    'with " and \\',
+    "line\nx = 1",
+    "\r\t\0\x07\x7f\x85\u2028",
+    "ä 😀",
+    "a.b",
+    "[x]",
+    "# no comment",
+    "'",
+]
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_text_is_written_as_one_value_whatever_is_in_it(text: str) -> None:
+    value = {text: [text, 1, 0.1, True, {text: text}], "x": {}}
+    lines = "".join(f"{toml_key(key)} = {toml_value(one)}  {toml_comment(text)}\n" for key, one in value.items())
+    assert tomllib.loads(lines) == value
+    assert lines.count("\n") == 2
+
+
+def test_half_of_a_character_is_replaced() -> None:
+    assert tomllib.loads(f"x = {toml_text(chr(0xD800) + 'a')}  {toml_comment(chr(0xDCFF))}") == {"x": "\ufffda"}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.whole_file import KINDS, PAGE_MARK, beside, refuse_other_than_file, refuse_output
+from rtmms.errors import ModelError, RtmmsError
+from rtmms.toml_file import read_toml, toml_comment
+from rtmms.whole_file import KINDS, PAGE_MARK, beside, refuse_other_than_file, refuse_output, sealed
 from tests.cli.shell import rtmms
+from tests.file_calls import writing_calls
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pipes and links")
 
@@ -57,7 +60,7 @@ def test_a_pipe_a_device_and_the_source_are_refused(tmp_path: Path) -> None:
 
 
 PNG, CSV = b"\x89PNG\r\n\x1a\n", b"run,step,time,outcome\n"
-PRESET = b"# manta, fitted by rtmms identify to pool\n\ndrag_coefficient = 1.0\n"
+PRESET = sealed("# manta, fitted by rtmms identify to pool", "\ndrag_coefficient = 1.0\n").encode()
 PAGE = f"<!doctype html>\n<head>{PAGE_MARK}</head>".encode()
 
 
@@ -122,3 +125,74 @@ def test_each_command_refuses_it_before_the_work(tmp_path: Path, words: tuple[st
     assert said.status == 2
     assert f"{name}: is no " in said.err
     assert (tmp_path / name).read_text() == "precious"
+
+
+WRITTEN_ELSEWHERE = {
+    ("rtmms/cli/new.py", "file.write_text"): "in a folder that is moved to its place when all are written",
+    ("rtmms/fmi/archive.py", "target.open"): "in a folder that was just made",
+    ("rtmms/fmi/export.py", "script.write_text"): "in a folder that was just made",
+    ("rtmms/fmi/export.py", "(Path(folder) / SPECIFICATION).write_text"): "in a folder that was just made",
+    ("rtmms/identification/page.py", "drawn.savefig"): "into memory",
+    ("rtmms/jit.py", "record.write_text"): "of the cache: what is not whole is read as nothing",
+    ("rtmms/kernel_cache.py", "(folder / 'lock').open"): "of the cache: an empty file",
+    ("rtmms/report/style.py", "page.savefig"): "into memory",
+    ("rtmms/record/commands.py", "np.savez"): "into a file within `beside`",
+    ("rtmms/record/tables.py", "pq.ParquetWriter"): "its callers name a file within `beside`",
+    ("rtmms/record/tables.py", "writer.write_table"): "its callers name a file within `beside`",
+}
+"""(module, function) of files that are written elsewhere, with the reason why no half of one is left in its place."""
+
+
+def test_every_module_writes_files_beside_their_place() -> None:
+    found = list(writing_calls())
+    wrong = [
+        f"{one.module}:{one.line}: {one.text:.80}"
+        for one in found
+        if (one.module, one.function) not in WRITTEN_ELSEWHERE
+    ]
+    assert not wrong, "use rtmms.whole_file.beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(wrong)
+    there = {(one.module, one.function) for one in found}
+    assert not set(WRITTEN_ELSEWHERE) - there, "no longer there: take it out of WRITTEN_ELSEWHERE"
+
+
+def test_a_file_that_cannot_be_written_is_an_error_with_the_option(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text("before")
+    with pytest.raises(RtmmsError, match=r"--write .*a\.toml: could not be written: No space left on device; expected"):
+        _full(tmp_path / "a.toml", "--write")
+    with pytest.raises(RtmmsError, match=r"^/.*nowhere/a\.toml: could not be written: No such file or directory"):
+        _full(tmp_path / "nowhere" / "a.toml", "")
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["before"]
+
+
+def _full(path: Path, option: str) -> None:
+    with beside(path, option) as part:
+        part.write_text("half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_what_only_the_sync_reports_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
+
+    monkeypatch.setattr("rtmms.whole_file.os.fsync", refuse)
+    quota = pytest.raises(RtmmsError, match=r"-o .*page\.html: could not be written: Disk quota exceeded")
+    with quota, beside(tmp_path / "page.html", "-o") as part:
+        part.write_text("page")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_that_was_edited_is_kept(tmp_path: Path) -> None:
+    path, kind = tmp_path / "fitted.toml", KINDS[".toml"]
+    title = toml_comment("manta, fitted by rtmms identify to a\nb\x1b[2J = 1.mcap")
+    path.write_text(sealed(title, "\ndrag_coefficient = 1.0  # +- 0.1\n"))
+    assert read_toml(path) == {"drag_coefficient": 1.0}
+    refuse_output(path, "--write", kind)
+    text = path.read_text()
+    for edited in (text.replace("1.0", "1.5"), text + "# mine\n", text.replace("manta", "ray", 1),
+                   "".join(line for line in text.splitlines(True) if "SHA-256" not in line)):  # fmt: skip
+        path.write_text(edited)
+        with pytest.raises(ModelError, match=r"--write .*fitted\.toml: was edited, .*--force overwrites"):
+            refuse_output(path, "--write", kind, (), "--force overwrites")
+        assert path.read_text() == edited
+    path.write_text("")
+    refuse_output(path, "--write", kind)

@@ -20,6 +20,7 @@ from typing import Any
 
 from rtmms.bridging.untrusted import Refusal
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 
 V1, V2 = 0xFE, 0xFD
 _SIGNED = 0x01
@@ -195,19 +196,18 @@ class Writer:
         return packed
 
 
+MAX_KEY_BYTES = 4096
+
+
 def read_key(path: str) -> bytes:
     """A signing key from a file: 64 hexadecimal digits, or any other text, whose SHA-256 is the key.
 
     The latter is how ground stations make a key of a pass phrase. ModelError for a file that others may read.
     """
-    where = os.path.expanduser(path)
-    try:
-        with open(where, "rb") as file:
-            if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
-                raise ModelError(f"{path}: others may read this key: chmod 600 {path}")
-            text = file.read(4096).strip()
-    except OSError as fault:
-        raise ModelError(f"{path}: {fault.strerror}") from None
+    with open_input(os.path.expanduser(path), expected="a file of a key", max_bytes=MAX_KEY_BYTES) as file:
+        if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
+            raise ModelError(f"{path}: others may read this key: chmod 600 {path}")
+        text = file.read(MAX_KEY_BYTES).strip()
     if not text:
         raise ModelError(f"{path}: expected a key, got an empty file")
     try:

@@ -19,7 +19,7 @@ from rtmms.bridging.bridge import Laid
 from rtmms.bridging.plugins import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
-from rtmms.cli.words import Installed
+from rtmms.cli.words import Installed, Number
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.terminal import print_text
 from rtmms.user_file import own_lines
@@ -42,7 +42,9 @@ _STAY_S = 10.0
 @click.option(
     "--name", "peer", default=None, help="Name under which the plant lists it; the bridge's own if not given."
 )
-@click.option("--timeout", "timeout_s", type=float, default=None, help="Seconds to wait for the plant (5).")
+@click.option(
+    "--timeout", "timeout_s", type=Number("s", zero=True), default=None, help="Seconds to wait for the plant (5)."
+)
 @click.option(
     "--keys", type=click.Path(path_type=Path), metavar="DIR", help="Folder of keys, for a plant that asks for them."
 )
@@ -121,11 +123,8 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
     refuse_output(path, "--write-dbc", KINDS[".dbc"])
     with connect(exchange, name=name, outputs=made.outputs, keys=keys, timeout_s=timeout_s, errors="collect") as link:
         text = made.dbc_of(link.plant)
-    try:
-        with beside(path) as place:
-            place.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
-    except OSError as fault:
-        raise ModelError(f"--write-dbc {path}: {fault.strerror or fault}") from None
+    with beside(path, "--write-dbc") as part:
+        part.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
     _say(f"{path}: written")
 
 

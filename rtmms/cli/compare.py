@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.words import refuse_figure
+from rtmms.errors import shown as spelled_out
 from rtmms.record.branch import branch_of
 from rtmms.terminal import cell, console, print_json
 
@@ -115,7 +116,8 @@ def _run(file: Path, name: str) -> Run:
         quantity: np.degrees(np.unwrap(np.radians(many))) if quantity.endswith("_deg") else np.array(many)
         for quantity, many in values.items()
     }
-    return Run(named(name, log), report, np.array(times), np.array(commands), series, points, settings(log.origin))
+    title = spelled_out(named(name, log))
+    return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin))
 
 
 def settings(origin: Mapping[str, Any]) -> dict[str, Any]:

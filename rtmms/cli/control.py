@@ -56,10 +56,10 @@ def control(
         _say(str(fault))
         raise SystemExit(2) from None
     except NotConnectedError as fault:
-        _say(f"controller '{spec}': {fault}")
+        _say(_named(spec, fault))
         raise SystemExit(2 if fault.code in WRONG_WORDS else 1) from None
     except RtmmsError as fault:
-        _say(f"controller '{spec}': {fault}")
+        _say(_named(spec, fault))
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         reason = "interrupted"
@@ -97,3 +97,9 @@ def _drive(
 
 def _say(text: str) -> None:
     print_text(f"rtmms control: {text}", err=True)
+
+
+def _named(spec: str, fault: Exception) -> str:
+    """Return what a fault says with the controller's name, which the fault itself may begin with."""
+    text = str(fault)
+    return text if text.startswith("controller '") else f"controller '{spec}': {text}"

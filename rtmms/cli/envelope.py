@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.child_process import run_python
-from rtmms.cli.words import DASK, DASK_SECURITY, folder
+from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
 from rtmms.errors import ModelError
 from rtmms.terminal import print_json, print_text
 from rtmms.whole_file import KINDS, Kind, beside, refuse_output
@@ -32,7 +32,7 @@ _KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), said=b'"scenario"')}
 @click.option("--jitter", default="0:200:11", metavar="A:B:N", help="Jitters, +- ms (default 0:200:11).")
 @click.option("--rates", default="200,100,50,20,10,5,2,1", metavar="HZ,...", help="Rates, Hz (default 200 down to 1).")
 @click.option("--seeds", type=click.IntRange(1, 1000), default=5, help="Runs of each (default 5).")
-@click.option("--threads", type=click.IntRange(min=1), help="Processes (default the cores that we may use).")
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), help="Processes (default the cores that we may use).")
 @DASK
 @DASK_SECURITY
 @click.option("--measure/--no-measure", default=True, help="Mark this machine, by 5 s in real time (default).")
@@ -101,8 +101,8 @@ def envelope(
         "delay_ms": list(ranges.delay_ms), "loss": list(ranges.loss), "share": held["map"].tolist(),
         "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
     }  # fmt: skip
-    with beside(output / "envelope.json") as place:
-        Path(place).write_text(json.dumps(told, indent=1))
+    with beside(output / "envelope.json", "-o") as part:
+        part.write_text(json.dumps(told, indent=1), encoding="utf-8")
     if as_json:
         print_json(json.dumps(told))
     else:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.words import COUPLING, Installed, Number, check_choice, settings
+from rtmms.cli.words import COUPLING, Installed, Number, check_choice, refuse_preset, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
 from rtmms.terminal import print_json, print_text
@@ -36,6 +36,7 @@ def export_fmu(
         source = Path(robot)
         refuse_output(output, "-o", KINDS[".fmu"], (source,) if source.is_file() else ())
     check_choice(robot, "coupling", coupling)
+    refuse_preset(preset)
     parameters = settings(set_)
     for key in ("dt", "preset", "coupling"):
         if key in parameters:

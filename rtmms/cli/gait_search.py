@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from rtmms.cli.words import folder
 from rtmms.report.endings import figure_file, written_as
 from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, Kind, beside, refuse_output
+from rtmms.toml_file import toml_comment, toml_key, toml_value
+from rtmms.whole_file import KINDS, Kind, beside, refuse_output, sealed
 
 if TYPE_CHECKING:
     from rtmms.sweep.gait_search import Front, Gait, Search
@@ -22,10 +23,11 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
     checked(asked)
     kept = None
     if out is not None:
+        own = Kind("gait of rtmms", (toml_comment(f"{asked.robot}: ").lower().encode(),), sealed=True)
         folder("-o", out)
         refuse_output(out / f"{asked.robot}-front.{form}", "-o", KINDS[f".{form}"])
         for path in sorted(out.glob(f"{asked.robot}-gait-*.toml")):
-            refuse_output(path, "-o", Kind("gait of rtmms", (f"# {asked.robot}: ".lower().encode(),)))
+            refuse_output(path, "-o", own)
         kept = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
         front = search(asked, kept=kept, threads=threads, tell=_Progress())
@@ -73,10 +75,10 @@ def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
     """The file of a gait, which `--controller NAME:FILE` takes."""
     one: Gait = front.gaits[k]
     path = out / f"{asked.robot}-gait-{k + 1}.toml"
-    lines = [f"# {asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())]
-    lines += [f"{name} = {value!r}" for name, value in one.words.items()]
-    with beside(path) as part:
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    title = f"{asked.robot}: " + ", ".join(f"{goal} {value:.5g}" for goal, value in one.values.items())
+    lines = [f"{toml_key(name)} = {toml_value(value)}\n" for name, value in one.words.items()]
+    with beside(path, "-o") as part:
+        part.write_text(sealed(toml_comment(title), "".join(lines)), encoding="utf-8", newline="\n")
     return path
 
 

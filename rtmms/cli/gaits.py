@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 import rtmms
-from rtmms.cli.words import Installed, Near, Number, folder, settings
+from rtmms.cli.words import MAX_THREADS, Installed, Near, Number, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
 from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, Kind, refuse_output
+from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.locomotion.abilities import Locomoting
@@ -43,8 +44,10 @@ PER = ("cost", "length")
     "--points", type=click.IntRange(1, 100), default=5, show_default=True, help="As many values, without --at."
 )
 @click.option("--generations", type=click.IntRange(1, 10_000), default=15, show_default=True, help="For each of them.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The same gives the same front.")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Default: one for each core.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="The same gives the same front."
+)
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default: one for each core.")
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
@@ -123,9 +126,12 @@ def gaits(
 
 def _numbers(option: str, text: str | None) -> tuple[float, ...]:
     try:
-        return tuple(float(one) for one in text.split(",")) if text else ()
+        found = tuple(float(one) for one in text.split(",")) if text else ()
     except ValueError:
-        raise ModelError(f"{option} {text}: expected numbers with commas between them") from None
+        found = (math.nan,)
+    if not all(math.isfinite(one) for one in found):
+        raise ModelError(f"{option} {text}: expected finite numbers with commas between them")
+    return found
 
 
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
@@ -190,7 +196,8 @@ def _drawn(
         shapes = out / f"{robot}-gait.csv"
         lines = [",".join(plant.model.joint_names)]
         lines += [",".join(f"{value:.10g}" for value in row) for row in gait.sampled(400)]
-        shapes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        with beside(shapes, "-o") as part:
+            part.write_text("\n".join(lines) + "\n", encoding="utf-8")
         made.append(shapes)
     return [str(path) for path in made]
 

@@ -7,13 +7,13 @@ import math
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import FIGURES, Installed, Number, Range, settings
+from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
 from rtmms.errors import ModelError
 from rtmms.terminal import cell, console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -52,15 +52,16 @@ _EVERY_S = 0.2
 @click.option("--at-rest", is_flag=True, help="Of tables: each begins as the robot is after a reset.")
 @click.option("--write", "written", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
               help="The fitted parameters as a preset.")  # fmt: skip
+@click.option("--force", is_flag=True, help="--write overwrites a preset that was edited, and other files, too.")
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.html",
               help="The report as one page with figures; FILE.png: the figures alone.")  # fmt: skip
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Default one for each core.")
+@click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default one for each core.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def identify(
     files: tuple[Path, ...], names: str, bounds: tuple[str, ...], prior: tuple[str, ...], hold_out: float,
-    channels: str | None, segments: int, starts: int, seed: int, written: Path | None, output: Path | None,
-    threads: int | None, as_json: bool, quiet: bool, **words: Any,
+    channels: str | None, segments: int, starts: int, seed: int, written: Path | None, force: bool,
+    output: Path | None, threads: int | None, as_json: bool, quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
     """Find parameters of a robot from LOGs of it: the values under which what it did is what the model would do.
 
@@ -70,12 +71,13 @@ def identify(
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not files:
         raise click.UsageError("identify: expected a log or a table, got none")
-    _refuse_outputs(files, written, output)
+    _refuse_outputs(files, written, output, force=force)
     from rtmms.identification.evidence import as_words, weighed
     from rtmms.identification.fitting import Settings, fit
     from rtmms.identification.unknowns import asked_for
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
+    _refuse_beginnings(settings(words["set_"]), limits, priors)
     chosen = tuple(one.strip() for one in channels.split(",")) if channels else ()
     with _Progress(quiet=quiet) as progress:
         recordings = _recordings(files, chosen, words, progress)
@@ -107,13 +109,30 @@ def identify(
     return 0
 
 
-def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None) -> None:
+def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None, *, force: bool) -> None:
     for path, option, endings in ((written, "--write", (".toml",)), (output, "-o", (".html", *FIGURES))):
         if path is None:
             continue
         if path.suffix not in endings:
             raise ModelError(f"{option} {path}: expected a name that ends in {', '.join(endings)}")
-        refuse_output(path, option, KINDS[path.suffix], files)
+        if option == "--write":
+            refuse_output(path, option, None if force else KINDS[path.suffix], files, "--force overwrites")
+        else:
+            refuse_output(path, option, KINDS[path.suffix], files)
+
+
+def _refuse_beginnings(
+    given: Mapping[str, Any], limits: Mapping[str, tuple[float, float]], priors: Mapping[str, tuple[float, float]]
+) -> None:
+    """ModelError for a beginning of the search, by --set, that another option of the same key would replace."""
+    for key, value in given.items():
+        if key in priors:
+            raise ModelError(
+                f"--set {key}={value}: the search begins at the mean of --prior {key}; expected one of both"
+            )
+        low, high = limits.get(key, (-math.inf, math.inf))
+        if isinstance(value, int | float) and not low <= value <= high:
+            raise ModelError(f"--set {key}={value}: expected a beginning within --bounds {key}={low:g}:{high:g}")
 
 
 def _names(text: str) -> list[str]:
@@ -147,6 +166,7 @@ def _recordings(
     from rtmms.identification.tables import ENDINGS, from_table, read_columns
 
     given, robot = settings(words["set_"]), words["robot"]
+    refuse_preset(words["preset"])
     if robot:
         brace(robot)
     columns = read_columns(words["columns"])

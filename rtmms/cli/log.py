@@ -76,18 +76,14 @@ def csv_(file: Path, output: Path | None) -> int:
               help="Default: LOG with this ending.")  # fmt: skip
 def parquet(file: Path, output: Path | None) -> int:
     """The same table as Parquet, exact and smaller (needs the extra rtmms[parquet])."""
-    from rtmms.errors import ModelError
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_parquet
 
     path = output or file.with_suffix(".parquet")
     refuse_output(path, "-o", KINDS[".parquet"], (file,))
     log = open_log(file)
-    try:
-        with beside(path) as part:
-            steps = write_parquet(log, part)
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror or error}") from None
+    with beside(path, "-o") as part:
+        steps = write_parquet(log, part)
     print_text(f"{path}: {steps} steps", err=True)
     tell_damage(log)
     return 0
@@ -95,16 +91,12 @@ def parquet(file: Path, output: Path | None) -> int:
 
 @contextlib.contextmanager
 def _opened(path: Path | None) -> Iterator[IO[str]]:
-    from rtmms.errors import ModelError
 
     if path is None:
         yield sys.stdout
         return
-    try:
-        with beside(path) as part, part.open("w", newline="") as out:
-            yield out
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from None
+    with beside(path, "-o") as part, part.open("w", newline="", encoding="utf-8") as out:
+        yield out
 
 
 def _survey(log: Log) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from rtmms.errors import shown
+from rtmms.errors import ModelError, shown
+from rtmms.input_file import open_input
 from rtmms.terminal import print_json, print_text
 
 
@@ -44,12 +45,10 @@ def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log:
 
 
 def _is_mcap(file: Path) -> bool:
-    if file.exists() and not file.is_file():  # a pipe would be waited for
-        return False
     try:
-        with file.open("rb") as opened:
+        with open_input(file) as opened:
             return opened.read(5) == b"\x89MCAP"
-    except OSError:
+    except (ModelError, OSError):
         return file.suffix == ".mcap"  # whoever reads it says what is wrong
 
 

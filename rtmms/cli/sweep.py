@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import COUPLING, DASK, DASK_SECURITY, Installed, Near, Number, refuse_figure
+from rtmms.cli.words import (
+    COUPLING,
+    DASK,
+    DASK_SECURITY,
+    MAX_COUNT,
+    MAX_THREADS,
+    Installed,
+    Near,
+    Number,
+    refuse_figure,
+)  # fmt: skip
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -30,14 +40,16 @@ METHODS = ("grid", "sobol", "lhs")
 @click.option("--over", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
               help="What differs: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
                    "repeated. A:B:N are N values from A to B, A:B samples between them.")  # fmt: skip
-@click.option("--samples", type=click.IntRange(min=1), metavar="N", help="Runs of the methods sobol and lhs.")
+@click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
 @click.option("--method", type=Near("method", METHODS),
               help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.parquet",
               help="The table: one row a run.")  # fmt: skip
 @click.option("--columns", metavar="NAME,...", help="Of the report; default all numbers of small outputs and summary.")
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the table.")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Processes; default one for each core.")
+@click.option(
+    "--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Processes; default one for each core."
+)
 @DASK
 @DASK_SECURITY
 @click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),

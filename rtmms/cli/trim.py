@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import rtmms
-from rtmms.cli.words import Installed, Near, Number, settings
+from rtmms.cli.words import Installed, Near, Number, refuse_preset, settings
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import CommandedGait, Plant, robots
 from rtmms.terminal import print_json, print_text
@@ -30,7 +30,7 @@ UNKNOWNS = ("amplitude", "stiffness", "none")
     metavar="KEY=VALUE",
     help="Of the gait, where the robot moves by commands.",
 )
-@click.option("--preset", metavar="NAME", help="A named set of parameters of the robot.")
+@click.option("--preset", metavar="NAME|FILE.toml", help="A named set of parameters of the robot, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def trim(
     robot: str, unknown: str | None, dt: float | None, set_: tuple[str, ...], gait_: tuple[str, ...],
@@ -44,6 +44,7 @@ def trim(
     for key in ("dt", "preset"):
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
     plant = rtmms.plant.build_plant(robot, **given)
     if isinstance(plant, CommandedGait):

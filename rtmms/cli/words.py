@@ -15,6 +15,7 @@ from click.shell_completion import CompletionItem
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
+from rtmms.toml_file import read_toml
 from rtmms.whole_file import KINDS, refuse_closed_folder, refuse_output
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
@@ -73,13 +74,18 @@ LEAST, MOST = 1e-9, 1e9
 """Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
 
 
+MAX_COUNT = 10**9
+"""Of whatever is counted: larger ones do not fit into what counts it."""
+MAX_THREADS = 4096
+
+
 class Range(click.FloatRange):
-    """A number in a range. Unlike click's own type it refuses nan, which passes every comparison."""
+    """A finite number in a range. Click's own type takes nan, which passes every comparison, and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number = float(super().convert(value, param, ctx))
-        if math.isnan(number):
-            self.fail(f"expected a number in the range {self._describe_range()}, got '{value}'", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"expected a finite number in the range {self._describe_range()}, got '{value}'", param, ctx)
         return number
 
 
@@ -170,6 +176,12 @@ def check_choice(robot: str, parameter: str, word: str | None) -> None:
         raise ModelError(f"--{parameter} {word}: robot '{robot}' has no {parameter} to choose")
     if word not in known:
         raise UnknownNameError(f"{parameter} of {robot}", word, known)
+
+
+def refuse_preset(preset: str | None) -> None:
+    """ModelError, naming the option, for a --preset that is a file which cannot be read."""
+    if preset is not None and preset.endswith(".toml"):
+        read_toml(preset, "--preset")
 
 
 def folder(option: str, path: Path) -> Path:

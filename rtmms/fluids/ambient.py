@@ -62,6 +62,12 @@ class Flow:
     def __post_init__(self) -> None:
         if self.grid is not None and not isinstance(self.grid, Grid):
             raise ModelError(f"flow: grid must be a Grid, got {self.grid!r}")
+        for name, kind in (("waves", Wave), ("vortices", VortexRow)):
+            given: Any = getattr(self, name)
+            if not isinstance(given, (list, tuple)) or not all(isinstance(one, kind) for one in given):
+                raise ModelError(f"flow: {name}: expected a list of {kind.__name__}, got {given!r:.60}")
+        if self.field is not None and not callable(self.field):
+            raise ModelError(f"flow: field: expected a function of (x, t) or None, got {self.field!r:.60}")
         asked = None if self.compiled is None else AskedFunction(self.compiled)
         object.__setattr__(self, "_asked", asked)
 
@@ -113,7 +119,10 @@ class Flow:
 
 
 def _shaped(value: Any, shape: tuple[int, ...], place: str) -> Array:
-    array = np.array(value, dtype=float)
+    try:
+        array = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise ModelError(f"{place} must be {shape} finite numbers, got {value!r:.60}") from None
     if array.shape != shape or not np.all(np.isfinite(array)):
         raise ModelError(f"{place} must be {shape} finite numbers, got {array.tolist()}")
     return array

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
 import numpy as np
@@ -18,6 +18,7 @@ from numba import carray
 
 from rtmms.addresses import numbers_at
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 from rtmms.jit import COMPILED, kernel
 from rtmms.spatial import Array
 
@@ -130,9 +131,15 @@ def _refuse_large(path: Path, size: int) -> None:
 
 
 def _numpy(path: Path) -> dict[str, Any]:
-    with ZipFile(path) as packed:
-        _refuse_large(path, sum(one.file_size for one in packed.infolist()))
-    with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
+    with open_input(path, place="flow:", expected="a .npz file") as raw:
+        with ZipFile(raw) as packed:
+            _refuse_large(path, sum(one.file_size for one in packed.infolist()))
+        raw.seek(0)
+        return _arrays(raw)
+
+
+def _arrays(raw: BinaryIO) -> dict[str, Any]:
+    with np.load(raw, allow_pickle=False) as file:
         if "u" not in file:
             raise KeyError("it has no u")
         found = {letter: file[letter] if letter in file else np.zeros(1) for letter in AXES}
@@ -142,9 +149,9 @@ def _numpy(path: Path) -> dict[str, Any]:
 def _netcdf(path: Path) -> dict[str, Any]:
     import scipy.io
 
-    _refuse_large(path, path.stat().st_size)
+    raw = open_input(path, place="flow:", expected="a NetCDF file", max_bytes=MOST_BYTES)
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
-    with opened(path, "r", mmap=False) as file:
+    with raw, opened(raw, "r", mmap=False) as file:
         told = file.variables
         found: dict[str, Any] = {k: np.array(told[k][:], dtype=float) if k in told else np.zeros(1) for k in AXES}
         shape = tuple(len(found[k]) for k in AXES)

@@ -10,8 +10,10 @@ import sys
 import tempfile
 import zipfile
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO
 
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 
 MOST_BYTES = 2 << 30
 MOST_ENTRIES = 50_000
@@ -38,9 +40,10 @@ class Unpacked:
             folder = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-")
             self.folder = Path(folder).resolve()
             self._lock = _locked(self.folder)
-            _refuse_many_entries(path)
-            with zipfile.ZipFile(path) as archive:
-                _unpack(archive, self.folder, path)
+            with open_input(path, expected="an FMU") as file:
+                _refuse_many_entries(file, path)
+                with zipfile.ZipFile(file) as archive:
+                    _unpack(archive, self.folder, path)
         except BaseException as fault:
             if folder is not None:
                 self.remove()
@@ -58,12 +61,11 @@ class Unpacked:
             self._lock = None
 
 
-def _refuse_many_entries(path: str) -> None:
+def _refuse_many_entries(file: BinaryIO, path: str) -> None:
     """Raise ModelError where the list of files is too long: zipfile makes an object of each entry before we see it."""
-    with open(path, "rb") as file:
-        size = file.seek(0, os.SEEK_END)
-        file.seek(max(0, size - (1 << 16) - 22))
-        end = file.read()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - (1 << 16) - 22))
+    end = file.read()
     at = end.rfind(_END_OF_DIRECTORY)
     if at < 0 or len(end) < at + 22:
         return  # zipfile says that it is no archive

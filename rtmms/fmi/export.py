@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import sys
@@ -18,6 +17,7 @@ from rtmms.errors import ModelError
 from rtmms.fmi.needs import needed
 from rtmms.fmi.slave import SPECIFICATION
 from rtmms.version import VERSION
+from rtmms.whole_file import beside
 
 OPTIONS = {
     "needsExecutionTool": True, "canHandleVariableCommunicationStepSize": False,
@@ -66,7 +66,8 @@ def export(
 
     The FMU holds the robot's description, not its code: where it is run, the same version of Python with rtmms and
     its libraries is needed (FMI's needsExecutionTool). dt and parameters as for rtmms.load; fmi: version 2 or 3.
-    Raises ModelError for a robot, a parameter or a path that will not do.
+    Raises ModelError for a robot, a parameter or a path that will not do, and RtmmsError where the file cannot be
+    written.
     """
     if fmi not in VERSIONS:
         raise ModelError(f"fmi: expected 2 or 3, got {fmi!r}")
@@ -94,7 +95,7 @@ def export(
         text = json.dumps(said)
     except TypeError as fault:
         raise ModelError(f"export-fmu: a parameter cannot be written down: {fault}") from None
-    with tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
+    with beside(path, "-o") as part, tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:
         # The name is the module's within the tool that runs it: two FMUs in one process share modules by name, and
         # this one is the same for all robots.
         script = Path(folder) / ("rtmms_robot.py" if fmi == 3 else "rtmms_robot2.py")
@@ -105,7 +106,7 @@ def export(
                 script, dest=folder, project_files=[Path(folder) / SPECIFICATION],
                 **OPTIONS, **(OPTIONS_2 if fmi == 2 else {}),
             )  # fmt: skip
-        _place(Path(made), path)
+        shutil.copyfile(made, part)
     return path
 
 
@@ -118,15 +119,3 @@ def _modules_as_before(name: str) -> Iterator[None]:
     finally:
         sys.path[:] = places
         sys.modules.pop(name, None)
-
-
-def _place(made: Path, path: Path) -> None:
-    """Beside its place first, then into it: nobody sees half of it."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        shutil.copyfile(made, beside)
-        os.replace(beside, path)
-    except OSError as fault:
-        raise ModelError(f"{path}: {fault.strerror}") from None
-    finally:
-        beside.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ import math
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from rtmms.fmi.description import actuator, described, elements, shape
 from rtmms.fmi.library import FAULTS, Library, Values
 from rtmms.fmi.needs import needed
 from rtmms.fmi.parameters import parameter_value
+from rtmms.input_file import MIB, open_input
 from rtmms.plant import Channel
 
 Array = npt.NDArray[np.float64]
@@ -97,7 +97,12 @@ class FmuPlant:
         )
         self._neutral = self._inputs.values.copy()
         told = repr((self.dt, sorted(parameters.items()))).encode()
-        self._key = hashlib.sha256(Path(path).read_bytes() + told).digest()[:16]
+        digest = hashlib.sha256()
+        with open_input(path, expected="an FMU") as file:
+            while piece := file.read(MIB):
+                digest.update(piece)
+        digest.update(told)
+        self._key = digest.digest()[:16]
         self._steps = 0
         self._sound: dict[str, Array] = {}
 

@@ -18,6 +18,7 @@ from rtmms.errors import DivergedError, ModelError
 from rtmms.fmi.description import base_units
 from rtmms.fmi.guard import Variables, guarded, sentence, state_from_bytes, state_to_bytes
 from rtmms.fmi.needs import needed
+from rtmms.input_file import MIB, read_input_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,7 +48,7 @@ class Slave(Variables):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        said = json.loads((Path(self.resources) / SPECIFICATION).read_text())
+        said = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
         self.plant = rtmms.plant.load(said["robot"], dt=said["dt"], preset=said["preset"], **said["parameters"])
         self.modelName = said["identifier"]
         self.description = f"{said['robot']}, simulated by rtmms {said['version']}"

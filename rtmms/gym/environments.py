@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from rtmms.errors import ArgumentError, UnknownNameError
-from rtmms.gym.episodes import MOST_RUNS, Episodes, whole
+from rtmms.gym.episodes import MOST_RUNS, MOST_SEED, Episodes, whole
 from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task
 
@@ -79,6 +79,7 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """A new episode; the same seed gives the same one."""
+        whole("seed", seed, MOST_SEED, 0)
         super().reset(seed=seed)
         self.episodes.random[0] = self.np_random
         self.episodes.start(self._one)
@@ -140,12 +141,14 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
         """New episodes of all; seed of the first, or one for each."""
-        if isinstance(seed, (int, np.integer)) or seed is None:
+        if type(seed) is not bool and (isinstance(seed, (int, np.integer)) or seed is None):
             seeds: list[int | None] = [None if seed is None else int(seed) + k for k in range(self.num_envs)]
         elif isinstance(seed, (list, tuple, np.ndarray)):
             seeds = list(seed)
         else:
             raise ArgumentError(f"gym: seed: expected a whole number, or one for each run, got {seed!r:.60}")
+        for one in seeds:
+            whole("seed", one, MOST_SEED, 0)
         if len(seeds) != self.num_envs:
             raise ArgumentError(f"gym: seed: expected one for each of {self.num_envs} runs, got {len(seeds)}")
         for run, one in enumerate(seeds):

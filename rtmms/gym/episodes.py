@@ -16,6 +16,7 @@ from rtmms.plant import HasTruth, Plant, Tunable, load
 
 MOST_STEPS = 1_000_000
 """Of the plant in a step of an environment."""
+MOST_SEED = (1 << 128) - 1
 MOST_RUNS, MOST_THREADS, MOST_ACTIONS = 1_000_000, 4096, 10_000
 
 
@@ -42,6 +43,10 @@ def _refuse_members(task: Task) -> None:
     given = task.parameters
     if not isinstance(given, Mapping):
         raise ArgumentError(f"gym: parameters: expected a mapping, got {given!r:.60}")
+    for given in task.parameters:
+        if not isinstance(given, str) or given in ("robot", "dt"):
+            more = f"; give {given}= beside it" if given in ("robot", "dt") else ""
+            raise ArgumentError(f"gym: parameters: expected names of the robot's parameters, got {given!r:.60}{more}")
     for given in (task.robot, *(task.outputs if isinstance(task.outputs, (tuple, list)) else (task.outputs,))):
         if not isinstance(given, str):
             raise ArgumentError(f"gym: robot, outputs: expected names, got {given!r:.60}")

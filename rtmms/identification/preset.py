@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rtmms.errors import ModelError
 from rtmms.identification.recording import Recording
 from rtmms.identification.unknowns import Kind, Unknown, split, value_of
-from rtmms.toml_file import read_toml
-from rtmms.whole_file import beside
+from rtmms.toml_file import read_toml, toml_comment, toml_key, toml_value
+from rtmms.whole_file import beside, sealed
 
 
 def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[str, float],
@@ -37,31 +35,16 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
             given[root][element] = values[one.name]
         where = "" if element < 0 else f"[{element}] "
         said.setdefault(root, []).append(f"{where}+- {errors[one.name]:.3g}")
-    lines = [f"# {recording.robot}, fitted by rtmms identify to {source}", ""]
+    lines = [""]
     for key, value in given.items():
         if value is None:
             continue
-        comment = f"  # {', '.join(said[key])}" if key in said else ""
-        lines.append(f"{key} = {_toml(value)}{comment}")
-    return "\n".join(lines) + "\n"
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(_toml(one) for one in value) + "]"
-    if isinstance(value, float):
-        return repr(float(value))
-    if isinstance(value, int):
-        return str(value)
-    return json.dumps(str(value))
+        comment = f"  {toml_comment(', '.join(said[key]))}" if key in said else ""
+        lines.append(f"{toml_key(key)} = {toml_value(value)}{comment}")
+    return sealed(toml_comment(f"{recording.robot}, fitted by rtmms identify to {source}"), "\n".join(lines) + "\n")
 
 
 def write_text(path: Path, text: str, option: str) -> None:
-    """Whole or not at all; ModelError."""
-    try:
-        with beside(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as fault:
-        raise ModelError(f"{option} {path}: {fault.strerror or fault}") from None
+    """Write a text as UTF-8, whole or not at all; RtmmsError where it cannot be written."""
+    with beside(path, option) as part:
+        part.write_text(text, encoding="utf-8", errors="backslashreplace", newline="\n")

@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
 from rtmms.identification.table_size import refuse_bomb
+from rtmms.input_file import open_input
 from rtmms.plant import Plant
 from rtmms.record.log_messages import Signal
 from rtmms.record.needs import refuse_without_pyarrow
@@ -25,6 +27,7 @@ from rtmms.toml_file import read_toml
 
 Array = npt.NDArray[np.float64]
 
+WORDS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")
 COMMAND = "command."
 _KEYS = ("column", "scale", "offset", "noise")
@@ -106,6 +109,8 @@ def from_table(
                 f"{path}: expected a column for {name}: say which with --columns {name}=COLUMN; it has "
                 f"{', '.join(list(table)[:12])}"
             )
+    for one in mapped.values():
+        table.refuse_text(one.column)
     values = {name: one.scale * table[one.column] + one.offset for name, one in mapped.items()}
     time = values["time"]
     _check_time(path, time)
@@ -128,21 +133,22 @@ def from_table(
                      _states(plant, measured, time, len(commands)), preset, dict(settings))  # fmt: skip
 
 
-def _read(path: Path) -> dict[str, Array]:
-    """Columns of numbers by name; what is no number is nan."""
+def _read(path: Path) -> Table:
+    """The columns of a file; ModelError where it is no table."""
     try:
         if path.suffix == ".parquet":
             refuse_without_pyarrow(str(path))
             pq: Any = import_module("pyarrow.parquet")
             try:
-                found = pq.read_table(path)
+                with open_input(path, expected="a Parquet file") as opened:
+                    found = pq.read_table(opened)
+            except ModelError:
+                raise
             except (ValueError, OSError) as fault:
-                if isinstance(fault, FileNotFoundError):
-                    raise
                 raise ModelError(f"{path}: is not a Parquet file that can be read: {str(fault)[:120]}") from None
             columns = {name: found.column(name).to_pylist() for name in found.column_names}
         else:
-            with path.open(newline="", encoding="utf-8-sig") as file:
+            with TextIOWrapper(open_input(path, expected="a table"), encoding="utf-8-sig", newline="") as file:
                 rows = csv.reader(file)
                 names = [name.strip() for name in next(rows, [])]
                 lines = [row for row in rows if row]
@@ -150,20 +156,40 @@ def _read(path: Path) -> dict[str, Array]:
             if short is not None:
                 raise ModelError(f"{path}: row {short + 2}: expected {len(names)} cells, got {len(lines[short])}")
             columns = dict(zip(names, map(list, zip(*lines, strict=True)), strict=False)) if lines else {}
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError, csv.Error) as fault:
         raise ModelError(f"{path}: is no table that can be read: {str(fault)[:120]}") from None
     if not columns or not next(iter(columns.values())):
         raise ModelError(f"{path}: expected a line of names and rows of numbers, got none")
-    return {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}
+    return Table(path, {name: np.array([_number(cell) for cell in cells]) for name, cells in columns.items()}, columns)
+
+
+EMPTY = frozenset({"", "nan", "na", "n/a", "null", "none"})
+"""Words of a cell without a sample, in small letters."""
+
+
+class Table(dict[str, Array]):
+    """Columns of numbers by name; nan where a cell is empty or no number.
+
+    `refuse_text` is called with each column that is used: a column that is not may hold anything.
+    """
+
+    def __init__(self, path: Path, numbers: Mapping[str, Array], cells: Mapping[str, Sequence[Any]]) -> None:
+        super().__init__(numbers)
+        self._path, self._cells = path, cells
+
+    def refuse_text(self, name: str) -> None:
+        """ModelError for a cell of a column that is neither empty nor a finite number."""
+        for k in np.flatnonzero(np.isnan(self[name])).tolist():
+            cell = self._cells[name][k]
+            if cell is not None and str(cell).strip().lower() not in EMPTY:
+                raise ModelError(f"{self._path}: row {k + 2}: {name}: expected a number or nothing, got {cell!r:.60}")
 
 
 def _number(cell: Any) -> float:
     try:
         found = float(cell)
-    except (TypeError, ValueError):
-        return math.nan
+    except (TypeError, ValueError, OverflowError):
+        return float(WORDS.get(str(cell).strip().lower(), math.nan))
     return found if math.isfinite(found) else math.nan
 
 

@@ -177,6 +177,8 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
         raise ModelError(f"--bounds {one.name}: expected LOW:HIGH with LOW < HIGH, got {low:g}:{high:g}")
     if low < one.low or high > one.high:
         raise ModelError(f"--bounds {one.name}: the model takes {one.low:g} to {one.high:g}, got {low:g}:{high:g}")
+    if prior is not None and not low <= prior[0] <= high:
+        raise ModelError(f"--prior {one.name}: expected a mean within --bounds {low:g}:{high:g}, got {prior[0]:g}")
     first = one.first if low < one.first < high else 0.5 * (low + high)
     scale = abs(first) or 0.25 * (high - low)
     return replace(one, low=low, high=high, first=first, scale=scale)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable, Mapping
-from pathlib import Path as File
 
 import numpy as np
 import numpy.typing as npt
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.input_file import MIB, read_input_text
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.waves import Gait, Sines
+
+MAX_BYTES = 16 * MIB
+"""Of a file of shapes."""
 
 Array = npt.NDArray[np.float64]
 
@@ -83,10 +86,7 @@ MAX_SHAPES = 100_000
 def read_shapes(name: str, size: int) -> Path:
     """A file of shapes, one a line, `size` numbers each, joined by straight lines in equal times; its first line may be
     a heading. ModelError naming file and line."""
-    try:
-        text = File(name).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ModelError(f"gait '{name}': cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    text = read_input_text(name, place="gait", max_bytes=MAX_BYTES, expected="a table of shapes in UTF-8")
     rows: list[Array] = []
     for number, cells in enumerate(csv.reader(text.splitlines()), 1):
         if not any(cell.strip() for cell in cells):

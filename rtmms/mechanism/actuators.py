@@ -87,7 +87,10 @@ class Attachment:
 
     def limits(self, lower: Any, upper: Any) -> tuple[float | None, float | None]:
         """Both as numbers, None where there is none."""
-        low, high = (None if v is None else self.number("limit", v, least=-math.inf) for v in (lower, upper))
+        low, high = (
+            None if value is None else self.number(name, value, least=-math.inf)
+            for name, value in (("lower", lower), ("upper", upper))
+        )  # fmt: skip
         if low is not None and high is not None and low >= high:
             raise ModelError(f"{self.place}: lower must be less than upper, got {low:g} and {high:g}")
         return low, high

@@ -192,6 +192,37 @@ class TreePlant(Running):
         refuse_substeps(name, self.substeps)
         if not isinstance(self.flow, Flow):
             raise ModelError(f"{name}: flow must be a Flow, got {self.flow!r}")
+        self._check_types()
+        if self.initial is not None:
+            if not isinstance(self.initial, State):
+                raise ModelError(f"{name}: initial: expected a State, got {self.initial!r:.60}")
+            self.initial = self.initial.check(self.model)
+
+    def _check_types(self) -> None:
+        """ModelError for a member of another type, before it is used."""
+        name = self.model.name
+        given: Any = self.law
+        if not all(hasattr(given, part) for part in ("motion", "kp", "kd", "bandwidth")):
+            raise ModelError(f"{name}: law: expected a Law, got {given!r:.60}")
+        for member in ("trace_outputs", "recent_outputs", "settable", "outputs"):
+            given = getattr(self, member)
+            optional = member == "outputs" and given is None
+            if not optional and not (isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given)):
+                raise ModelError(f"{name}: {member}: expected names, got {given!r:.60}")
+        for member in ("nodes", "trimming"):
+            given = getattr(self, member)
+            if not isinstance(given, Mapping):
+                raise ModelError(f"{name}: {member}: expected a mapping, got {given!r:.60}")
+        for member, kind in (("drives", Actuator), ("extra", tuple)):
+            given = getattr(self, member)
+            if not isinstance(given, (list, tuple)) or not all(isinstance(one, kind) for one in given):
+                raise ModelError(f"{name}: {member}: expected a tuple of {kind.__name__}, got {given!r:.60}")
+        for one in self.extra:
+            if len(one) != 2 or not isinstance(one[0], Channel) or not callable(one[1]):
+                raise ModelError(f"{name}: extra: expected pairs of a Channel and a function, got {one!r:.60}")
+        given = self.density
+        if given is not None and not (isinstance(given, (int, float)) and math.isfinite(given) and given >= 0.0):
+            raise ModelError(f"{name}: density: expected a number >= 0 kg/m3, got {given!r:.60}")
 
     def set(self, **given: Any) -> None:
         """Change parameters of `settable` at the present state, from the next step on; they stay over a reset.

@@ -137,7 +137,12 @@ class State:
         sizes = {"position": 3, "orientation": 4, "q": model.n, "twist": 6, "qd": model.n}
         for field, size in sizes.items():
             value = getattr(self, field)
-            array = np.ascontiguousarray(value, dtype=complex if np.iscomplexobj(value) else float)
+            try:
+                array = np.ascontiguousarray(value, dtype=complex if np.iscomplexobj(value) else float)
+            except (TypeError, ValueError):
+                raise ModelError(
+                    f"{model.name}: state.{field}: expected {size} finite numbers, got {value!r:.60}"
+                ) from None
             if array.shape != (size,):
                 raise ModelError(f"{model.name}: state.{field} must have shape ({size},), got {array.shape}")
             if not np.all(np.isfinite(array)):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.errors import ModelError, RtmmsWarning
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
@@ -367,6 +368,10 @@ NEGLIGIBLE = 1e-9
 """Share of the displaced mass, or of its distance from the origin, below which a difference is rounding."""
 
 
+MAX_MORE = 0.05
+"""Share of the displaced mass by which that of the elements may be larger without a warning."""
+
+
 def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tuple[AddedMass | None, bool]:
     """Element of `Body.added` and of the displaced fluid that the body's elements leave; None where there is neither.
 
@@ -382,7 +387,13 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
     if not theirs and abs(left) <= NEGLIGIBLE * displaced:
         theirs = bool(np.abs(away).max() <= NEGLIGIBLE * (displaced + np.abs(moment).max()))
         left, away = (0.0, np.zeros(3)) if theirs else (displaced, moment)
-    elif not theirs:  # the elements have more: what the body displaces is not given
+    elif not theirs:  # the elements have more
+        if -left > MAX_MORE * displaced > 0.0:
+            warnings.warn(
+                f"{place}: its elements displace {displaced - left:.4g} kg of fluid, its solids {displaced:.4g} kg: an "
+                "accelerating fluid pushes it otherwise than its buoyancy says; expected the same of both",
+                RtmmsWarning, stacklevel=2,
+            )  # fmt: skip
         left, theirs = 0.0, True
     if left == 0.0 and not np.any(matrix):
         return None, theirs

@@ -13,9 +13,13 @@ import numpy as np
 
 from rtmms.bounded_npz import check_npz
 from rtmms.errors import ModelError
+from rtmms.input_file import MIB, open_input
 from rtmms.model.description import Body, Modal, Section
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array
+
+MAX_BYTES = 1024 * MIB
+"""Of a file of a finite element program."""
 
 Shape = Callable[[float], Any]
 """X (m) from the root -> (6,): translation (m) and rotation (rad) for a unit of the coordinate."""
@@ -153,21 +157,33 @@ def load_finite_elements(name: str, path: str | Path, *, modes: int, **more: Any
 
             mmread: Any = getattr(scipy.io, "mmread")  # noqa: B009  half typed
 
-            found: dict[str, Any] = {"nodes": np.loadtxt(path / "nodes.csv", delimiter=",", ndmin=2)}
-            found |= {key: mmread(path / f"{key}.mtx") for key in ("mass", "stiffness")}
-            if (path / "clamped.csv").exists():
-                found["clamped"] = np.loadtxt(path / "clamped.csv", delimiter=",", ndmin=1)
+            found: dict[str, Any] = {}
+            for key in ("mass", "stiffness"):
+                with _opened(name, path / f"{key}.mtx", "a matrix (Matrix Market)") as opened:
+                    found[key] = mmread(opened)
+            for key in ("nodes", "clamped"):
+                if key == "nodes" or (path / "clamped.csv").exists():
+                    with _opened(name, path / f"{key}.csv", "a table of numbers") as opened:
+                        found[key] = np.loadtxt(opened, delimiter=",", ndmin=2)
         else:
-            check_npz(path)
-            with np.load(path, allow_pickle=False) as file:
-                found = {key: file[key] for key in ("nodes", "mass", "stiffness", "clamped") if key in file}
+            with _opened(name, path, "a .npz file or a folder") as opened:
+                check_npz(opened, path)
+                with np.load(opened, allow_pickle=False) as file:
+                    found = {key: file[key] for key in ("nodes", "mass", "stiffness", "clamped") if key in file}
         fixed = [int(node) for node in np.ravel(found.pop("clamped", []))]
         missing = {"nodes", "mass", "stiffness"} - found.keys()
         if missing:
             raise ValueError(f"lacks {', '.join(sorted(missing))}")
+    except ModelError:
+        raise
     except (OSError, ValueError, KeyError, EOFError, MemoryError, zipfile.BadZipFile, zlib.error) as fault:
         raise ModelError(f"body '{name}': modal: {path}: cannot be read as a finite element model: {fault}") from None
     return from_finite_elements(name, **found, modes=modes, **{"clamped": fixed, **more})
+
+
+def _opened(name: str, path: Path, expected: str) -> Any:
+    """One file of a finite element model."""
+    return open_input(path, place=f"body '{name}': modal:", expected=expected, max_bytes=MAX_BYTES)
 
 
 def _matrix(place: str, what: str, given: Any, size: int) -> Array:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, is_dataclass
 from pathlib import Path
@@ -19,12 +18,16 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.input_file import MIB, read_input_text
 from rtmms.monitor.monitor import BOUNDS, Verdict
 from rtmms.plant import Calibrated, Described, Plant, Twin
+from rtmms.whole_file import beside
 
 ERRORS = (0.01, 0.001)
 """Of the path, for which a step is named; five times that of the work."""
 MOST = 16
+MAX_BYTES = MIB
+"""Of the file in which errors are kept."""
 FURTHEST = 4.0
 """How many times the step measured is as far as an estimate reaches."""
 _STEPS = ("dt", "step_s", "substeps")
@@ -49,7 +52,7 @@ class Calibration:
     def read(self) -> Measured:
         """What was measured; nothing where there is no file, or one that is not ours."""
         try:
-            found = json.loads(self.file.read_text())
+            found = json.loads(read_input_text(self.file, max_bytes=MAX_BYTES))
             return {str(float(key)): {name: float(value[name]) for name in _KEYS} for key, value in found.items()}
         except (OSError, ValueError, TypeError, KeyError, AttributeError):
             return {}
@@ -67,9 +70,8 @@ class Calibration:
             found.pop(min(found, key=lambda one: found[one]["count"]))
         try:
             self.file.parent.mkdir(parents=True, exist_ok=True)
-            part = self.file.with_suffix(f".{os.getpid()}")
-            part.write_text(json.dumps(found))
-            part.replace(self.file)
+            with beside(self.file) as part:
+                part.write_text(json.dumps(found))
         except OSError:
             return
 

@@ -69,7 +69,7 @@ class Planner:
             raise UnknownNameError("method", method, METHODS)
         forking: Any = model if isinstance(model, Forking) else None
         if forking is None or forking.fork() is None:
-            raise ModelError("predictive: this robot has no compiled steps to plan with")
+            raise ModelError("planner: this robot has no compiled steps to plan with")
         known = {channel.name for channel in model.outputs}
         for name in cost.outputs:
             if name not in known:

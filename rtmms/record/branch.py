@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.contract import LAST_STEP
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 
 if TYPE_CHECKING:
     from rtmms.plant import Plant
@@ -58,7 +59,7 @@ class Branch:
 def sha256_of(path: Path) -> str:
     """Of a file's bytes, in hexadecimal."""
     found = hashlib.sha256()
-    with path.open("rb") as file:
+    with open_input(path) as file:
         while piece := file.read(_PIECE):
             found.update(piece)
     return found.hexdigest()

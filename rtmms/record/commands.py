@@ -6,6 +6,7 @@ import json
 import zipfile
 import zlib
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +16,7 @@ import numpy as np
 from rtmms.bounded_npz import check_npz
 from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
+from rtmms.input_file import open_input
 from rtmms.loop.commands import CommandTrace
 from rtmms.loop.ports import Applied
 from rtmms.plant import Estimating, HasTruth
@@ -72,7 +74,7 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         "estimate": isinstance(plant, Estimating),
     }  # fmt: skip
     kept = trace.steps
-    with beside(path) as part, part.open("wb") as file:
+    with beside(path, "--trace") as part, part.open("wb") as file:
         np.savez(
             file, origin=np.array(json.dumps(full)), command=trace.command[:kept], outcome=trace.outcome[:kept],
             seq=trace.seq[:kept], lateness_ns=trace.lateness_ns[:kept], check=trace.check[:kept],
@@ -83,13 +85,13 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
 def load(path: Path) -> Recorded:
     """Read a file that `save` wrote; ModelError for anything else."""
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise ModelError(f"{path}: is not a file")
-        with path.open("rb") as opened:
+        with ExitStack() as stack:
+            opened = stack.enter_context(open_input(path, expected="a log (run --log) or a trace (run --trace)"))
             if opened.read(4) != b"PK\x03\x04":
                 raise ModelError(f"{path}: is neither a log (run --log) nor a trace of commands (run --trace)")
-        check_npz(path)
-        with np.load(path, allow_pickle=False) as file:
+            opened.seek(0)
+            check_npz(opened, path)
+            file = stack.enter_context(np.load(opened, allow_pickle=False))
             origin = json.loads(str(file["origin"]))
             found = origin.get("format") if isinstance(origin, dict) else origin
             if found != FORMAT:
@@ -102,8 +104,6 @@ def load(path: Path) -> Recorded:
                     f"{path}: command of step {bad[0][0]}: must be finite, got {arrays['command'][tuple(bad[0])]}"
                 )
             return Recorded(origin=origin, state=file["state"].tobytes(), **arrays)
-    except FileNotFoundError:
-        raise ModelError(f"{path}: there is no such file") from None
     except ModelError:
         raise
     except (

@@ -15,6 +15,7 @@ import numpy as np
 
 from rtmms.contract import LAST_STEP, OUTCOME_WORDS, PARTS, UNDEFINED
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.input_file import open_input
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log_messages import FORMAT, Signal, Values, decode, signals
 from rtmms.record.needs import refuse_without_mcap
@@ -241,7 +242,7 @@ class Log:
                 state = bytes(record.data)
         if told is None:
             return None
-        with self.path.open("rb") as file:
+        with open_input(self.path) as file:
             file.seek(-len(MAGIC), 2)
             whole = file.read() == MAGIC
         return End(told["ended"], told["message"], told["dropped"], state, whole, told)
@@ -291,16 +292,14 @@ def open_log(path: str | Path) -> Log:
     path = Path(path)
     refuse_without_mcap(str(path))
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise ModelError(f"{path}: is not a file")
-        with path.open("rb") as file:
+        with open_input(path, expected="a log (MCAP)") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ModelError(f"{path}: is not an MCAP file")
-    except FileNotFoundError:
-        begun = f"; {part_of(path)} is one that is being written, or whose run was killed" * part_of(path).exists()
-        raise ModelError(f"{path}: there is no such file{begun}") from None
-    except OSError as error:
-        raise ModelError(f"{path}: {error.strerror}") from None
+    except ModelError as fault:
+        part = part_of(path)
+        if not path.exists() and part.exists():
+            raise ModelError(f"{fault}; {part} is one that is being written, or whose run was killed") from None
+        raise
     damage: list[str] = []
     for record in records(path, "skip", damage):
         if type(record).__name__ == "Attachment" and record.name == "origin.json":

@@ -27,10 +27,11 @@ class Place:
     """A log's file, from its first byte to its place. OSError with a sentence as its strerror when it cannot be had.
 
     descriptor   of FILE.part, empty
+    synced       False where the disk did not take what was written, as `settle` found
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.part = path, part_of(path)
+        self.path, self.part, self.synced = path, part_of(path), True
         _refuse_other_than_file(path)
         self.descriptor = self._locked()
         os.ftruncate(self.descriptor, 0)
@@ -61,8 +62,10 @@ class Place:
         """Close; FILE.part becomes FILE, or goes where nothing in it is worth keeping. False when it was moved or
         deleted while it was written, or cannot be put there."""
         stood = self._stands(self.descriptor)
-        with contextlib.suppress(OSError):
+        try:
             os.fsync(self.descriptor)
+        except OSError:  # some file systems report only here that they have no room
+            self.synced = False
         try:
             if stood and keep:
                 os.replace(self.part, self.path)

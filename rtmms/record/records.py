@@ -7,12 +7,15 @@ where a length is wrong, so that nobody knows where the next record begins, the 
 from __future__ import annotations
 
 import dataclasses
+import os
 import struct
 import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal
+
+from rtmms.input_file import open_input
 
 MAGIC = b"\x89MCAP0\r\n"
 """What such a file begins with, and ends with when it is whole."""
@@ -38,8 +41,8 @@ def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None
 
     damage   gets a sentence for each place that cannot be read, at most _MOST_PLACES; being cut off is no damage
     """
-    with path.open("rb") as file:
-        yield from _Scan(file, path.stat().st_size, chunks, [] if damage is None else damage).records()
+    with open_input(path, expected="a log (MCAP)") as file:
+        yield from _Scan(file, os.fstat(file.fileno()).st_size, chunks, [] if damage is None else damage).records()
 
 
 MAX_CHUNK_BYTES = 16 << 20

@@ -334,7 +334,7 @@ def main(arguments: list[str]) -> int:
     whole = stream.commit()
     if not place.settle(keep=log.rows > 0):
         return MOVED
-    return 0 if whole else 1
+    return 0 if whole and place.synced else 1
 
 
 def _outlive() -> None:

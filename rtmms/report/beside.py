@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rtmms.report import style
 from rtmms.report.endings import figure_file
 from rtmms.report.page import marked
 from rtmms.report.tables import Table, of_rows
 from rtmms.report.verdict import Row, status
 from rtmms.terminal import print_json, print_text
+from rtmms.whole_file import beside
 
 TITLE = "{}: the paper beside rtmms"
 
@@ -26,7 +28,8 @@ def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool
     """Print the rows and the figures' names, write the tables as `out`/PAPER.md; 1 if a row that must hold does not."""
     tables = as_tables(paper, rows)
     if out is not None:
-        (out / f"{paper}.md").write_text(page(tables), encoding="utf-8")
+        with beside(out / f"{paper}.md", "-o") as part:
+            part.write_text(page(tables), encoding="utf-8")
     if as_json:
         found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
         print_json(json.dumps(found, allow_nan=False))
@@ -65,5 +68,5 @@ def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.
 def save(figure: Any, out: Path, name: str) -> Path:
     """Write a figure; its path."""
     path = figure_file(out, name)
-    figure.savefig(path, dpi=120)
+    style.save(figure, path, dpi=120)
     return path

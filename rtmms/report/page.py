@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rtmms.errors import ModelError
+from rtmms.input_file import MIB, read_input_text
+from rtmms.whole_file import beside
 
 _BLOCK = re.compile(r"<!-- begin ([^>]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
 
@@ -41,5 +43,6 @@ def filled(page: str, made: Mapping[str, str]) -> str:
 
 if __name__ == "__main__":
     path, source = Path(sys.argv[1]), Path(sys.argv[2])
-    new = filled(path.read_text(encoding="utf-8"), blocks(source.read_text(encoding="utf-8")))
-    path.write_text(new, encoding="utf-8")
+    old, made = (read_input_text(one, max_bytes=16 * MIB) for one in (path, source))
+    with beside(path, "") as part:
+        part.write_text(filled(old, blocks(made)), encoding="utf-8")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from rtmms.errors import RtmmsError
-from rtmms.whole_file import beside
+from rtmms.whole_file import beside, unwritten
 
 INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
 BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
@@ -52,11 +52,13 @@ def figure(width: float, height: float) -> Figure:
 
 def save(page: Figure, path: Path, dpi: int = 150) -> None:
     """Write the page in the format of path's ending, whole or not at all; RtmmsError where that is not possible."""
+    drawn = BytesIO()  # matplotlib's writers of PDF answer a full disk with whatever they meet when they close it
     try:
-        with beside(path) as part:
-            page.savefig(part, dpi=dpi)
-    except (OSError, ValueError) as error:
-        raise RtmmsError(f"figure {path}: could not be written: {error}") from None
+        page.savefig(drawn, dpi=dpi, format=path.suffix.lower().lstrip("."))
+    except (OSError, ValueError) as fault:  # of no or too many pixels; PostScript goes through a file of its own
+        raise unwritten(path, "figure", fault if isinstance(fault, OSError) else str(fault)) from None
+    with beside(path, "figure") as part:
+        part.write_bytes(drawn.getvalue())
 
 
 def colours(count: int) -> Sequence[Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.input_file import open_input
 from rtmms.loop.impairment import Impairment
 from rtmms.plant import WORLD
 from rtmms.scenario.expect import Expectation, expectation
@@ -414,7 +415,7 @@ def _kind(value: Any) -> str:
 
 def _ours(path: Path) -> bool:
     """Whether rtmms may have made a log, a trace or a figure: each says so within itself."""
-    with path.open("rb") as file:
+    with open_input(path) as file:
         begun = file.read(1 << 16)
         file.seek(max(0, path.stat().st_size - (1 << 16)))
         text = begun + file.read()

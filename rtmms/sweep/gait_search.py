@@ -25,6 +25,7 @@ import rtmms
 from rtmms.analysis.rollouts import Rollout
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.input_file import MIB, read_input_text
 from rtmms.plant import Plant, Summarised, builder
 from rtmms.sweep.exchange import Direct
 from rtmms.version import VERSION
@@ -181,6 +182,10 @@ class Model:
         return out
 
 
+MAX_BYTES = 64 * MIB
+"""Of the state of a search."""
+
+
 class Kept:
     """What was measured, generation by generation, in a file that is there whole or not at all.
 
@@ -192,7 +197,7 @@ class Kept:
         self.generations: list[list[Values]] = []
         if path is not None and path.is_file():
             try:
-                told = json.loads(path.read_text(encoding="utf-8"))
+                told = json.loads(read_input_text(path, max_bytes=MAX_BYTES, expected="the state of a search"))
                 kept = told["generations"] if told["key"] == key else []
                 self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
             except (ValueError, KeyError, TypeError):
@@ -202,7 +207,7 @@ class Kept:
         """One generation more."""
         self.generations.append(values)
         if self.path is not None:
-            with beside(self.path) as part:
+            with beside(self.path, "-o") as part:
                 part.write_text(json.dumps({"key": self.key, "generations": self.generations}), encoding="utf-8")
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.errors import ModelError
 from rtmms.shapes.visual.surface import GROUND
 from rtmms.spatial import quaternion_matrix
+from rtmms.view.encoder import encoder
 from rtmms.view.goals import ahead, goal, planned, tried
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
@@ -81,7 +82,6 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     refuse_ending(path)
     take = take or Take()
     try:
-        import imageio.v2 as imageio
         import imageio_ffmpeg  # noqa: F401
     except ImportError:
         raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[film]'") from None
@@ -96,26 +96,14 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
             f"the run takes {recording.time[-1]:g} s: expected a part of it, got {take.start_s:g} to {last:g} s"
         )
     rows = np.minimum(np.searchsorted(recording.time, times - 1e-9), len(recording.time) - 1)
-    with Filming(recording, take, take.size or SIZES[kind], speed) as filming:
-        try:
-            with beside(path) as part:
-                if kind == ".gif":
-                    _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
-                else:
-                    options: Any = {
-                        "fps": rate,
-                        "macro_block_size": 2,
-                        "ffmpeg_log_level": "error",
-                        "quality": 7,
-                        "output_params": ["-preset", "veryfast"],
-                    }
-                    with imageio.get_writer(part, format="mp4", **options) as opened:
-                        film: Any = opened
-                        for number, k in enumerate(rows):
-                            film.append_data(filming.picture(int(k)))
-                            progress(number + 1, len(rows))
-        except OSError as error:
-            raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
+    with Filming(recording, take, take.size or SIZES[kind], speed) as filming, beside(path, "-o") as part:
+        if kind == ".gif":
+            _write_gif(part, (filming.picture(int(k)) for k in rows), rate, progress, len(rows))
+        else:
+            with encoder(part, path, filming.size, rate) as film:
+                for number, k in enumerate(rows):
+                    film.add(filming.picture(int(k)))
+                    progress(number + 1, len(rows))
     return len(rows)
 
 
@@ -131,11 +119,8 @@ def write_still(recording: Recording, path: Path, at_s: float | None = None, tak
     k = int(np.searchsorted(recording.time, time - 1e-9))
     with Filming(recording, take, take.size or SIZES[STILLS[0]], 1.0, [k] if take.follow else None) as filming:
         picture = filming.picture(k)
-    try:
-        with beside(path) as part:
-            Images.fromarray(picture).save(part, format="png", optimize=True)
-    except OSError as error:
-        raise RtmmsError(f"-o {path}: {error.strerror or error}") from None
+    with beside(path, "-o") as part:
+        Images.fromarray(picture).save(part, format="png", optimize=True)
 
 
 def _write_gif(path: Path, pictures: Any, rate: float, progress: Callable[[int, int], None], count: int) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rtmms.errors import RtmmsError
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.scenery import smoothed
@@ -45,9 +44,6 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
         text = kept.as_html().replace("<head>", f"<head>{PAGE_MARK}", 1)
     finally:
         end(server)
-    try:
-        with beside(path) as part:
-            part.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise RtmmsError(f"--html {path}: {error.strerror}") from None
+    with beside(path, "--html") as part:
+        part.write_text(text, encoding="utf-8")
     return len(text)

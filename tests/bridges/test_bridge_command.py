@@ -27,7 +27,7 @@ def run(tmp_path: Path, *words: str, duration: str = "1"):  # type: ignore[no-un
         ("tmplate", "unknown bridge 'tmplate'; did you mean template"),
         ("template:prt=1", "unknown parameter of bridge 'template' 'prt'; did you mean port"),
         ("template:port=x", "bridge 'template': port: expected a whole number, got 'x'"),
-        ("template:config=no.toml", "no.toml: No such file"),
+        ("template:config=no.toml", "no.toml: there is no such file"),
         ("template:port", "expected NAME:key=value"),
         ("tap", "bridge 'tap': needs file"),
         ("nobridge", "to be a dataclass derived from rtmms.Bridge"),

@@ -326,7 +326,7 @@ def test_with_a_key_all_is_signed_and_what_is_not_is_refused(station: Station, t
         ({"system": 256}, "system"),
         ({"values": {"a_very_long_name": "depth"}}, "1 to 10 letters"),
         ({"channels": (ChannelMapping(channel="w", actuator="thrust"),)}, "unknown channel 'w'"),
-        ({"key": "no such file"}, "No such file"),
+        ({"key": "no such file"}, "there is no such file"),
     ],
 )
 def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:

@@ -277,7 +277,7 @@ def test_what_is_wrong_is_told(endpoint: str) -> None:
         opened(Zenoh(listen=(endpoint,)), info)
     with pytest.raises(rtmms.ModelError, match="bogus"):
         opened(Zenoh(listen=("bogus/1",)), info)
-    with pytest.raises(rtmms.ModelError, match=r"/no\.json5: No such file"):
+    with pytest.raises(rtmms.ModelError, match=r"/no\.json5: there is no such file"):
         opened(Zenoh(zenoh_config="/no.json5"), info)
     with pytest.raises(rtmms.ModelError, match=r"prefix: 'a//b' is no key: .*empty chunks"):
         opened(Zenoh(prefix="a//b"), info)

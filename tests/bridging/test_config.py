@@ -141,7 +141,7 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         ({"rate_hz": "-1"}, "rate_hz: expected a number >= 0, got -1.0"),
         ({"watchdog_periods": "-1"}, "watchdog_periods: expected a whole number >= 0"),
         ({"filter": "median"}, "filter: expected one of none, mean, lowpass; got 'median'"),
-        ({"config": "/nowhere.toml"}, "/nowhere.toml: No such file"),
+        ({"config": "/nowhere.toml"}, "/nowhere.toml: there is no such file"),
     ],
 )
 def test_wrong_words(words: dict[str, str], text: str) -> None:

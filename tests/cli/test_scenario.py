@@ -218,7 +218,7 @@ def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(
 
 @pytest.mark.parametrize(
     ("word", "told"),
-    [("typcial", "unknown sensors 'typcial'; did you mean typical"), ("none.toml", "none.toml: No such file")],
+    [("typcial", "unknown sensors 'typcial'; did you mean typical"), ("none.toml", "none.toml: there is no such file")],
 )
 def test_sensors_that_there_are_not(tmp_path: Path, word: str, told: str) -> None:
     said = rtmms(tmp_path, "run", "mover", "--sensors", word, "--quiet")

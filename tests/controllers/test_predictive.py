@@ -131,7 +131,7 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
         ("colour = 3", "manta", "fitted.toml: is not of the manta: unknown manta parameter 'colour'"),
         ("drag_coefficient = 'x'", "manta", "'drag_coefficient': expected a number, got 'x'"),
         ("drag =", "manta", "preset: .*fitted.toml: not TOML"),
-        (None, "manta", "preset: .*fitted.toml: No such file"),
+        (None, "manta", "preset: .*fitted.toml: there is no such file"),
     ],
 )
 def test_a_preset_that_is_none_of_the_robots_is_refused(
@@ -180,6 +180,33 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
     path = swim(controller, plant, 10.0)
     assert path[-1, 2] < -0.7
     assert getattr(controller, "tracks") == ()  # noqa: B009
+    controller.stop("")
+
+
+NAN = """
+import math
+
+import rtmms
+
+
+@rtmms.cost
+def after(state, command, time):
+    return math.nan if state.position[0] > {limit} else 0.0
+"""
+
+
+def test_costs_that_are_no_numbers_end_it_after_a_horizon(
+    tmp_path: Path, prepared: Predictive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "mine.py").write_text(NAN.format(limit=-10.0))
+    controller = Predictive(cost=f"{tmp_path}/mine.py:after", samples=4)
+    controller.prepare()
+    plant = rtmms.load("manta", dt=DT, **SMALL)
+    with pytest.raises(rtmms.RtmmsError, match=r"cost '.*:after': no candidate has had a cost that is a number"):
+        swim(controller, plant, 6.0)
+    assert capsys.readouterr().err.count("no candidate of a plan has a cost that is a number") == 1
+    assert controller.failed_plans == controller.plans >= 10
+    assert controller.least_cost is None
     controller.stop("")
 
 

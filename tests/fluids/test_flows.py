@@ -109,7 +109,7 @@ def test_grids_and_functions_that_cannot_be_are_refused(tmp_path):
         (lambda: Grid(0.0, AXIS, 0.0, 0.0, u), r"u must be finite, got nan at t = 0, x = 0.1"),
         (lambda: Grid(0.0, AXIS[::-1], 0.0, 0.0, u), "x must be finite numbers that rise"),
         (lambda: Grid(0.0, AXIS, 0.0, 0.0, u[:, :3]), r"u must have shape \(1, 4, 1, 1, 3\)"),
-        (lambda: Grid.load(tmp_path / "none.npz"), "none.npz: cannot be read"),
+        (lambda: Grid.load(tmp_path / "none.npz"), "none.npz: there is no such file"),
         (lambda: Grid.load(tmp_path / "flow.csv"), "expected a .npz or .nc"),
         (lambda: Flow(compiled=3), "expected a function"),
         (lambda: Flow(compiled=lambda t, x, y, z, out: None), "3 finite numbers"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -134,6 +135,13 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--write", "columns.toml", "--columns", "columns.toml"), "columns.toml: is no preset"),
     (("pool.csv", *MODEL, "--write", "new.toml", "--columns", "columns.toml", "--fit", "chains"), "--fit chains"),
     ((), "expected a log or a table, got none"),
+    (("pool.csv", *MODEL, "--columns", "columns.toml", "--columns", "velocity[0]=note"),
+     "pool.csv: row 2: note: expected a number or nothing, got 'swim'"),
+    (("pool.csv", *MODEL, "--bounds", "drag_coefficient=1:3", "--set", "drag_coefficient=5"),
+     "--set drag_coefficient=5: expected a beginning within --bounds drag_coefficient=1:3"),
+    (("pool.csv", *MODEL, "--prior", "drag_coefficient=1:3", "--set", "drag_coefficient=5"), "expected one of both"),
+    (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "drag_coefficient=5:1", "--bounds",
+      "drag_coefficient=1:3"), "--prior drag_coefficient: expected a mean within --bounds 1:3, got 5"),
 ])  # fmt: skip
 def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str) -> None:
     given = words if "--fit" in words else (*words, "--fit", "drag_coefficient")
@@ -180,3 +188,38 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
     refused = shell(tmp_path, "identify", "run.mcap", "other.mcap", "--fit", "drag_coefficient")
     assert refused.status == 2
     assert "is of robot 'pendulum', and run.mcap of 'manta'" in refused.err
+
+
+EVIL = "a\nx = 1\r\x1b[2J\u202e<b>.csv"
+
+
+def test_a_name_of_others_is_text_wherever_it_goes(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table.rename(EVIL)
+    words = (EVIL, *MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--starts", "1")
+    status, out, err = identify(capsys, *words, "--write", "fitted.toml", "-o", "fit.html")
+    assert status == 0, err
+    text, page = Path("fitted.toml").read_text(), Path("fit.html").read_text()
+    assert tomllib.loads(text).keys() == {"chains", "drag_coefficient"}
+    for told in (out, err, text, page):
+        assert not set("\x1b\r\u202e") & set(told)
+    assert "<b>" not in page
+    assert text.count("\n") == 5
+    status, _, err = identify(capsys, f"none{EVIL}", *MODEL, "--fit", "drag_coefficient")
+    assert (status, err.count("\n")) == (2, 1)
+
+
+def test_a_preset_that_was_edited_is_not_overwritten(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("pool.csv", *MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--starts", "1",
+             "--write", "fitted.toml")  # fmt: skip
+    assert identify(capsys, *words)[0] == 0
+    first = Path("fitted.toml").read_text()
+    assert identify(capsys, *words)[0] == 0, "its own file, unedited, is written anew"
+    edited = first.replace("chains = 4", "chains = 6")
+    Path("fitted.toml").write_text(edited)
+    status, _, err = identify(capsys, *words)
+    assert status == 2
+    assert "--write fitted.toml: was edited" in err
+    assert "--force overwrites" in err
+    assert Path("fitted.toml").read_text() == edited
+    assert identify(capsys, *words, "--force")[0] == 0
+    assert Path("fitted.toml").read_text() == first

@@ -233,7 +233,7 @@ def test_any_body_can_be_observed() -> None:
 
 def test_a_neutral_body_floats_and_a_current_takes_it_along() -> None:
     solid = m.Ellipsoid(0.3, 0.1, 0.1, 1000.0)
-    skin = m.elliptic_strip(0.1, 0.1, 0.5, 1000.0, m.Placement(), added=(0.0, 1.0, 1.0))
+    skin = m.elliptic_strip(0.1, 0.1, 0.4, 1000.0, m.Placement(), added=(0.0, 1.0, 1.0))
     mass = 1000.0 * 4.0 / 3.0 * math.pi * 0.003
     body = m.Body("float", solids=[solid], fluid_density=1000.0, elements=[skin])
     seen = run(rtmms.TreePlant(rtmms.Mechanism("float", [body])), [], 1.0)

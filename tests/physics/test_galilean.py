@@ -7,6 +7,7 @@ method's own error.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import entry_points
@@ -16,15 +17,17 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.errors import RtmmsWarning
 from rtmms.fluids.ambient import Flow
 from rtmms.levels.levels import Levels
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
+from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
-from rtmms.model.elements import Blade, Element, Strip, Wake
+from rtmms.model.elements import Blade, Element, Strip, Wake, elliptic_strip
 from rtmms.model.polars import Polar
 from rtmms.model.random_tree import random_state, random_tree
-from rtmms.model.solids import Box, Placement
+from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.sensing.data_sheets import Depth
 from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
@@ -234,3 +237,18 @@ def test_a_robot_moves_in_a_composition_as_alone(composition: str) -> None:
         run(COMPOSITIONS[composition](inner), 60)
         ends.append(inner.observe())
     agree(*ends, U * 60 * inner.dt, 1e-9)
+
+
+def test_elements_that_displace_more_than_the_solids_are_warned_of() -> None:
+    """Buoyancy and the push of an accelerating fluid are of one displaced mass: else no frame moves with the water."""
+
+    def swimmer(half_width: float) -> Mechanism:
+        hull = Ellipsoid(0.1, 0.02, 0.04, 1000.0)
+        water = elliptic_strip(half_width, 0.04, 0.2, 1000.0, Placement())
+        return Mechanism("swimmer", [Body("hull", solids=[hull], elements=[water], fluid_density=1000.0)], [])
+
+    with pytest.warns(RtmmsWarning, match=r"body 'hull': its elements displace 0\.5027 kg .* its solids 0\.3351 kg"):
+        compile_model(swimmer(0.02))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        compile_model(swimmer(0.02 * 2.0 / 3.0))

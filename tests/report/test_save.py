@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
@@ -16,8 +16,8 @@ def test_a_figure_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path) -> 
     path.write_bytes(b"the one before")
     page: Any = figure(2.0, 1.0)
 
-    def full(to: Path, **_: Any) -> None:
-        Path(to).write_bytes(b"half")
+    def full(to: IO[bytes], **_: Any) -> None:
+        to.write(b"half")
         raise OSError(28, "No space left on device")
 
     page.savefig = full

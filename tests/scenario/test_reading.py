@@ -140,7 +140,7 @@ def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: in
 
 
 def test_a_file_that_is_none_or_no_toml(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="No such file"):
+    with pytest.raises(ModelError, match="no such file"):
         read(tmp_path / "none.toml", OPTIONS)
     with pytest.raises(ModelError, match="line 1"):
         read(write(tmp_path, "robot = = 3\n"), OPTIONS)

@@ -49,6 +49,13 @@ def _owner(name: str) -> str:
     return "" if found is None else found[1]
 
 
+def without_own_name(name: str, line: str) -> str:
+    """Return a child's line without the words that the sentence about the child begins with: its command, its name."""
+    kind = name.partition(" ")[0]
+    line = line.removeprefix("rtmms control: ").removeprefix("rtmms bridge: ")
+    return re.sub(rf"^(?:{re.escape(kind)} '[^']*': )+", "", line)
+
+
 class Child:
     """One process.
 
@@ -84,7 +91,7 @@ class Child:
         """What it was and how it ended; if by itself, then with the last line it wrote."""
         if status < 0:
             return f"{self.name} was ended by {signal.Signals(-status).name}"
-        last = self.last_line()
+        last = without_own_name(self.name, self.last_line())
         return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
     def compiling(self) -> bool:

@@ -11,7 +11,18 @@ import click
 
 from rtmms.bridging.plugins import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
-from rtmms.cli.words import COUPLING, Installed, Near, Number, check_choice, options, refuse_figure, settings
+from rtmms.cli.words import (
+    COUPLING,
+    MAX_COUNT,
+    Installed,
+    Near,
+    Number,
+    check_choice,
+    options,
+    refuse_figure,
+    refuse_preset,
+    settings,
+)
 from rtmms.contract import MISS_WORDS, MODES, OVERRUN_WORDS, TIMED
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
@@ -140,8 +151,9 @@ def plan(
     for key in ("dt", "preset", "coupling") if parent is None else ():
         if key in parameters:
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
+    refuse_preset(words.get("preset"))
     if words.get("sensors", "ideal").endswith(".toml"):
-        read_toml(words["sensors"])
+        read_toml(words["sensors"], "--sensors")
     elif words.get("sensors", "ideal") not in PROFILES:
         raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
     if words.get("priority") is not None:
@@ -213,7 +225,7 @@ def _refuse_ending(path: Path, option: str) -> None:
 
 _ENDINGS = {"log": ".mcap", "trace": ".npz"}
 _OVERWRITES = "--force overwrites"
-_COUNT = click.IntRange(min=0)
+_COUNT = click.IntRange(0, MAX_COUNT)
 
 lateness = options(
     click.option("--on-miss", type=Near("miss policy", MISS_WORDS[1:]), default="hold",
@@ -222,7 +234,8 @@ lateness = options(
                  help="What the schedule does when a step takes longer than its period (default skip)."),
     click.option("--hold-timeout", type=Number("s"), default=0.5,
                  help="Age at which a held value returns to neutral (default 0.5)."),
-    click.option("--catchup", type=click.IntRange(min=1), default=5, help="Most steps catchup may owe (default 5)."),
+    click.option("--catchup", type=click.IntRange(1, MAX_COUNT), default=5,
+                 help="Most steps catchup may owe (default 5)."),
     click.option("--max-misses", type=_COUNT, metavar="N", help="End the run after more than N misses."),
     click.option("--max-consecutive-misses", type=_COUNT, metavar="N", help="The same, for misses in a row."),
     click.option("--max-overruns", type=_COUNT, metavar="N", help="End the run after more than N overruns."),

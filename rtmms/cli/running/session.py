@@ -429,8 +429,8 @@ class Session:
                     "parameters": kept_parameters(plan, plant), "seed": loop.seed,
                     "mode": plan.mode, "ended": outcome.ended,
                 })  # fmt: skip
-            except OSError as error:
-                return 1, f"--trace {plan.trace}: cannot be written: {error.strerror or error}"
+            except RtmmsError as fault:
+                return 1, str(fault)
         if outcome.ended == "interrupt":
             return self._broken_off(), outcome.message
         return (0 if outcome.ended in GOOD_ENDS else 1), outcome.message

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmms import whole_file
 from rtmms.papers.qu2024 import choices, runs
 from rtmms.papers.qu2024.runs import Settings
 from rtmms.papers.qu2024.table import rows
@@ -36,8 +37,9 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
 
         for path in draw_all(found, out):
             _say(f"wrote {path}")
-        (out / "qu2024.json").write_text(json.dumps(data) + "\n", encoding="utf-8")
-        (out / "qu2024.md").write_text(beside.page(made), encoding="utf-8")
+        for name, text in (("qu2024.json", json.dumps(data) + "\n"), ("qu2024.md", beside.page(made))):
+            with whole_file.beside(out / name, "-o") as part:
+                part.write_text(text, encoding="utf-8")
         _say(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
     if as_json:
         print_json(json.dumps(data))

@@ -502,6 +502,8 @@ def load(
     if chosen not in COUPLINGS:
         raise UnknownNameError("coupling", str(chosen), COUPLINGS)
     try:
+        if isinstance(given_dt, bool):
+            raise TypeError
         step = float(given_dt)
     except (TypeError, ValueError):
         raise ModelError(f"dt: expected a number in s, got {given_dt!r}") from None

@@ -14,8 +14,13 @@ import warnings
 import zlib
 from pathlib import Path
 
+from rtmms.errors import ModelError
+from rtmms.input_file import read_input_text
 from rtmms.trust import exposed_way
 from rtmms.wire.protocol.errors import EndpointError
+
+MAX_BYTES = 4096
+"""Of a token's file."""
 
 
 def runtime_directory() -> Path:
@@ -80,8 +85,8 @@ def write_token(exchange: str, token: str) -> Path:
 def read_token(exchange: str) -> str:
     """The token for this endpoint, '' where no session of this user has left one."""
     try:
-        return token_path(exchange).read_text(encoding="ascii").strip()
-    except (OSError, UnicodeDecodeError):
+        return read_input_text(token_path(exchange), max_bytes=MAX_BYTES).strip()
+    except ModelError:
         return ""
 
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from rtmms.errors import ModelError
+from rtmms.input_file import read_input
+
+MAX_BYTES = 1 << 16
+"""Of a file with a key."""
+
 
 def described() -> str:
     """'4.3.5, curve yes', for rtmms doctor."""
@@ -44,7 +50,13 @@ def plain(key: bytes) -> bytes:
 
 
 def certificate(path: Path) -> tuple[bytes, bytes | None]:
-    """Public and secret key of a file, as they stand there; OSError or ValueError."""
-    from zmq.auth import load_certificate
-
-    return load_certificate(path)
+    """Public and secret key of a file, as they stand there; ModelError where it cannot be read or has no key."""
+    text = read_input(path, place="keys:", max_bytes=MAX_BYTES, expected="a file of a key")
+    found: dict[bytes, bytes] = {}
+    for line in text.splitlines():  # as pyzmq reads its certificates
+        name, equals, value = line.strip().partition(b"=")
+        if equals and not name.startswith(b"#"):
+            found.setdefault(name.strip(), value.strip(b" \t'\""))
+    if b"public-key" not in found:
+        raise ModelError(f"keys: '{path}' has no public-key")
+    return found[b"public-key"], found.get(b"secret-key")

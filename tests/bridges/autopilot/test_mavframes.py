@@ -172,7 +172,7 @@ def test_keys_in_files(tmp_path: Path) -> None:
     file.chmod(0o644)
     with pytest.raises(ModelError, match="chmod 600"):
         read_key(str(file))
-    with pytest.raises(ModelError, match="No such file"):
+    with pytest.raises(ModelError, match="there is no such file"):
         read_key(str(tmp_path / "none"))
     file.write_text("")
     file.chmod(0o600)

@@ -361,5 +361,5 @@ def test_a_preset_file_with_a_fault_is_named(tmp_path, text, message):
 
 
 def test_a_preset_file_that_is_not_there():
-    with pytest.raises(rtmms.ModelError, match=r"nowhere.toml: No such file"):
+    with pytest.raises(rtmms.ModelError, match=r"nowhere.toml: there is no such file"):
         rtmms.load("manta", preset="nowhere.toml")

@@ -1,0 +1,126 @@
+"""Calls in the sources that open or write a file by its name, in Python and in the libraries that rtmms uses."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("rtmms", "controllers", "bridges")
+
+READING_METHODS = frozenset({
+    "read_text", "read_bytes", "loadtxt", "genfromtxt", "fromfile", "memmap", "ParquetFile", "ZipFile", "mmread",
+    "netcdf_file", "load_file", "from_file", "imread", "load_certificate", "read_model_description", "load_cert_chain",
+    "tls_set", "FileIO", "fdopen", "iterparse", "read_csv",
+})  # fmt: skip
+READING_FUNCTIONS = frozenset({
+    "open", "os.open", "io.open", "codecs.open", "gzip.open", "tarfile.open", "np.load", "pq.read_table",
+    "ElementTree.parse", "etree.parse", "trimesh.load", "yourdfpy.URDF.load", "import_module('trimesh').load",
+})  # fmt: skip
+WRITING_METHODS = frozenset({
+    "write_text", "write_bytes", "savefig", "savez", "savez_compressed", "savetxt", "tofile", "to_csv", "write_table",
+    "ParquetWriter", "copyfile", "to_parquet",
+})  # fmt: skip
+
+OPENERS = frozenset({"open_input", "_opened"})
+PARTS = frozenset({"beside"})
+
+
+@dataclass(frozen=True)
+class FileCall:
+    """One call.
+
+    module  relative to the project;  line  from 1;  function  as it is written;  text  the whole call
+    """
+
+    module: str
+    line: int
+    function: str
+    text: str
+
+
+def reading_calls() -> Iterator[FileCall]:
+    """Calls that open a file by its name, other than those of a file that `open_input` opened."""
+    for module, tree in _modules():
+        opened = _bound(tree, OPENERS) | _annotated(tree, "BinaryIO")
+        parts = _bound(tree, PARTS)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call) or not _opens(node):
+                continue
+            first = node.args[0] if node.args else None
+            if isinstance(first, ast.Name) and first.id in opened:
+                continue
+            if isinstance(node.func, ast.Attribute) and _is_in(node.func.value, parts):
+                continue
+            yield FileCall(module, node.lineno, ast.unparse(node.func), ast.unparse(node))
+
+
+def writing_calls() -> Iterator[FileCall]:
+    """Calls that write a file by its name, other than those of a file within `beside`."""
+    for module, tree in _modules():
+        parts = _bound(tree, PARTS)
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                writes = node.func.attr in WRITING_METHODS or (node.func.attr == "open" and _mode(node)[:1] in "wax+")
+                places = [node.func.value, *node.args]
+                if writes and _mode(node) != "" and not any(_is_in(one, parts) for one in places):
+                    yield FileCall(module, node.lineno, ast.unparse(node.func), ast.unparse(node))
+
+
+def _mode(node: ast.Call) -> str:
+    """The mode of a call of `open`; 'w' of another function."""
+    assert isinstance(node.func, ast.Attribute)
+    if node.func.attr != "open":
+        return "w"
+    first = node.args[0] if node.args else None
+    return first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+
+
+@cache
+def _modules() -> list[tuple[str, ast.Module]]:
+    """Every module with its syntax tree."""
+    paths = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    return [(path.relative_to(ROOT).as_posix(), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+
+
+def _opens(node: ast.Call) -> bool:
+    text = ast.unparse(node.func)
+    if text in READING_FUNCTIONS or text.rpartition(".")[2] in READING_METHODS:
+        return True
+    if not isinstance(node.func, ast.Attribute) or node.func.attr != "open":
+        return False
+    modes = [one for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return bool(modes) or not node.args
+
+
+def _bound(tree: ast.Module, functions: frozenset[str]) -> set[str]:
+    """Names that hold what one of the functions returned."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.withitem) and isinstance(node.optional_vars, ast.Name):
+            pairs = [(node.optional_vars, node.context_expr)]
+        elif isinstance(node, ast.Assign):
+            pairs = [(one, node.value) for one in node.targets if isinstance(one, ast.Name)]
+        else:
+            continue
+        for name, value in pairs:
+            calls = [one for one in ast.walk(value) if isinstance(one, ast.Call)]
+            if any(ast.unparse(one.func).rpartition(".")[2] in functions for one in calls):
+                found.add(name.id)
+    return found
+
+
+def _annotated(tree: ast.Module, kind: str) -> set[str]:
+    """Names of parameters of a type."""
+    return {
+        one.arg
+        for one in ast.walk(tree)
+        if isinstance(one, ast.arg) and one.annotation is not None and ast.unparse(one.annotation) == kind
+    }
+
+
+def _is_in(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
