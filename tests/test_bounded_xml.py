@@ -86,6 +86,10 @@ def test_arrays_that_unpack_to_much_are_refused(tmp_path: Path) -> None:
     small, large = tmp_path / "a.npz", tmp_path / "b.npz"
     np.savez_compressed(small, a=np.zeros(1000))
     np.savez_compressed(large, a=np.zeros(9_000_000))
-    check_npz(small)
-    with pytest.raises(ModelError, match="expected arrays of at most 64 MiB, got 68 MiB unpacked"):
-        check_npz(large)
+    with small.open("rb") as file:
+        check_npz(file, small)
+    with (
+        large.open("rb") as file,
+        pytest.raises(ModelError, match="expected arrays of at most 64 MiB, got 68 MiB unpacked"),
+    ):
+        check_npz(file, large)
