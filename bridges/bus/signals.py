@@ -17,6 +17,7 @@ from typing import Any, Literal
 
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.input_file import read_input
 
 Checksum = Literal["crc8", "xor", "sum"]
 """crc8: SAE J1850 (polynomial 0x1D, from 0xFF, inverted) over the identifier, low byte first, and the bytes; xor and
@@ -65,12 +66,7 @@ def load(path: str) -> Any:
 def _read(path: str) -> str:
     """Return the text of a DBC file. What it announces is checked first: the library allocates it unseen."""
     file = Path(path).expanduser()
-    if file.exists() and not file.is_file():  # a pipe would be waited for
-        raise ModelError(f"dbc: {path}: expected a file")
-    with file.open("rb") as opened:
-        data = opened.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"dbc: {path}: expected at most {MAX_BYTES >> 20} MiB, got more")
+    data = read_input(file, place="dbc:", max_bytes=MAX_BYTES, expected="a DBC file")
     text = data.decode("cp1252", errors="replace")
     for what, most, found in (
         ("words", MAX_TOKENS, sum(1 for _ in _TOKEN.finditer(text))),

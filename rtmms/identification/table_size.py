@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError
+from rtmms.input_file import open_input
 
 MAX_CELLS = 2_000_000
 """Cells of a Parquet file that may be far smaller than its table: a packed file may repeat one value for ever."""
@@ -27,7 +28,7 @@ def refuse_bomb(path: Path) -> None:
     most = max(MAX_CELLS, packed // 2)
     try:
         pq: Any = import_module("pyarrow.parquet")
-        with pq.ParquetFile(path) as file:
+        with open_input(path) as raw, pq.ParquetFile(raw) as file:
             groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
             columns = [group.column(k) for group in groups for k in range(group.num_columns)]
             cells = max(file.metadata.num_rows, sum(one.num_values for one in columns))
@@ -44,7 +45,7 @@ def refuse_bomb(path: Path) -> None:
 def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
     """Return what columns of text take at most when each cell has its own text; stops beyond `most`."""
     total = 0
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    with open_input(path) as raw, pq.ParquetFile(raw, read_dictionary=texts) as file:
         for batch in file.iter_batches(batch_size=1024, columns=texts):
             for column in batch.columns:
                 known = getattr(column, "dictionary", column)

@@ -17,6 +17,7 @@ import numpy as np
 
 from rtmms.bounded_xml import XmlLimits, check_xml
 from rtmms.errors import ModelError
+from rtmms.input_file import read_input
 from rtmms.model.drawing import Indices
 from rtmms.spatial import Array
 
@@ -54,10 +55,7 @@ def read_mesh(path: Path) -> tuple[Array, Indices]:
     kind = path.suffix.lower()
     if kind not in KINDS:
         raise ModelError(f"expected a file of {', '.join(KINDS)}, got '{path.name[-60:]}'")
-    with path.open("rb") as file:
-        data = file.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise ModelError(f"expected at most {MAX_BYTES >> 20} MiB, got more")
+    data = read_input(path, max_bytes=MAX_BYTES, expected=f"a mesh of at most {MAX_BYTES >> 20} MiB")
     if kind == ".obj":
         return _read_obj(data)
     {".stl": _check_stl, ".ply": _check_ply, ".off": _check_off, ".dae": _check_dae}[kind](data)

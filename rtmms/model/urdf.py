@@ -16,6 +16,7 @@ import numpy as np
 
 from rtmms.bounded_xml import XmlLimits, check_xml
 from rtmms.errors import ModelError, RtmmsWarning
+from rtmms.input_file import read_input
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.drawing import MOST_POINTS, Drawing, mesh
 from rtmms.model.mesh_files import read_mesh
@@ -122,8 +123,7 @@ def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
     fault neither what nor where. ModelError naming the file and the place in it. What the text has is counted before
     a tree is made of it."""
     try:
-        with path.open("rb") as file:
-            text = file.read(MAX_BYTES + 1)
+        text = read_input(path, place="urdf", max_bytes=MAX_BYTES, expected="a URDF")
         counts = check_xml(text, f"urdf '{path}'", XmlLimits(MAX_BYTES)).elements
         for what, names, most in (
             ("links", ("link",), MAX_LINKS), ("shapes", ("mesh", "box", "cylinder", "sphere", "capsule"), MAX_SHAPES),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.input_file import read_input
 from rtmms.record.needs import refuse_without_pyarrow
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
@@ -161,7 +162,7 @@ class Parts:
         try:
             if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
                 return None
-            inputs, payload = unseal_part(file.read_bytes(), file.name)
+            inputs, payload = unseal_part(read_input(file, max_bytes=MOST_PART_BYTES), file.name)
             if changed_file(inputs):
                 return None
             with pq.ParquetFile(pa.BufferReader(payload)) as opened:
