@@ -79,12 +79,14 @@ class _Asker:
     remedy      how the user permits the file, for the message
     named       files that the user named beside the data
     trusted     the user permits each file of their own that the data names
+    listed      in place of the environment variable's text
     """
 
     data: str = ""
     remedy: str = ""
     named: frozenset[Path] = frozenset()
     trusted: bool = False
+    listed: str | None = None
 
 
 _asker: ContextVar[_Asker | None] = ContextVar("_asker", default=None)
@@ -114,7 +116,7 @@ def refuse_unnamed(path: Path | str, place: str) -> None:
     if asker is not None and asker.trusted:
         refuse_foreign_code(found, place)
         return
-    files, folders = _listed(listed)
+    files, folders = _listed(listed if asker is None or asker.listed is None else asker.listed)
     if found in files or (asker is not None and found in asker.named):
         return
     if any(found.is_relative_to(folder) for folder in folders):
@@ -191,6 +193,24 @@ def _files_in(argument: str) -> Iterator[Path]:
                     yield path.resolve()
             except (OSError, RuntimeError, ValueError):  # too long, or a home that nobody has
                 continue
+
+
+def permitted_files() -> str | None:
+    """Return what this process may run, for `asked_by_process` in a process that does not inherit its environment."""
+    return os.environ.get(VARIABLE)
+
+
+@contextmanager
+def asked_by_process(permitted: str | None) -> Iterator[None]:
+    """Within, work of another process is done: the files run that may run there.  permitted: its `permitted_files`."""
+    if permitted is None:
+        yield
+        return
+    token = _asker.set(_Asker("data", "name the file on the command line", listed=permitted))
+    try:
+        yield
+    finally:
+        _asker.reset(token)
 
 
 @contextmanager

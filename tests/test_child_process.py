@@ -33,6 +33,7 @@ STARTS = {
 ALLOWED = {
     "rtmms/child_process.py": {"subprocess.Popen", "multiprocessing.get_context", "futures.ProcessPoolExecutor"},
     "rtmms/loop/machine/stall_detector.py": {"os.fork"},  # a copy of itself: no new interpreter
+    "rtmms/view/encoder.py": {"subprocess.Popen"},  # FFmpeg, which ends with its input
 }
 
 

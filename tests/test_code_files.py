@@ -248,6 +248,21 @@ def test_a_child_runs_what_its_parent_permits(place: Path, monkeypatch: pytest.M
     monkeypatch.delenv(trust.VARIABLE)
 
 
+def test_a_worker_of_a_cluster_runs_what_its_client_permits(place: Path) -> None:
+    """It does not inherit the client's environment."""
+    evil = place / "elsewhere" / "evil.py"
+    with trust.named_on_command_line(["manta"]):
+        permitted = trust.permitted_files()
+    with trust.asked_by_process(permitted), pytest.raises(ModelError, match="would run as code"):
+        rtmms.plant.build_plant(f"{evil}:make")
+    assert not ran(place)
+    with trust.named_on_command_line([f"{evil}:make"]):
+        permitted = trust.permitted_files()
+    with trust.asked_by_process(permitted):
+        rtmms.plant.build_plant(f"{evil}:make")
+    assert ran(place)
+
+
 @pytest.mark.parametrize("text", ["[", "3", '{"a": 1}', "[1, null]", ""])
 def test_a_damaged_list_permits_nothing(place: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setenv(trust.VARIABLE, text)

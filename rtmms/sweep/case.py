@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from rtmms.sweep.study import LINK, OPTIONS, Base, Study
 from rtmms.user_file import owner_of, peer_name
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
+from rtmms.world.members import Member, read
 
 SAMPLE_APART_S = 0.01
 TRACE_ROWS = 4096
@@ -112,7 +114,7 @@ class Runner:
         whole = {**base.parameters, **parameters}
         if base.robot == WORLD:
             whole = {key: value for key, value in whole.items() if key == "robots" or not owner_of(key, base.members)}
-            whole["robots"] = [_with_own(one, parameters) for one in base.parameters["robots"]]
+            whole["robots"] = [_with_own(one, parameters) for one in read(base.parameters.get("robots", ()))]
         try:
             return build_plant(base.robot, dt=dt, preset=base.preset, **whole)
         except TypeError as fault:
@@ -140,11 +142,11 @@ class Runner:
         return found
 
 
-def _with_own(robot: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+def _with_own(robot: Member, given: Mapping[str, Any]) -> Member:
     """One of several robots, with what is given of its parameters as NAME.parameter."""
-    begins = f"{robot['name']}."
+    begins = f"{robot.name}."
     own = {key.removeprefix(begins): value for key, value in given.items() if key.startswith(begins)}
-    return {**robot, "parameters": {**robot.get("parameters", {}), **own}}
+    return replace(robot, parameters={**robot.parameters, **own})
 
 
 def _word(value: Any) -> str:

@@ -16,6 +16,7 @@ from rtmms.sweep.inputs import input_files, opened_files, refuse_changed, refuse
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
 from rtmms.toml_file import read_toml
+from rtmms.trust import asked_by_process, permitted_files
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -175,9 +176,12 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], clus
         for worker, found in versions.items():
             if found != VERSION:
                 raise ModelError(f"--dask {address}: worker {worker} has rtmms {found}, this is {VERSION}")
-        _on_workers(client, prepare, study)
+        permitted = permitted_files()
+        _on_workers(client, prepare, permitted, study)
         futures = {
-            client.submit(take, study, form, chunk, pure=False, retries=3, key=parts.file(chunk).stem): chunk
+            client.submit(
+                take_for, permitted, study, form, chunk, pure=False, retries=3, key=parts.file(chunk).stem
+            ): chunk
             for chunk in left
         }
         for future in as_completed(futures, loop=client.loop):
@@ -192,7 +196,14 @@ def version() -> str:
     return VERSION
 
 
-def prepare(study: Study) -> None:
+def prepare(permitted: str | None, study: Study) -> None:
     """Compile, or fetch from the cache, what the study's runs need: once a worker, before the work."""
     os.environ["RTMMS_QUIET"] = "1"
-    Runner(study).columns()
+    with asked_by_process(permitted):
+        Runner(study).columns()
+
+
+def take_for(permitted: str | None, study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
+    """`take`, on a worker that did not inherit which files may run (rtmms.trust.permitted_files)."""
+    with asked_by_process(permitted):
+        return take(study, form, chunk)

@@ -18,6 +18,7 @@ from rtmms.plant import WORLD
 from rtmms.scenario import Event
 from rtmms.user_file import owner_of
 from rtmms.version import VERSION
+from rtmms.world.members import read
 
 METHODS = ("grid", "sobol", "lhs")
 KEYS = ("method", "samples", "seed", "columns", "over")
@@ -65,8 +66,7 @@ class Base:
     @property
     def members(self) -> tuple[str, ...]:
         """Names of several robots on one clock; () where there is one robot."""
-        robots = self.parameters.get("robots", ()) if self.robot == WORLD else ()
-        return tuple(str(one["name"]) for one in robots)
+        return tuple(one.name for one in read(self.parameters.get("robots", ()))) if self.robot == WORLD else ()
 
 
 @dataclass(frozen=True)

@@ -127,7 +127,7 @@ def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: p
         (("manta", "--search", "speed,power,cost_of_transport"), "expected one goal, or two different ones"),
         (("manta", "--search", "speed,speed"), "expected one goal, or two different ones"),
         (("manta", "--search", "speed", "--at", "0.5"), "--at: expected two goals"),
-        (("manta", "--search", "speed,power", "--at", "x"), "--at x: expected numbers"),
+        (("manta", "--search", "speed,power", "--at", "x"), "--at x: expected finite numbers"),
         (("cat", "--search", "speed"), "--search needs one whose gait has words to search in"),
         (("manta", "--search", "speed", "--gait", "circle"), "expected no --gait beside it"),
         (("manta", "--at", "1"), "expected --search beside them"),

@@ -164,7 +164,7 @@ def test_sections_without_area_and_other_impossible_fish_are_refused():
         elongated_body("b", lambda x: (max(0.0, 0.1 - x), 0.1), 0.0, 0.2, 4, 1000.0)
     for given, why in (
         ({"flow": "file"}, "flow=file needs flow_file"),
-        ({"flow": "file", "flow_file": "no.npz"}, "no.npz: cannot be read"),
+        ({"flow": "file", "flow_file": "no.npz"}, "no.npz: there is no such file"),
         ({"width": 0.0}, "width must be > 0"),
         ({"core": 0.0}, "core must be > 0"),
         ({"preset": "alive"}, "fish preset"),
