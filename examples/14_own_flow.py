@@ -19,7 +19,8 @@ def eddy(x: np.ndarray, t: float) -> tuple[float, float, float]:
 
 def main(seconds: float = 20.0) -> dict[str, float]:
     """Let it drift; returns how far round it went, rad, and how far from the centre it ends, m."""
-    solid = m.Ellipsoid(0.3, 0.08, 0.08, 1000.0)
+    along = m.at(pitch=0.5 * np.pi)  # its axis along x
+    solid = m.EllipticCylinder(0.08, 0.08, 0.6, 1000.0, along)
     strip = m.elliptic_strip(0.08, 0.08, 0.6, 1000.0, m.at(), drag=(0.3, 1.2, 1.2))
     hull = m.Body("hull", solids=[solid], elements=[strip], fluid_density=1000.0)
     still = rtmms.TreePlant(rtmms.Mechanism("drifter", [hull]), dt=5e-3, flow=rtmms.fluids.Flow(field=eddy))

@@ -67,6 +67,7 @@ def test_example_runs(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(example.parent))  # what it starts must find it, too
     main = import_module(example.stem).main
+    rtmms._announce()  # as in a process of its own, which imports gymnasium before rtmms
     takes = inspect.signature(main).parameters
     given = {"seconds": 0.5} if "seconds" in takes else {}
     if "exchange" in takes:
