@@ -1,4 +1,8 @@
-"""Each scenario of examples/scenarios runs to its end, and all that it expects holds; the page shows one of them."""
+"""Each scenario of examples/scenarios runs to its end, and all that it expects holds; the page shows one of them.
+
+The runs take place in the test's process, as cases of a study: these have the bits of `rtmms run`
+(tests/sweep/test_one_case.py), and cost half of what a plant and controllers in processes of their own cost.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +11,34 @@ from pathlib import Path
 
 import pytest
 
+from rtmms.cli.run import run
+from rtmms.cli.running.one_case import scenario_case
+from rtmms.sweep.case import Runner
+from rtmms.sweep.study import Axis, Study
 from tests.cli.shell import ROOT, finish, start
 
 pytestmark = pytest.mark.full
 
 FILES = sorted((ROOT / "examples" / "scenarios").glob("*.toml"))
+BY_COMMAND = [file for file in FILES if "exchange." in file.read_text()]
+"""Those that expect something of the exchange, which a case of a study does not have; the page's is one of them."""
+SHOWN = "turn_in_a_current"
+"""The one that docs/scenarios.md shows."""
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_an_example_runs_and_holds(tmp_path: Path, file: Path) -> None:
+@pytest.mark.parametrize("file", [one for one in FILES if one not in BY_COMMAND], ids=lambda file: file.stem)
+def test_an_example_runs_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    base, found = scenario_case(str(file), run, None, {})
+    report = Runner(Study(base, (Axis("seed", (base.seed,)),))).report((base.seed,))
+    assert report["ended"] == "duration", report.get("reason")
+    assert found.expect
+    for one in found.expect:
+        assert one.holds(report[one.name]), (one, report[one.name])
+
+
+@pytest.mark.parametrize("file", BY_COMMAND, ids=lambda file: file.stem)
+def test_an_example_runs_and_holds_by_the_command(tmp_path: Path, file: Path) -> None:
     said = finish(start(tmp_path, "run", str(file), "--json", "--quiet"), 240)
     assert said.status == 0, said.err
     assert said.report["expect"]
@@ -25,6 +48,7 @@ def test_an_example_runs_and_holds(tmp_path: Path, file: Path) -> None:
 def test_the_pages_example_is_that_of_the_folder() -> None:
     block = (ROOT / "docs" / "scenarios.md").read_text().split("```toml\n")[1].split("```")[0]
     shown = tomllib.loads(block)
-    whole = tomllib.loads((ROOT / "examples" / "scenarios" / "turn_in_a_current.toml").read_text())
+    whole = tomllib.loads((ROOT / "examples" / "scenarios" / f"{SHOWN}.toml").read_text())
     whole["event"] = whole["event"][:1]
     assert shown == whole
+    assert SHOWN in [file.stem for file in BY_COMMAND]
