@@ -131,10 +131,12 @@ class _Reader:
         self._refuse_outputs(options)
         options |= self._profile()
         controllers = self._plugins("controller")
+        robots = self._robots()
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), self._sensors(), self._table("sweep"), self._places, self._links(), self._robots(),
+            self._expect(), {} if robots else self._sensors(), self._table("sweep"), self._places, self._links(),
+            robots,
         )  # fmt: skip
 
     def _robots(self) -> tuple[Mapping[str, Any], ...]:
@@ -142,7 +144,7 @@ class _Reader:
         found = self._data.get("robot")
         if not isinstance(found, list):
             return ()
-        made = []
+        made, over = [], self._sensors()
         for k, table in enumerate(found):
             if not isinstance(table, dict):
                 raise self._fault(f"robot: expected tables [[robot]], got {_kind(table)}", "robot")
@@ -160,6 +162,8 @@ class _Reader:
                     one[key] = self._beside(one[key], "robot", k, key)
             if "sensors" in one:
                 one["profile"] = one.pop("sensors")
+            if over:
+                one["sensors"] = over
             for key, value in one.get("parameters", {}).items():
                 self._finite(value, f"robot: parameters.{key}", "robot", k, "parameters")
             made.append(one)

@@ -10,6 +10,7 @@ import pytest
 from rtmms.cli.running.several import drivers, failing, numbered, shared_out
 from rtmms.errors import ModelError
 from tests.cli.shell import finish, start
+from tests.cli.shell import rtmms as shell
 
 TWO = [{"name": "one", "robot": "manta"}, {"name": "two", "robot": "eel"}]
 
@@ -101,3 +102,22 @@ def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
     assert own == said.report["final"]["two.position"]
     again = finish(start(tmp_path, "replay", "w.mcap", "--check"), 240)
     assert again.status == 0, again.err
+
+
+def test_tables_of_sensors_are_for_each_robot(tmp_path: Path) -> None:
+    """Their values stood in the file and changed nothing."""
+    scenario = tmp_path / "two.toml"
+    robots = "".join(f'[[robot]]\nname = "{name}"\nrobot = "manta"\n' for name in ("one", "two"))
+    head = f'mode = "lockstep"\nduration = 0.05\n{robots}[sensors]\nprofile = "typical"\n'
+    seen = {}
+    for rate in (20.0, 100.0):
+        scenario.write_text(f"{head}[sensors.depth]\nrate_hz = {rate}\njitter_s = 0.0\nphase_s = 0.0\n")
+        said = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
+        assert said.status == 0, said.err
+        seen[rate] = [said.report["final"][f"{name}.depth.time"] for name in ("one", "two")]
+    assert seen == {20.0: [0.0, 0.0], 100.0: [pytest.approx(0.04)] * 2}
+    scenario.write_text(f"{head}[sensors.sonar]\nrate_hz = 1.0\n")
+    said = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
+    assert said.status == 2
+    assert "robot 'one': " in said.err
+    assert "sonar" in said.err
