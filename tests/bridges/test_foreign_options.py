@@ -80,6 +80,9 @@ OWN_CONTROLLERS = sorted(name for name, point in controllers().items() if point.
 OWN_BRIDGES = sorted(
     name for name, point in bridges().items() if point.value.startswith(("rtmms_bridges.", "rtmms.view"))
 )
+LIBRARY = {"nmea": pytest.mark.full}
+"""Bridges that need their library already when they are made."""
+MADE = [pytest.param(name, marks=LIBRARY.get(name, ())) for name in OWN_BRIDGES]
 
 
 def is_text(hint: Any) -> bool:
@@ -147,7 +150,7 @@ def make_probes(folder: Path) -> None:
         (folder / form.format(PROBE)).write_text("")
 
 
-@pytest.mark.parametrize("name", OWN_BRIDGES)
+@pytest.mark.parametrize("name", MADE)
 def test_a_bridge_opens_nothing_by_a_text_that_is_not_declared(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -380,7 +383,10 @@ FURTHER = [
 ]
 
 
-@pytest.mark.parametrize(("name", "words"), [*BEYOND.items(), *FURTHER])
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [pytest.param(name, words, marks=LIBRARY.get(name, ())) for name, words in (*BEYOND.items(), *FURTHER)],
+)
 def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, words: dict[str, str]) -> None:
     made = construct(load_bridge(name), "bridge", name, words)
     assert made.beyond(), words
@@ -393,7 +399,7 @@ HERE = {
 }
 
 
-@pytest.mark.parametrize("name", OWN_BRIDGES)
+@pytest.mark.parametrize("name", MADE)
 def test_by_default_a_bridge_stays_on_this_machine(name: str) -> None:
     words = HERE.get(name, {})
     if words is None:

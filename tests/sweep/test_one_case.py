@@ -187,6 +187,7 @@ def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
     assert not set(CARRIED) & set(missing), "what a case carries can be typed, too"
 
 
+@pytest.mark.full  # a sweep needs pyarrow before it reads anything
 @pytest.mark.parametrize("name", [name for name in REFUSES if name != "bridges"])
 def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "s.toml").write_text(REFUSES[name])
@@ -198,6 +199,7 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
     assert [one.name for one in tmp_path.iterdir()] == ["s.toml"]
 
 
+@pytest.mark.full  # a sweep needs pyarrow before it reads anything
 def test_a_bridge_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(REFUSES["bridges"])
     words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"]

@@ -1,0 +1,307 @@
+"""`rtmms bench frozen REV`: whether this tree behaves as another commit does, bit for bit.
+
+Both sides compute the same list of digests: states and outputs of robots, methods, couplings and compositions over many
+steps, linear models, rollouts, drawings, reports, logs, and the texts of help and refusals. A digest that differs is
+listed with the first values of both sides. A change that means to keep behaviour keeps every digest; one that means to
+change some explains them in the changelog. The wire's transcripts are held by tests/wire/plant/test_replayed.py.
+
+This file is also the program of each side: `python frozen.py`, with the Python of either side. That part uses nothing
+but what both commits have, the public face of rtmms and its commands.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+STEPS, SHORT = 1000, 200
+SHOWN = 3
+"""Numbers of an output that stand beside a digest, to show what changed."""
+
+COUPLINGS = ("sequential", "iterated", "monolithic")
+METHODS = ("rk4", "implicit1", "implicit2", "abam")
+LINEAR = ("manta", "eel", "quadrotor", "torpedo")
+ROLLED = ("manta", "eel", "snakeboard")
+CHANGING = (
+    "wall_s",
+    "real_time_factor",
+    "timing_us",
+    "machine",
+    "realtime",
+    "version",
+    "memory",
+    "accuracy",
+    "witness",
+)
+"""Parts of a report that depend on the machine and on the time."""
+
+Value = dict[str, Any]
+
+
+def digest(data: bytes) -> str:
+    """Return a short name of the bytes."""
+    return hashlib.sha256(data).hexdigest()[:20]
+
+
+# --- what runs on either side -----------------------------------------------------------------------------------------
+
+
+def commands(plant: Any, steps: int) -> Any:
+    """Return commands (steps, n) about the neutral ones, each actuator within its limits at a frequency of its own."""
+    import numpy as np
+
+    rows = np.zeros((steps, len(plant.actuators)))
+    time = plant.dt * np.arange(steps)
+    for k, channel in enumerate(plant.actuators):
+        low = -0.3 if channel.lower is None else float(np.max(channel.lower))
+        high = 0.3 if channel.upper is None else float(np.min(channel.upper))
+        middle = float(np.mean(channel.neutral)) if channel.neutral is not None else 0.0
+        size = 0.3 * min(abs(high - middle), abs(middle - low), 1e3)
+        rows[:, k] = np.clip(middle + size * np.sin(2.0 * np.pi * (0.5 + 0.1 * k) * time + 0.3 * k), low, high)
+    return rows
+
+
+def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
+    """Return digests of the outputs of every step, and of the state at the end, and a few numbers of each output."""
+    import numpy as np
+
+    plant.reset(seed)
+    outputs = hashlib.sha256()
+    ended = ""
+    for row in commands(plant, steps):
+        try:
+            plant.step(row)
+        except Exception as fault:  # it ends where it ended before
+            ended = type(fault).__name__
+            break
+        for name, value in sorted(plant.observe().items()):
+            outputs.update(name.encode() + np.asarray(value, dtype=float).tobytes())
+    seen = {name: np.ravel(value)[:SHOWN].tolist() for name, value in plant.observe().items()}
+    return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": seen}
+
+
+def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
+    """Yield what is stepped, by name."""
+    import rtmms
+    from rtmms.plant import robots
+
+    for name in sorted(robots()):
+        yield f"robot {name}", lambda name=name: rtmms.load(name)
+    for coupling in COUPLINGS:
+        yield f"manta {coupling}", lambda one=coupling: rtmms.load("manta", coupling=one)
+    for actuation in ("servo", "ideal"):
+        yield f"manta {actuation}, held", lambda one=actuation: rtmms.load("manta", actuation=one, body="fixed")
+    for method in METHODS:
+        yield f"a tree of one's own by {method}", lambda one=method: _swimmer(one)
+    yield "rods and tendons", lambda: _example("18_octopus")
+    yield from _compositions()
+
+
+def _swimmer(method: str) -> Any:
+    """Three links in the water, of a plain tree."""
+    import numpy as np
+
+    import rtmms
+    from rtmms import model as m
+
+    def link(name: str) -> m.Body:
+        along = m.at(x=-0.1, roll=0.5 * np.pi, yaw=0.5 * np.pi)
+        solid = m.EllipticCylinder(0.02, 0.04, 0.2, 1000.0, along)
+        strip = m.elliptic_strip(0.02, 0.04, 0.2, 1000.0, m.at(x=-0.1), drag=(0.02, 1.2, 1.2))
+        return m.Body(name, solids=[solid], elements=[strip], fluid_density=1000.0)
+
+    names = ("head", "middle", "tail")
+    joints = [m.Joint(f"j{k}", names[k], names[k + 1], placement=m.at(x=-0.2), axis=(0, 0, 1)) for k in range(2)]
+    tree = rtmms.Mechanism("swimmer", [link(name) for name in names], joints)
+    bends = [m.JointMotion(f"j{k}", lower=-1, upper=1, bandwidth=30.0) for k in range(2)]
+    return rtmms.TreePlant(tree, dt=2e-3, actuators=bends, method=method)
+
+
+def _example(name: str) -> Any:
+    from importlib import import_module
+
+    sys.path.insert(0, os.environ["FROZEN_EXAMPLES"])
+    return import_module(name).robot()
+
+
+def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
+    import rtmms
+    from rtmms.levels.levels import Levels
+    from rtmms.sensing import read_profile, seen_through
+    from rtmms.sensing.estimated import Estimated
+    from rtmms.sensing.faults import Faulty
+
+    def sensed(plant: Any) -> Any:
+        return seen_through(plant, read_profile("typical", plant))
+
+    def estimated(plant: Any) -> Any:
+        return Estimated(plant, read_profile("typical", plant))
+
+    for name in ("manta", "eel", "quadrotor"):
+        yield f"{name}, sensors", lambda name=name: sensed(rtmms.load(name))
+        yield f"{name}, estimate", lambda name=name: estimated(rtmms.load(name))
+        yield f"{name}, faults", lambda name=name: Faulty(rtmms.load(name))
+    yield "manta, faults, estimate", lambda: estimated(Faulty(rtmms.load("manta")))
+    yield "manta, levels", lambda: Levels(rtmms.load("manta"))
+    yield "world", lambda: rtmms.World([("one", "manta"), ("two", "manta", {"profile": "typical"}), ("three", "eel")])
+
+
+def linear(name: str) -> Value:
+    """Return digests of A and B about the state after some steps."""
+    import numpy as np
+
+    import rtmms
+
+    plant = rtmms.load(name)
+    plant.reset(1)
+    rows = commands(plant, 50)
+    for row in rows:
+        plant.step(row)
+    model = rtmms.linearise(plant, rows[-1])
+    return {
+        part: {"digest": digest(np.ascontiguousarray(getattr(model, part)).tobytes()),
+               "shown": np.ravel(getattr(model, part))[:SHOWN].tolist()}
+        for part in ("a", "b") if hasattr(model, part)
+    }  # fmt: skip
+
+
+def rolled(name: str) -> Value:
+    """Return a digest of the outputs of several runs at a time."""
+    import numpy as np
+
+    import rtmms
+
+    plant = rtmms.load(name)
+    rows = np.stack([(0.5 + 0.1 * k) * commands(plant, SHORT) for k in range(4)])
+    found = rtmms.rollout(plant, rows)
+    outputs = getattr(found, "outputs", found)
+    parts = outputs.items() if isinstance(outputs, Mapping) else [("all", outputs)]
+    return {key: digest(np.ascontiguousarray(np.asarray(one, dtype=float)).tobytes()) for key, one in sorted(parts)}
+
+
+def drawn(name: str) -> Value:
+    """Return a digest of what viewers draw."""
+    import rtmms
+    from rtmms.record.origin import plain
+
+    shape = getattr(rtmms.load(name), "shape", None)
+    return {"digest": digest(json.dumps(plain(shape), sort_keys=True).encode())}
+
+
+def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run `rtmms WORDS` with this Python."""
+    return subprocess.run(
+        [sys.executable, "-m", "rtmms", *words], cwd=folder, capture_output=True, text=True, timeout=300, check=False,
+        env=os.environ | {"COLUMNS": "200", "NO_COLOR": "1", "XDG_RUNTIME_DIR": str(folder)},
+    )  # fmt: skip
+
+
+def reports(folder: Path) -> Iterator[tuple[str, Value]]:
+    """Yield a run's report without what the machine decides, its log as a table, and its replay."""
+    run = ("run", "manta", "--mode", "lockstep", "--duration", "0.5", "--seed", "2", "--quiet", "--json")
+    done = command(folder, *run, "--log", "run.mcap")
+    report = json.loads(done.stdout)
+    kept = {key: value for key, value in report.items() if key not in CHANGING}
+    yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(kept))}
+    command(folder, "log", "csv", "run.mcap", "-o", "run.csv")
+    table = folder / "run.csv"
+    yield "log as a table", {"digest": digest(table.read_bytes()) if table.exists() else "none"}
+    yield "replay", {"status": command(folder, "replay", "--check", "run.mcap").returncode}
+
+
+WRONG = (
+    ("run", "mantaa"), ("run", "manta", "--set", "chainz=3"), ("run", "manta", "--dt", "nan"),
+    ("run", "manta", "--controller", "gaitt"), ("run", "manta", "--controller", "gait:amplitude=3"),
+    ("run", "manta", "--coupling", "tight"), ("run", "nothing.toml"), ("run", "manta", "--mode", "fast"),
+    ("replay", "nothing.mcap"), ("sweep", "manta", "-o", "a.csv"), ("identify", "a.mcap", "--fit", "x"),
+    ("trim", "cat", "--set", "x=1"), ("gaits", "manta"), ("plot", "nothing.mcap", "-o", "a.png"), ("list", "mant"),
+)  # fmt: skip
+
+
+def texts(folder: Path) -> Iterator[tuple[str, Value]]:
+    """Yield the texts of help and of refusals."""
+    from rtmms.cli.main import COMMANDS
+
+    for name in ("", *sorted(COMMANDS)):
+        done = command(folder, *([name] if name else []), "--help")
+        yield f"help {name}".strip(), {"status": done.returncode, "text": done.stdout}
+    for words in WRONG:
+        done = command(folder, *words)
+        yield f"refusal {' '.join(words)}", {"status": done.returncode, "text": done.stderr}
+
+
+def measured(say: Callable[[str], None]) -> dict[str, Value]:
+    """Return everything of this side, by name."""
+    from rtmms.plant import robots
+
+    found: dict[str, Value] = {}
+    for name, make in plants():
+        say(name)
+        found[name] = stepped(make(), STEPS if name.startswith("robot ") else SHORT)
+    for what, names, one in (
+        ("linear model of", LINEAR, linear), ("rollout of", ROLLED, rolled), ("drawing of", sorted(robots()), drawn),
+    ):  # fmt: skip
+        for name in names:
+            say(f"{what} {name}")
+            found[f"{what} {name}"] = one(name)
+    with tempfile.TemporaryDirectory() as folder:
+        for parts in (reports, texts):
+            for name, value in parts(Path(folder)):
+                say(name)
+                found[name] = json.loads(json.dumps(value).replace(folder, "FOLDER"))
+    return found
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+def differences(ours: Mapping[str, Value], theirs: Mapping[str, Value]) -> list[str]:
+    """Return a line for each thing that one side lacks or that differs, with the first part that does."""
+    lines = []
+    for name in sorted({*ours, *theirs}):
+        if name not in ours or name not in theirs:
+            lines.append(f"{name}: only {'theirs' if name not in ours else 'ours'}")
+        elif ours[name] != theirs[name]:
+            part = next(key for key in {**ours[name], **theirs[name]} if ours[name].get(key) != theirs[name].get(key))
+            lines.append(f"{name}: {part}: {theirs[name].get(part)!s:.300} -> {ours[name].get(part)!s:.300}")
+    return lines
+
+
+def main(as_json: bool = False, rev: str = "HEAD", /, out: str = "") -> int:
+    """Compare this tree with a commit. Exit status 1 where something differs.
+
+    rev   the other commit;  out  FILE.json for the digests of both sides
+    """
+    from .against import ROOT, environment, resolved
+
+    def say(text: str) -> None:
+        print(f"bench frozen: {text}", file=sys.stderr, flush=True)
+
+    commit = resolved(rev)
+    found = {}
+    for side, python in {"ours": sys.executable, "theirs": str(environment(commit, say))}.items():
+        say(side)
+        ran = subprocess.run(
+            [python, "-P", str(Path(__file__).resolve())], stdout=subprocess.PIPE, text=True, check=True,
+            env=os.environ | {"FROZEN_EXAMPLES": str(ROOT / "examples"), "RTMMS_QUIET": "1"},
+        )  # fmt: skip
+        found[side] = json.loads(ran.stdout)
+    if out:
+        Path(out).write_text(json.dumps({"commit": commit, **found}, indent=1))
+    lines = differences(found["ours"], found["theirs"])
+    if as_json:
+        print(json.dumps({"commit": commit, "compared": len(found["ours"]), "differ": lines}))
+    else:
+        print("\n".join([*lines, f"{len(found['ours'])} compared with {commit[:12]}, {len(lines)} differ"]))
+    return int(bool(lines))
+
+
+if __name__ == "__main__":
+    json.dump(measured(lambda text: print(f"  {text}", file=sys.stderr, flush=True)), sys.stdout)
