@@ -18,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -93,14 +94,14 @@ def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
     from rtmms.plant import robots
 
     for name in sorted(robots()):
-        yield f"robot {name}", lambda name=name: rtmms.load(name)
+        yield f"robot {name}", partial(rtmms.load, name)
     for coupling in COUPLINGS:
-        yield f"manta {coupling}", lambda one=coupling: rtmms.load("manta", coupling=one)
+        yield f"manta {coupling}", partial(rtmms.load, "manta", coupling=coupling)
     for actuation in ("servo", "ideal"):
-        yield f"manta {actuation}, held", lambda one=actuation: rtmms.load("manta", actuation=one, body="fixed")
+        yield f"manta {actuation}, held", partial(rtmms.load, "manta", actuation=actuation, body="fixed")
     for method in METHODS:
-        yield f"a tree of one's own by {method}", lambda one=method: _swimmer(one)
-    yield "rods and tendons", lambda: _example("18_octopus")
+        yield f"a tree of one's own by {method}", partial(_swimmer, method)
+    yield "rods and tendons", partial(_example, "18_octopus")
     yield from _compositions()
 
 
@@ -138,17 +139,26 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     from rtmms.sensing.estimated import Estimated
     from rtmms.sensing.faults import Faulty
 
-    def sensed(plant: Any) -> Any:
+    def sensed(name: str) -> Any:
+        plant = rtmms.load(name)
         return seen_through(plant, read_profile("typical", plant))
 
-    def estimated(plant: Any) -> Any:
+    def estimated(name: str) -> Any:
+        plant = rtmms.load(name)
+        return Estimated(plant, read_profile("typical", plant))
+
+    def faulty(name: str) -> Any:
+        return Faulty(rtmms.load(name))
+
+    def all_of_it() -> Any:
+        plant = Faulty(rtmms.load("manta"))
         return Estimated(plant, read_profile("typical", plant))
 
     for name in ("manta", "eel", "quadrotor"):
-        yield f"{name}, sensors", lambda name=name: sensed(rtmms.load(name))
-        yield f"{name}, estimate", lambda name=name: estimated(rtmms.load(name))
-        yield f"{name}, faults", lambda name=name: Faulty(rtmms.load(name))
-    yield "manta, faults, estimate", lambda: estimated(Faulty(rtmms.load("manta")))
+        yield f"{name}, sensors", partial(sensed, name)
+        yield f"{name}, estimate", partial(estimated, name)
+        yield f"{name}, faults", partial(faulty, name)
+    yield "manta, faults, estimate", all_of_it
     yield "manta, levels", lambda: Levels(rtmms.load("manta"))
     yield "world", lambda: rtmms.World([("one", "manta"), ("two", "manta", {"profile": "typical"}), ("three", "eel")])
 

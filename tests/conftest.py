@@ -14,12 +14,16 @@ import signal
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import metadata
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
 import platformdirs
 import pytest
 from hypothesis import settings
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.ports import reserve_ports
 
@@ -88,9 +92,43 @@ WHOLLY_FULL = re.compile(r"^pytestmark = \[?\s*pytest\.mark\.full\b", re.MULTILI
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Let the default suite find no program but Python's: it must pass on a machine that has Python alone."""
+    """Let the default suite find what a fresh clone has: the packages of the extra `test`, and no program but Python's.
+
+    A developer's environment and machine have more. A test that needs more would fail for everybody else.
+    """
     if config.option.markexpr == "not full":
         os.environ["PATH"] = os.path.dirname(sys.executable)
+        hide_modules(modules_beyond("rtmms", "test"))
+
+
+def modules_beyond(name: str, extra: str) -> set[str]:
+    """Return the modules that are installed here and that neither a package with an extra nor its needs bring."""
+    wanted: set[str] = set()
+    waiting = [(canonicalize_name(name), extra)]
+    while waiting:
+        name, extra = waiting.pop()
+        try:
+            lines = metadata.requires(name) or []
+        except metadata.PackageNotFoundError:  # for another system
+            continue
+        wanted.add(name)
+        for need in map(Requirement, lines):
+            if need.marker is None or need.marker.evaluate({"extra": extra}):
+                found = [(canonicalize_name(need.name), one) for one in ("", *need.extras)]
+                waiting += [one for one in found if one[0] not in wanted or one[1]]
+    owners = metadata.packages_distributions()
+    return {module for module, names in owners.items() if not wanted & {canonicalize_name(one) for one in names}}
+
+
+def hide_modules(hidden: set[str]) -> None:
+    """Let Python find these modules no more."""
+
+    class Finder(PathFinder):
+        @classmethod
+        def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
+            return None if fullname in hidden else super().find_spec(fullname, path, target)
+
+    sys.meta_path[:] = [Finder if one is PathFinder else one for one in sys.meta_path]
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,8 @@ import ast
 import re
 import sys
 import tomllib
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -71,3 +73,15 @@ def test_a_test_of_the_default_suite_that_starts_a_process_fails(mark: str, fail
     else:
         next(around, None)
     conftest.started_processes.clear()  # this very test is one of the default suite
+
+
+def test_the_default_suite_finds_what_a_fresh_clone_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    beyond = conftest.modules_beyond("rtmms", "test")
+    assert not beyond & {"rtmms", "numpy", "numba", "zmq", "hypothesis", "xdist", "matplotlib"}
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    conftest.hide_modules({"colorsys"})
+    assert find_spec("colorsys") is None
+    assert find_spec("json") is not None
+    with pytest.raises(ModuleNotFoundError):
+        import_module("colorsys")

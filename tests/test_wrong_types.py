@@ -1,4 +1,4 @@
-"""What a program hands over by mistake is refused by its name: trees, flows, loads, environments."""
+"""What a program hands over by mistake is refused by its name: trees, flows, loads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ArgumentError, ModelError
+from rtmms.errors import ModelError
 from rtmms.fluids import Flow, Wave
-from rtmms.gym.environments import RobotEnv, RobotVectorEnv
 from rtmms.mechanism.actuators import JointLimit
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism, State
@@ -70,28 +69,3 @@ CASES: list[tuple[Callable[[], Any], str]] = [
 def test_what_is_of_another_type_is_named(make: Callable[[], Any], text: str) -> None:
     with pytest.raises(ModelError, match=text):
         make()
-
-
-@pytest.mark.parametrize(
-    ("given", "text"),
-    [
-        ({"dt": 3}, "gym: parameters: expected names of the robot's parameters, got 'dt'; give dt= beside it"),
-        ({"robot": "eel"}, "got 'robot'; give robot= beside it"),
-        ({1: 2}, "got 1"),
-        ({"preset": 3}, "preset: expected a name or a FILE.toml, got 3"),
-    ],
-)
-def test_parameters_of_an_environment(given: dict[Any, Any], text: str) -> None:
-    with pytest.raises((ArgumentError, ModelError), match=text):
-        RobotEnv("MantaDepth", parameters=given)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("seed", [-1, 1.5, "x", True, NAN, 1 << 200])
-def test_seeds_of_an_environment(seed: Any) -> None:
-    with pytest.raises(ArgumentError, match="gym: seed: expected a"):
-        RobotEnv("MantaDepth").reset(seed=seed)
-    many = RobotVectorEnv("MantaDepth", 2)
-    for given in (seed, [seed, 1]):
-        with pytest.raises(ArgumentError, match="gym: seed: expected a"):
-            many.reset(seed=given)

@@ -395,14 +395,11 @@ def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, words: dict[s
 HERE = {
     "can": {"interface": "udp_multicast", "channel": "239.74.163.2"},
     "helics": {"core": "ipc", "broker": "mine"},
-    "serial": None,
 }
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", [one for one in MADE if one.values != ("serial",)])  # a line leaves the machine
 def test_by_default_a_bridge_stays_on_this_machine(name: str) -> None:
     words = HERE.get(name, {})
-    if words is None:
-        pytest.skip("a serial line leaves the machine")
     importlib.import_module(load_bridge(name).__module__)
     assert construct(load_bridge(name), "bridge", name, words).beyond() == {}
