@@ -123,12 +123,14 @@ def modules_beyond(name: str, extra: str) -> set[str]:
 def hide_modules(hidden: set[str]) -> None:
     """Let Python find these modules no more."""
 
-    class Finder(PathFinder):
+    (base,) = [one for one in sys.meta_path if isinstance(one, type) and issubclass(one, PathFinder)]
+
+    class Finder(base):  # type: ignore[misc, valid-type]
         @classmethod
         def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> Any:
             return None if fullname in hidden else super().find_spec(fullname, path, target)
 
-    sys.meta_path[:] = [Finder if one is PathFinder else one for one in sys.meta_path]
+    sys.meta_path[:] = [Finder if one is base else one for one in sys.meta_path]
 
 
 @pytest.fixture(autouse=True)
