@@ -17,7 +17,12 @@ from rtmms.errors import ModelError
 ENDPOINTS = ("exchange", "step", "telemetry")
 """Options of `rtmms run` that name where the plant listens."""
 
-_SCHEME = re.compile(r"(?:udp|udpm|tcp|tls|quic|ws|wss|http|https)(?:://|/)")
+_ADDRESS = re.compile(
+    r"(?P<scheme>(?:udp|udpm|tcp|tls|quic|ws|wss|http|https)(?:://|/))?"
+    r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[\w.-]+|[0-9A-Fa-f:.]+(?:%\w+)?))"
+    r"(?::(?:\d+|\*))?(?P<rest>[/?#].*)?",
+    re.ASCII | re.DOTALL,
+)
 _OWN_SOCKET = re.compile(r"ipc://[A-Za-z0-9][A-Za-z0-9_.-]*\Z")
 _LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 
@@ -71,13 +76,13 @@ def host_of(text: str) -> str:
     Returns
     -------
     str
-        The host, without brackets, port, path and query; '' where there is none.
+        The host, without brackets, port, path and query. A text of another form, which some library may read
+        otherwise, is returned as it is: it is the name of no host.
     """
-    rest = _SCHEME.sub("", text.strip(), count=1)
-    rest = re.split(r"[/?#]", rest, maxsplit=1)[0]
-    if rest.startswith("["):
-        return rest[1:].partition("]")[0]
-    return rest.partition(":")[0] if rest.count(":") == 1 else rest
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None or (found["rest"] and not found["scheme"]):
+        return text.strip()
+    return found["six"] or found["host"]
 
 
 def is_on_this_machine(host: str) -> bool:
@@ -85,7 +90,8 @@ def is_on_this_machine(host: str) -> bool:
     if host.lower().rstrip(".") in _LOCAL_NAMES:
         return True
     try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+        _, percent, zone = host.partition("%")
+        return ipaddress.ip_address(host).is_loopback and (not percent or zone.isalnum())
     except ValueError:
         return False
 

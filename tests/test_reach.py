@@ -15,7 +15,8 @@ from tests.cli.shell import rtmms
 HOSTS = {
     "127.0.0.1": "127.0.0.1", "127.0.0.1:80": "127.0.0.1", "[::1]:80": "::1", "::1": "::1",
     "udp://10.0.0.1:5": "10.0.0.1", "tcp/192.168.0.1:7447?prio=1-3": "192.168.0.1", "evil.example/127.0.0.1":
-    "evil.example", "evil@127.0.0.1": "evil@127.0.0.1", "https://a.example/b": "a.example", "/dev/ttyUSB0": "",
+    "evil.example/127.0.0.1", "evil@127.0.0.1": "evil@127.0.0.1", "https://a.example/b": "a.example",
+    "/dev/ttyUSB0": "/dev/ttyUSB0", "[::1].evil": "[::1].evil", "localhost#.evil": "localhost#.evil",
     "127.0.0.1:80:evil": "127.0.0.1:80:evil", "": "",
 }  # fmt: skip
 
@@ -28,7 +29,21 @@ def test_host_of_an_address(text: str, host: str) -> None:
 def test_loopback_is_this_machine_and_no_name_is_looked_up() -> None:
     for host in ("127.0.0.1", "127.9.8.7", "::1", "::1%lo", "localhost", "LOCALHOST"):
         assert is_on_this_machine(host), host
-    for host in ("0.0.0.0", "::", "10.0.0.1", "evil.example", "localhost.evil.example", "", "0", "127.0.0.1.evil"):
+    for host in (
+        "0.0.0.0",
+        "::",
+        "10.0.0.1",
+        "evil.example",
+        "localhost.evil.example",
+        "",
+        "0",
+        "127.0.0.1.evil",
+        "127.0.0.1%.evil",
+        "127.0.0.1%lo",
+        "localhost#.evil",
+        "[::1].evil",
+        "::1%.evil",
+    ):
         assert not is_on_this_machine(host), host
 
 

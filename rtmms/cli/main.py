@@ -129,9 +129,24 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(status)
 
 
+NUMBAS_FILE = ".numba_config.yaml"
+"""That numba reads in the working directory."""
+
+
 def _refuse_environment() -> None:
-    """ModelError for variables that numba or matplotlib cannot read: both look when they are imported, wherever that
-    is, and one prints a traceback, the other raises."""
+    """Refuse what changes numba or matplotlib from outside: a file that numba reads in the working directory, which may
+    be anybody's, and variables that one of the two cannot read. Both look when they are imported, wherever that is.
+
+    Raises
+    ------
+    ModelError
+        The message names the file or the variable.
+    """
+    if os.path.lexists(NUMBAS_FILE):
+        raise ModelError(
+            f"{NUMBAS_FILE}: the working directory has this file, which changes what numba compiles; expected none: "
+            "remove it, and set environment variables (NUMBA_...) in place of it"
+        )
     numbas = [name for name in os.environ if name.startswith("NUMBA_") and name != "NUMBA_CACHE_DIR"]
     for library, names in (("numba", numbas), ("matplotlib", [name for name in ("MPLBACKEND",) if name in os.environ])):
         if not names:

@@ -91,6 +91,15 @@ def read(path: Path, options: Iterable[str]) -> Scenario:
     return _Reader(path, lines(text), data, tuple(options)).scenario()
 
 
+MOST = {
+    "robot": 64, "controller": 64, "bridge": 64, "link": 64, "sensors": 256, "parameters": 1000, "event": 10_000,
+    "expect": 1000,
+}  # fmt: skip
+"""Entries of each table of a scenario: more is no scenario of a person's, and would take minutes and gigabytes."""
+
+MOST_ENTRIES = 50_000
+"""Keys and values of all tables and lists."""
+
 OUTPUTS = {"log": ".mcap", "trace": ".npz", "figure": ""}
 """Options that write a file, and how its name ends."""
 
@@ -117,6 +126,12 @@ class _Reader:
         self._path, self._places, self._data, self._options = path, places, data, options
 
     def scenario(self) -> Scenario:
+        if _entries(self._data) > MOST_ENTRIES:
+            raise ModelError(f"{self._path}: expected at most {MOST_ENTRIES} keys and values, got more")
+        for name, most in MOST.items():
+            table = self._data.get(name)
+            if isinstance(table, (list, dict)) and len(table) > most:
+                raise self._fault(f"{name}: expected at most {most} entries, got {len(table)}", name)
         known = [name for name in self._options if name not in ("controllers", "bridges", "links", "set_")]
         options: dict[str, Any] = {}
         for key, value in self._data.items():
@@ -201,6 +216,9 @@ class _Reader:
             found |= {f"{name}.{key}": value for key, value in inner.items()}
             if len(inner) < len(table) or not table:
                 found[name] = {key: value for key, value in table.items() if key not in inner}
+            if len(found) > MOST["sensors"]:
+                raise self._fault(f"sensors.{name}: expected at most {MOST['sensors']} sensors, got more",
+                                  "sensors", name)  # fmt: skip
         return found
 
     def _profile(self) -> dict[str, Any]:
@@ -396,6 +414,12 @@ def _files_of(kind: str, name: str) -> Mapping[str, str]:
     except Exception:  # whatever another package raises when it is imported
         return {}
     return {"config": "input", **file_parameters(hints)}
+
+
+def _entries(value: Any) -> int:
+    """Return how many keys and values a table or list holds, those within it too."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return len(inner) + sum(_entries(one) for one in inner if isinstance(one, (dict, list)))
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> Iterable[tuple[str, Any]]:

@@ -116,9 +116,14 @@ class Study:
         return max(1, min(RUNS_A_CHUNK, round(STEPS_A_CHUNK / max(1.0, steps))))
 
     def digest(self) -> str:
-        """Of all that decides the table: the study with its files' hashes, and the version."""
+        """Of all that decides the table: the study, hashes of its files, the version, and whether kernels are compiled.
+
+        A plain kernel rounds otherwise.
+        """
+        from rtmms.jit import COMPILED
+
         found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
-        found.update(VERSION.encode())
+        found.update(f"{VERSION} {'compiled' if COMPILED else 'plain'}".encode())
         return found.hexdigest()[:16]
 
 

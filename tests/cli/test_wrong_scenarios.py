@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.scenario.plant import agenda
 from rtmms.sensing import Sensed, read_profile
+from tests.cli.shell import rtmms as shell
 from tests.sensing.mover import Mover
 
 HEAD = 'robot = "manta"\nmode = "lockstep"\nduration = 3.0\n'
@@ -150,3 +152,30 @@ def test_what_is_right_is_taken(tmp_path: Path) -> None:
     found = scenario(str(path), run)
     check_peers(found)
     check_expectations(found, Swimmer(), {"robot": "mover"})
+
+
+MANY = {
+    "sensors": "[sensors]\n" + "".join(f"imu.a{i} = {{}}\n" for i in range(300)),
+    "parameters": "[parameters]\n" + "".join(f"a{i} = 1.0\n" for i in range(1001)),
+    "controller": '[[controller]]\nname = "gait"\n' * 65,
+    "expect": "[expect]\n" + "".join(f'a{i} = "<= 1"\n' for i in range(1001)),
+    "keys and values": f"[sweep.over]\nseed = {list(range(50_001))}\n",
+}
+
+
+@pytest.mark.parametrize("what", MANY)
+def test_a_scenario_has_a_size(tmp_path: Path, what: str) -> None:
+    """200,000 sensors took minutes and gigabytes."""
+    (tmp_path / "many.toml").write_text(f'robot = "purcell"\n{MANY[what]}')
+    said = shell(tmp_path, "run", "many.toml", "--quiet")
+    assert said.status == 2
+    assert re.search(rf"many\.toml.*{what}.*", said.err)
+    assert "expected at most" in said.err
+
+
+def test_a_file_of_numba_in_the_working_directory_is_refused(tmp_path: Path) -> None:
+    """Numba obeys it: the bits of a run, and the rows of a table that was begun without it, were others."""
+    (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\n")
+    said = shell(tmp_path, "list")
+    assert said.status == 2
+    assert said.err.startswith("rtmms: .numba_config.yaml: the working directory has this file")
