@@ -114,6 +114,7 @@ class Mosaik(rtmms.Bridge):
         self._pausing = self.waits
         if self.waits:
             self.io.post("pause")  # the first step waits for mosaik, however long it takes
+        self._listening = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="mosaik", daemon=True)
         self._thread.start()
         self.io.tell(
@@ -270,7 +271,7 @@ class Mosaik(rtmms.Bridge):
         async def serve() -> None:
             while not self._over:
                 try:
-                    channel = await _accepted(self.host, self.port)
+                    channel = await _accepted(self.host, self.port, self._listening)
                 except OSError as fault:
                     call(f"cannot listen on {self.host}:{self.port}: {fault.strerror or fault}")
                     return
@@ -323,10 +324,10 @@ class _BoundedReader:
         return await self._stream.readexactly(count)
 
 
-async def _accepted(host: str, port: int) -> Any:
+async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
     """Listen until a connection comes, and return it as a channel of mosaik's; meanwhile others are closed.
 
-    `stopped` of the channel tells whether mosaik has sent its stop."""
+    listening   set while a connection is taken. `stopped` of the channel: mosaik has sent its stop"""
     from mosaik_api_v3.connection import Channel
 
     class Bounded(Channel):
@@ -348,9 +349,11 @@ async def _accepted(host: str, port: int) -> Any:
             first.set_result((reader, writer))
 
     server = await asyncio.start_server(came, host, port)
+    listening.set()
     try:
         reader, writer = await first
     finally:
+        listening.clear()
         server.close()
     bounded: Any = _BoundedReader(reader)
     channel = Bounded(bounded, writer)

@@ -311,7 +311,7 @@ def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make
         ({"signals": {"Pose.Alive": "position[0]"}, "counter": "Alive"}, r"'Pose\.Alive' is a counter or a checksum"),
         ({"counter": "X", "signals": {"Spare": "speed"}}, "expected an unsigned whole number as the counter"),
         ({"checksum": "X", "signals": {"Spare": "speed"}}, "expected one whole byte as the checksum"),
-        ({"dbc": "no.dbc"}, r"dbc: no\.dbc: No such file"),
+        ({"dbc": "no.dbc"}, r"dbc: no\.dbc: there is no such file"),
         ({"drives": (DriveAt(node=3, actuator="right.front"),), "dbc": "own", "signals": {}, "channels": (),
           "first_id": 0x201}, r"identifier 0x303 of message 'quaternion_0' is a drive's as well"),
     ],

@@ -103,6 +103,11 @@ def mosaik_bridge(**words: Any) -> Mosaik:
     return Mosaik(port=port, **given)
 
 
+def listens(bridge: Mosaik) -> bool:
+    """It is open, and takes a connection now."""
+    return hasattr(bridge, "_listening") and bridge._listening.is_set()
+
+
 def connect(bridge: Mosaik) -> dict[str, str]:
     return {"connect": f"127.0.0.1:{bridge.port}"}
 
@@ -111,7 +116,7 @@ def connect(bridge: Mosaik) -> dict[str, str]:
 def test_a_plant_in_lockstep_goes_as_mosaik_says(kind: str) -> None:
     bridge = mosaik_bridge(kind=kind)
     with sailing(bridge) as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         seen = scenario(connect(bridge), 40, 0.01, ("thrust",), "position", every=10, values=SPEED)
         run._thread.join(30.0)
         assert not run._thread.is_alive(), "the run ends with mosaik's"
@@ -126,7 +131,7 @@ def test_a_plant_in_lockstep_goes_as_mosaik_says(kind: str) -> None:
 def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_on() -> None:
     bridge = mosaik_bridge(stall_s=0.4)
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
                                  cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         try:
@@ -147,7 +152,7 @@ def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_o
 def test_one_that_leaves_goes_on_alone() -> None:
     bridge = mosaik_bridge(stall_s=0.4, on_stall="leave")
     with sailing(bridge) as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
                                  cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         try:
@@ -162,7 +167,7 @@ def test_one_that_leaves_goes_on_alone() -> None:
 def test_what_is_not_mosaik_is_refused() -> None:
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         for k, junk in enumerate(
             (b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"hello", struct.pack(">I", 2) + b"[]"), 1
         ):
@@ -213,7 +218,7 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
     """In lockstep a long step is interrupted when its peer leaves: the plant waits, and the next mosaik drives it."""
     bridge = mosaik_bridge(outputs=("position",))
     with sailing(bridge) as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         one = Stranger(bridge.port)
         one.begin()
         kind, told = one.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
@@ -240,7 +245,7 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
 def test_in_real_time_a_step_ends_with_the_connection_too() -> None:
     bridge = mosaik_bridge(outputs=("position",))
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         for _ in range(3):
             one = Stranger(bridge.port)
             one.begin()
@@ -256,7 +261,7 @@ def test_in_real_time_a_step_ends_with_the_connection_too() -> None:
 def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         before = memory_mib()
         one = Stranger(bridge.port)
         piece = struct.pack(">I", 0xFFFFFFFF) + b" " * (1 << 20)
@@ -278,7 +283,7 @@ def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("rtmms_bridges.mosaik._FIRST_S", 0.2)
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
-        wait(lambda: hasattr(bridge, "_serving"))
+        wait(lambda: listens(bridge))
         silent = Stranger(bridge.port)
         assert silent.socket.recv(1) == b""
         other = Stranger(bridge.port)

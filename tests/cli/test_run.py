@@ -465,7 +465,7 @@ def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
     said = finish(process)
     assert (said.status, said.report["ended"]) == (1, "duration")
-    assert "rtmms: --trace run.npz: cannot be written: File too large" in said.err
+    assert "rtmms: --trace run.npz: could not be written: File too large" in said.err
     assert "Traceback" not in said.err
     assert not list(tmp_path.glob("*.npz"))
 
