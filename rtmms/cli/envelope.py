@@ -123,9 +123,10 @@ def _values(option: str, word: str) -> tuple[float, ...]:
 def _refuse_values(controller: str, ranges: Any) -> None:
     """ModelError for what no link can have."""
     from rtmms.scenario.links import from_values
+    from rtmms.sweep.study import to_check
 
     for option, key in (("delay", "delay_ms"), ("loss", "loss"), ("jitter", "jitter_ms"), ("rates", "rate_hz")):
-        for one in getattr(ranges, key):
+        for one in to_check(getattr(ranges, key)):
             try:
                 from_values(controller, {key: one}, ())
             except ModelError as fault:

@@ -272,6 +272,17 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
                 _check_option(key, one)
 
 
+MANY = 1000
+"""Values from which on not each is checked."""
+
+
+def to_check(values: Sequence[Any]) -> Sequence[Any]:
+    """Return the values of a link that are held to its range: of many numbers the least and the greatest."""
+    if len(values) <= MANY or not all(isinstance(one, (int, float)) for one in values):
+        return values
+    return min(values), max(values)
+
+
 def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
     """ModelError for a link of no controller, a key that links have not, a value that it cannot be."""
     from rtmms.scenario.links import KEYS, from_values
@@ -281,7 +292,7 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
         raise ModelError(f"--over {key}: {UnknownNameError('controller', controller, names)}")
     if name not in KEYS:
         raise ModelError(f"--over {key}: {UnknownNameError('key of link', name, KEYS)}")
-    for one in (*axis.values, axis.low, axis.high):
+    for one in (*to_check(axis.values), axis.low, axis.high):
         if one is not None:
             from_values(controller, {name: one}, base.links)
 
