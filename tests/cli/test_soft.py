@@ -56,4 +56,4 @@ def test_a_flow_that_ends_before_the_run_is_refused(tmp_path: Path) -> None:
     assert "--duration 5: the flow of robot 'fish' is known until t = 2 s only" in told.err
     told = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=none.npz", "--duration", "5")
     assert told.status == 2
-    assert "none.npz: cannot be read as a flow grid" in told.err
+    assert "flow: none.npz: there is no such file" in told.err
