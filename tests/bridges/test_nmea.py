@@ -253,7 +253,8 @@ def test_gpsd_has_the_robot_where_it_is() -> None:
                 fix = None
                 for line in pipe.stdout:
                     said = json.loads(line)
-                    if said["class"] == "TPV" and said.get("mode", 0) >= 2 and "lat" in said:
+                    # the first fix may be of two dimensions: gpsd has not read the sentence with the height yet
+                    if said["class"] == "TPV" and said.get("mode", 0) == 3 and "lat" in said:
                         fix = said
                         break
             finally:
