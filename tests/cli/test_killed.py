@@ -30,7 +30,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "envelope": (("envelope", "one.toml", "-o", "env", "--threads", "2", "--no-measure", "--seeds", "50"), 3),
     "envelope that measures": (("envelope", "one.toml", "-o", "env", "--threads", "2"), 2),
     "run": (("run", "pendulum", "--controller", "swing", "--bridge", "udp:bind_port={0}", "--log", "run.mcap",
-             "--exchange", "tcp://127.0.0.1:*", "--duration", "600"), 4),
+             "--exchange", "tcp://127.0.0.1:*", "--duration", "600"), 3),
     "serve": (("serve", "pendulum", "--bridge", "udp:bind_port={0}", "--bridge", "udp:bind_port={1}", "--exchange",
                "tcp://127.0.0.1:*"), 2),
 }  # fmt: skip
