@@ -54,7 +54,8 @@ def test_a_preset_that_nobody_would_write_is_refused(tmp_path: Path, text: str) 
 def test_a_preset_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "p.toml")
     said = rtmms(tmp_path, "run", "manta", "--preset", "p.toml")
-    assert (said.status, said.err.splitlines()[-1]) == (2, "rtmms: --preset p.toml: is not a file; expected a TOML file")
+    last = said.err.splitlines()[-1]
+    assert (said.status, last) == (2, "rtmms: --preset p.toml: is not a file; expected a TOML file")
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a folder away")
