@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, BinaryIO
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile
 
 import numpy as np
 from numba import carray
 
 from rtmms.addresses import numbers_at
 from rtmms.errors import ModelError
-from rtmms.input_file import open_input
+from rtmms.input_file import check_npz, open_input
 from rtmms.jit import COMPILED, kernel
 from rtmms.spatial import Array
 
@@ -122,19 +122,12 @@ def _fault(axis: Array) -> str:
 
 
 MOST_BYTES = 1 << 30
-"""Of a file's arrays, unpacked: a small file may claim to hold any number of them."""
-
-
-def _refuse_large(path: Path, size: int) -> None:
-    if size > MOST_BYTES:
-        raise ModelError(f"flow: {path}: expected at most {MOST_BYTES:,} bytes of arrays, got {size:,}")
+"""Of a NetCDF file."""
 
 
 def _numpy(path: Path) -> dict[str, Any]:
     with open_input(path, place="flow:", expected="a .npz file") as raw:
-        with ZipFile(raw) as packed:
-            _refuse_large(path, sum(one.file_size for one in packed.infolist()))
-        raw.seek(0)
+        check_npz(raw, f"flow: {path}")
         return _arrays(raw)
 
 

@@ -11,9 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.bounded_npz import check_npz
 from rtmms.errors import ModelError
-from rtmms.input_file import MIB, open_input
+from rtmms.input_file import MIB, check_npz, open_input
 from rtmms.model.description import Body, Modal, Section
 from rtmms.model.solids import Placement
 from rtmms.spatial import Array

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.bounded_npz import check_npz
 from rtmms.contract import OUTCOME_WORDS
 from rtmms.errors import DivergedError, ModelError
-from rtmms.input_file import open_input
+from rtmms.input_file import check_npz, open_input
 from rtmms.loop.commands import CommandTrace
 from rtmms.loop.ports import Applied
 from rtmms.plant import Estimating, HasTruth
