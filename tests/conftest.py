@@ -139,6 +139,20 @@ def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 60_000_000_000)
 
 
+@pytest.fixture(autouse=True)
+def forgotten_modules(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Forget the modules that a test imports from its own folder: the next test may write other ones of that name."""
+    if "tmp_path" not in request.fixturenames:
+        yield
+        return
+    folder = str(request.getfixturevalue("tmp_path")) + os.sep
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+            del sys.modules[name]
+
+
 started_processes: list[str] = []
 """What this process has started since the present test began."""
 

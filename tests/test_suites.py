@@ -85,3 +85,13 @@ def test_the_default_suite_finds_what_a_fresh_clone_has(monkeypatch: pytest.Monk
     assert find_spec("json") is not None
     with pytest.raises(ModuleNotFoundError):
         import_module("colorsys")
+
+
+@pytest.mark.parametrize("value", [1, 2])
+def test_a_module_of_a_tests_own_folder_is_forgotten_after_it(
+    value: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "module_of_a_test.py").write_text(f"gain = {value}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = import_module("module_of_a_test")
+    assert module.gain == value

@@ -36,8 +36,6 @@ class Mine(rtmms.Controller):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.chdir(tmp_path)
-    for name in ("mine", "next_to_mine", "several", "none", "wrong", "deeper"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "next_to_mine.py").write_text("VALUE = 0.25\n")
     (tmp_path / "several.py").write_text(MINE + "\nclass Other(Mine):\n    pass\n")

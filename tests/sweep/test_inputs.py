@@ -74,7 +74,6 @@ def test_files_that_words_name_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("inputs_early", "inputs_late"):
         (tmp_path / f"{name}.py").write_text("GAIN = 1\n")
-        monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.import_module("inputs_early")
     late = tmp_path / "inputs_late.py"
