@@ -135,8 +135,11 @@ def hide_modules(hidden: set[str]) -> None:
 
 @pytest.fixture(autouse=True)
 def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a loop in lockstep wait a minute for a peer of the test, as the tests do: a busy machine takes seconds."""
+    """Let a loop in lockstep wait a minute for a peer of the test, and a block for its plant: a busy machine is slow."""
     monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 60_000_000_000)
+    embedding = sys.modules.get("rtmms.wire.plant.embed")
+    if embedding is not None:
+        monkeypatch.setattr(embedding, "_JOIN_S", 60.0)
 
 
 @pytest.fixture(autouse=True)

@@ -18,6 +18,7 @@ def stranger(host: Host) -> Iterator[zmq.Socket[bytes]]:
     """One that knows the step endpoint and says what a claimant would."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.linger = 0
+        stranger.reconnect_ivl = -1  # one that is hung up on does not come back, which would count again
         stranger.connect(host.server.endpoints["step"])
         for seq in range(1000, 1008):
             stranger.send(msgpack.packb({"type": "command", "seq": seq, "step": 0, "values": {"left.front": 1.0}}))
