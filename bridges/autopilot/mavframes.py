@@ -218,7 +218,7 @@ def read_key(path: str) -> bytes:
 
 
 def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
-    """For `rtmms bench fuzz`: the frames as datagrams and as pieces of one long stream, in turns."""
+    """For the fuzz tests: the frames as datagrams and as pieces of one long stream, in turns."""
     reasons: list[str] = []
     stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
     turns = cycle((stream.feed, single.datagram))
