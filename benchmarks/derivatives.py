@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -25,10 +26,13 @@ from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
 from rtmms.analysis.structures import structure_of
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
+from rtmms.model.compiled import Model, State
+from rtmms.model.description import Mechanism
 from rtmms.model.elements import Strip
-from rtmms.model.random_tree import random_state
+from rtmms.model.layout import C_MASS, C_MOMENT, C_POS, C_RIGID, C_ROT
+from rtmms.model.random_tree import random_state, random_tree
+from rtmms.spatial import unpack_inertia
 
-from .dynamics import chain, peer_of
 from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
@@ -134,6 +138,34 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
         mapped = rtmms.linearise(plant, period=True)
         out |= {"period_s": (time.perf_counter_ns() - began) / 1e9, "period_steps": round(mapped.dt / plant.dt)}
     return out
+
+
+def chain(joints: int) -> Mechanism:
+    """A free chain of revolute joints, full symmetric 6 x 6 inertias."""
+    return random_tree(joints, joints, branching=0.0, prismatic=0.0)
+
+
+def peer_of(ours: Model, state: State) -> tuple[Any, Any, Any, Any, Any] | None:
+    """Pinocchio, its model of a chain, its data, q and v; None where it is not installed.
+
+    Its fastest joint, RZ, in the same frames as ours; the rigid part of the inertias.
+    """
+    try:
+        pin: Any = import_module("pinocchio")
+    except ImportError:
+        return None
+    model, last = pin.Model(), 0
+    for row, c in enumerate(ours.constant):
+        kind = pin.JointModelRZ() if row else pin.JointModelFreeFlyer()
+        place = pin.SE3(c[C_ROT : C_ROT + 9].reshape(3, 3), c[C_POS : C_POS + 3])
+        last = model.addJoint(last, kind, place, f"joint{row}")
+        rigid = unpack_inertia(c[C_RIGID : C_RIGID + 21])
+        centre = c[C_MOMENT : C_MOMENT + 3] / c[C_MASS]
+        central = rigid[3:, 3:] - c[C_MASS] * (centre @ centre * np.eye(3) - np.outer(centre, centre))
+        model.appendBodyToJoint(last, pin.Inertia(c[C_MASS], centre, central), pin.SE3.Identity())
+    w, x, y, z = state.orientation
+    q = np.array([*state.position, x, y, z, w, *state.q])
+    return pin, model, model.createData(), q, np.array([*state.twist, *state.qd])
 
 
 def tree() -> dict[str, float]:

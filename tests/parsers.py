@@ -27,7 +27,9 @@ texts = st.one_of(
     st.sampled_from(("", "*", "[", "[!]", "a" * 65, "a" * 300, "\x00", "\n", "left.*", "command", "hello")),
     st.text(max_size=6),
 )
-others = st.sampled_from((None, True, b"", b"\xff" * 40, [], {}, [[]], [0] * 40, [0] * 1500, {"": ""}, {"a": {"b": []}}))
+others = st.sampled_from(
+    (None, True, b"", b"\xff" * 40, [], {}, [[]], [0] * 40, [0] * 1500, {"": ""}, {"a": {"b": []}})
+)
 values = st.one_of(numbers, texts, others)
 promises = st.sampled_from((
     b"\xdf\xff\xff\xff\xff", b"\xdd\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\xff\xff\xff\xff", b"\xdc\xff\xff",

@@ -1,6 +1,6 @@
 """Each parser of the entry points rtmms.parsers, ours and third parties', reads frames that are almost right.
 
-    python -m pytest tests/test_parsers.py -m "" -k NAME
+python -m pytest tests/test_parsers.py -m "" -k NAME
 """
 
 from __future__ import annotations

@@ -21,8 +21,8 @@ from typing import Any
 import rtmms
 from rtmms.record.tables import kept
 
-from .processes import Bench
 from .cases import Case
+from .processes import Bench
 
 PATIENCE_S = 60.0
 SETTLE_S = 0.3

@@ -228,12 +228,14 @@ def test_any_value_in_a_log_is_read_or_refused_in_a_sentence(sound: Path, tmp_pa
             tree = data.draw(trees_near(json.loads(told) if isinstance(told, bytes) else told))
             return json.dumps(tree, default=str).encode("utf-8", "surrogatepass")
 
+        refusal = "near.mcap"
         try:
             log = open_log(rewritten(sound, tmp_path / "near.mcap", part, change))
             _ = log.end
             write_csv(log, io.StringIO())
-        except ModelError as refusal:
-            assert "near.mcap" in str(refusal)
+        except ModelError as fault:
+            refusal = str(fault)
+        assert "near.mcap" in refusal
 
     reads()
 
