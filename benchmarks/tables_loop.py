@@ -76,7 +76,7 @@ def run(loop: Result) -> str:
     """Where and how it was measured."""
     return (
         f"The last run ({kept('loop.json')}): {machine(loop)}, "
-        f"{blocks(loop)} each.\nMedians over the blocks, p50 and p99 in us (the figure has p99.9):"
+        f"{blocks(loop)} each.\nMedians over the blocks, p50 and p99 in us:"
     )
 
 

@@ -2,7 +2,7 @@
 
 pymavlink decodes; finding frames and judging signatures is done here, because pymavlink's own reader keeps what it has
 read for as long as a stream never falls silent, loses a good frame after each broken length, and notes a signature's
-time before it knows whether the signature is right.
+time before it knows whether the signature is right: one forged frame then shuts out the station that has the key.
 """
 
 from __future__ import annotations

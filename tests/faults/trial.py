@@ -13,13 +13,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.record.tables import kept
+from rtmms.record.records import records
 
 from .cases import Case
 from .processes import Bench
@@ -160,17 +160,30 @@ def _without_folder(log: dict[str, Any] | None) -> dict[str, Any] | None:
     return log if log is None else {**log, "file": Path(str(log["file"])).name}
 
 
+def _steps(path: Path) -> Iterator[tuple[float, str, int]]:
+    """Of each step of a log: s since 1970 when it was written, its outcome, and how many overran or were skipped so
+    far."""
+    topics: dict[int, str] = {}
+    for record in records(path):
+        kind = type(record).__name__
+        if kind == "Channel":
+            topics[record.id] = record.topic
+        elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
+            said = json.loads(record.data)
+            yield record.publish_time * 1e-9, said["outcome"], int(said["overruns"]) + int(said["skipped"])
+
+
 def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, Any]:
     """Of the steps within the windows: how many, how many missed, and how many were late or skipped."""
     outcomes: dict[str, Counter[str]] = {"on": Counter(), "off": Counter(), "": Counter()}
     lost_time = {"on": 0, "off": 0, "": 0}
     in_log = before = 0
-    for step in kept(path):
+    for at, outcome, lost_so_far in _steps(path):
         in_log += 1
-        window = windows.of(step.at)
-        outcomes[window][step.outcome] += 1
-        lost_time[window] += step.overruns + step.skipped - before
-        before = step.overruns + step.skipped
+        window = windows.of(at)
+        outcomes[window][outcome] += 1
+        lost_time[window] += lost_so_far - before
+        before = lost_so_far
     on, off = outcomes["on"], outcomes["off"]
     lost = report.get("steps", 0) - in_log
     if lost:  # the log had no room for them
