@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import pi, radians
 from typing import Any
 
@@ -11,6 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 import rtmms
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model import (
+    Body,
+    BodyWrench,
+    Joint,
+    JointLimit,
+    JointMotion,
+    JointServo,
+    JointSpeed,
+    JointStop,
+    JointTorque,
+    Mechanism,
+    ReactionWheel,
+    Rotor,
+    Strip,
+    Tendon,
+    Thruster,
+    at,
+)
 from rtmms_controllers.rods import rod_angles, rod_ratio
 
 Array = npt.NDArray[np.float64]
@@ -177,6 +197,7 @@ def cases(small: bool = False) -> Iterator[Case]:
             load = _loader("moth", integrator=method, **given)
             yield Case("moth", method, knob, load, MOTH_STEPS[3::3] if small else MOTH_STEPS, 0.2)
     yield from _others(small)
+    yield from limits(small)
 
 
 def _others(small: bool) -> Iterator[Case]:
@@ -202,3 +223,91 @@ def _others(small: bool) -> Iterator[Case]:
         yield Case("unicycle", method, "as it is", load, FAR_STEPS, 3.0, weave, True)
     if not small:
         yield Case("snake", "abam", "as it is", _loader("snake", integrator="abam"), FAR_STEPS, 3.0, CRAWLING)
+
+
+LIMIT_STEPS = _times(1e-4, 1, 2, 5, 10, 20, 40, 50, 100, 200)
+"""s: 0.1 to 20 times the default step of 1 ms."""
+HELD_S, LIMITED_S = 0.02, 1.2
+"""s: commands jump so often, at the same instants for every step; seconds of such a run."""
+TORQUES = JointTorque("one"), JointTorque("two")
+LIMITS = JointLimit("one", -0.6, 0.6), JointLimit("two", -0.4, 0.4)
+WINCHES = (
+    Tendon("left", [("body", (-0.1, 0.05, 0.0)), ("middle", (-0.15, 0.05, 0.0)), ("tail", (-0.15, 0.02, 0.0))]),
+    Tendon(
+        "right", [("body", (-0.1, -0.05, 0.0)), ("middle", (-0.15, -0.05, 0.0)), ("tail", (-0.15, -0.02, 0.0))],
+        "length", 400.0, 4.0,
+    ),
+)  # fmt: skip
+PUSHED, STEERED = (1.2, 0.8), (0.8, 0.8)
+
+
+def _both(kind: Callable[..., Any], *numbers: float, **given: Any) -> tuple[Any, ...]:
+    return tuple(kind(joint, *numbers, **given) for joint in ("one", "two"))
+
+
+ACTUATORS: dict[str, tuple[tuple[Any, ...], tuple[float, ...]]] = {
+    "limit": ((*TORQUES, *LIMITS), PUSHED),
+    "limit, T = 20 ms": ((*TORQUES, *(replace(limit, braking_time=0.02) for limit in LIMITS)), PUSHED),
+    "limit and fastest": ((*TORQUES, *(replace(limit, fastest=3.0) for limit in LIMITS)), PUSHED),
+    "torque, fastest": (_both(JointTorque, fastest=2.0), (0.8, 0.6)),
+    "servo": (_both(JointServo, 20.0, 1.0, 2.0), (1.0, 0.8)),
+    "servo, fastest": (_both(JointServo, 20.0, 1.0, fastest=2.0), (1.5, 1.2)),
+    "servo, limit": ((*_both(JointServo, 20.0, 1.0), *LIMITS), (1.0, 0.8)),
+    "motion": (_both(JointMotion), STEERED),
+    "motion, fastest": (_both(JointMotion, fastest=2.0), (1.5, 1.2)),
+    "motion, effort": (_both(JointMotion, limit=0.6), STEERED),
+    "motion, effort and limit": ((*_both(JointMotion, limit=0.6), *LIMITS), STEERED),
+    "speed": ((*_both(JointSpeed), JointLimit("two", fastest=2.0)), (3.0, 3.0)),
+    "stop": ((*TORQUES, *_both(JointStop, -0.5, 0.5, 50.0, 0.5)), PUSHED),
+    "hard stop": ((*TORQUES, *_both(JointStop, -0.5, 0.5, 5e3, 1.0)), PUSHED),
+    "wrench": ((BodyWrench("body", ("fx", "mz")), BodyWrench("tail", ("fy", "mx"))), (3.0, 0.4, 1.0, 0.1)),
+    "thruster": ((Thruster("body", coefficient=1e-3, moment=0.01, time_constant=0.05),), (60.0,)),
+    "rotor": ((Rotor("body", at(0.1), 1e-4, 1e-6, time_constant=0.02, inertia=1e-4),), (150.0,)),
+    "wheel": ((ReactionWheel("body", 1e-3), ReactionWheel("tail", 1e-3, time_constant=0.02)), (200.0, 100.0)),
+    "tendon": (WINCHES, (20.0, 0.3)),
+}  # fmt: skip
+"""Of each kind: the actuators of a swimmer, and how far their commands sway."""
+
+
+def swimmer(dt: float, method: str, actuators: tuple[Any, ...]) -> TreePlant:
+    """A body with two links behind it in water: each a neutral rod with drag across and added mass."""
+
+    def link(name: str, length: float, width: float) -> Body:
+        mass, middle = 1000.0 * np.pi * width**2 * length, np.array([-0.5 * length, 0.0, 0.0])
+        strip = Strip(
+            length, (0.5, 1000.0 * width, 1000.0 * width), roll_drag=0.01,
+            added=(1e-4, mass / length, mass / length), placement=at(*middle),
+        )  # fmt: skip
+        turn = mass * length**2 / 12.0
+        inertia = np.diag([0.5 * mass * width**2, turn, turn])
+        return Body.about_centre(
+            name, mass, middle, inertia, displaced=mass, displaced_moment=mass * middle, elements=[strip]
+        )
+
+    bodies = [link("body", 0.3, 0.05), link("middle", 0.2, 0.04), link("tail", 0.2, 0.03)]
+    joints = [Joint("one", "body", "middle", placement=at(-0.3)), Joint("two", "middle", "tail", placement=at(-0.2))]
+    return TreePlant(Mechanism("swimmer", bodies, joints), dt, actuators=actuators, method=method)
+
+
+def limits(small: bool = False, methods: tuple[str, ...] = TREE_METHODS) -> Iterator[Case]:
+    """Every actuator and every limit of a joint, on a swimmer. small: every other step, and one method."""
+    for method in methods[:1] if small else methods:
+        for knob, (actuators, size) in ACTUATORS.items():
+
+            def load(dt: float, method: str = method, actuators: tuple[Any, ...] = actuators) -> TreePlant:
+                return swimmer(dt, method, actuators)
+
+            steps = LIMIT_STEPS[1::2] if small else LIMIT_STEPS
+            yield Case("limits", method, knob, load, steps, LIMITED_S, _jumping(size))
+
+
+def _jumping(size: tuple[float, ...]) -> Callable[[float], Array]:
+    """Sines that are sampled every HELD_S, and held between."""
+    most, at_once = np.array(size), np.arange(len(size))
+
+    def command(time: float) -> Array:
+        held = HELD_S * math.floor(time / HELD_S + 1e-6)
+        found: Array = most * np.sin((5.0 + 2.0 * at_once) * held + at_once)
+        return found
+
+    return command
