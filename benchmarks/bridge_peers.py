@@ -2,13 +2,16 @@
 
 A row of the benchmark is an entry of ROWS: a function of the rate in Hz that starts a peer, gives the words of its
 bridge (what follows `rtmms bridge`) and ends the peer. The plant's state has the output `sent` (s, CLOCK_MONOTONIC);
-the peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. A peer is a
-process of its own: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
+the peer must send it back as the actuator `sent`, and as `received` its own clock when the state came. Protocols
+without room for a clock carry the number of the step and the peer's clock in four whole numbers (bridge_plants.py). A
+peer is a process of its own: this module run as a program, `python -m rtmms_benchmarks.bridge_peers NAME WORDS...`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 import shutil
 import socket
 import struct
@@ -16,10 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import tty
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
+from random import randrange
 from time import monotonic
+from typing import Any
+
+from .bridge_plants import WORD, WORDS, Locked, Stamper, Swimmer, words
 
 _CAN_GROUP = "239.74.163.10"
 _CAN_FILE = """VERSION ""
@@ -37,6 +46,8 @@ SIG_VALTYPE_ 257 sent : 2;
 SIG_VALTYPE_ 257 received : 2;
 """
 
+_ARMED, _LOCKSTEP, _FIRST_US = 128, 1, 1_000_000
+
 Row = Callable[[float], AbstractContextManager[str]]
 
 
@@ -51,9 +62,12 @@ def free_port(kind: int = socket.SOCK_DGRAM) -> int:
 
 
 @contextmanager
-def _process(*words: str) -> Iterator[None]:
-    """This module as a peer, until the block is left."""
-    child = subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.bridge_peers", *words])
+def _process(name: str, *arguments: object, needs: tuple[str, ...] = ()) -> Iterator[None]:
+    """This module as a peer, until the block is left; NotHere where it lacks a library."""
+    for module in needs:
+        if find_spec(module) is None:
+            raise NotHere(module)
+    child = subprocess.Popen([sys.executable, "-P", "-m", "rtmms_benchmarks.bridge_peers", name, *map(str, arguments)])
     try:
         yield
     finally:
@@ -64,9 +78,9 @@ def _process(*words: str) -> Iterator[None]:
 # -- peers, as programs ---------------------------------------------------------------------------------------------
 
 
-def udp_json(port: int) -> None:
+def udp_json(port: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        peer.bind(("127.0.0.1", port))
+        peer.bind(("127.0.0.1", int(port)))
         while True:
             data, place = peer.recvfrom(65536)
             now = monotonic()
@@ -74,16 +88,16 @@ def udp_json(port: int) -> None:
             peer.sendto(json.dumps({"values": {"sent": message["sent"], "received": now}}).encode(), place)
 
 
-def udp_struct(port: int) -> None:
+def udp_struct(port: str) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        peer.bind(("127.0.0.1", port))
+        peer.bind(("127.0.0.1", int(port)))
         while True:
             data, place = peer.recvfrom(65536)
             now = monotonic()
             peer.sendto(struct.pack("<dd", struct.unpack("<d", data)[0], now), place)
 
 
-def mqtt(port: int) -> None:
+def mqtt(port: str) -> None:
     from paho.mqtt.client import Client
     from paho.mqtt.enums import CallbackAPIVersion
 
@@ -96,14 +110,14 @@ def mqtt(port: int) -> None:
 
     client.on_connect = lambda client, *_: client.subscribe("bench/state")
     client.on_message = answer
-    client.connect("127.0.0.1", port)
+    client.connect("127.0.0.1", int(port))
     client.loop_forever()
 
 
-def can_fd(port: int) -> None:
+def can_fd(port: str) -> None:
     import can
 
-    with can.Bus(interface="udp_multicast", channel=_CAN_GROUP, port=port, hop_limit=0) as bus:
+    with can.Bus(interface="udp_multicast", channel=_CAN_GROUP, port=int(port), hop_limit=0) as bus:
         while True:
             frame = bus.recv()
             now = monotonic()
@@ -112,9 +126,195 @@ def can_fd(port: int) -> None:
                 bus.send(can.Message(arbitration_id=257, data=data, is_fd=True, is_extended_id=False))
 
 
-PEERS: dict[str, Callable[[int], None]] = {
-    "udp_json": udp_json, "udp_struct": udp_struct, "mqtt": mqtt, "can_fd": can_fd,
-}  # fmt: skip
+def foxglove(port: str) -> None:
+    """Reads /outputs, publishes /command."""
+    from websockets.asyncio.client import connect
+    from websockets.exceptions import ConnectionClosed
+
+    async def answer() -> None:
+        address = f"ws://127.0.0.1:{port}"
+        async with connect(address, subprotocols=["foxglove.sdk.v1"], compression=None) as peer:
+            offered = {"id": 1, "topic": "/command", "encoding": "json", "schemaName": ""}
+            await peer.send(json.dumps({"op": "advertise", "channels": [offered]}))
+            async for frame in peer:
+                now = monotonic()
+                if isinstance(frame, str):
+                    message = json.loads(frame)
+                    for channel in message["channels"] if message["op"] == "advertise" else ():
+                        if channel["topic"] == "/outputs":
+                            asked = {"id": 1, "channelId": channel["id"]}
+                            await peer.send(json.dumps({"op": "subscribe", "subscriptions": [asked]}))
+                elif frame[0] == 1:
+                    values = {"sent": json.loads(frame[13:])["sent"], "received": now}
+                    await peer.send(struct.pack("<BI", 1, 1) + json.dumps({"values": values}).encode())
+
+    while True:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", int(port))) == 0:
+                break
+        time.sleep(0.01)
+    with suppress(ConnectionClosed):
+        asyncio.run(answer())
+
+
+def dds(domain: str) -> None:
+    """Reads rt/bench/odom, where `sent` is the position's x, and writes rt/bench/joint_commands."""
+    from cyclonedds.core import Listener, Policy, Qos
+    from cyclonedds.domain import Domain, DomainParticipant
+    from cyclonedds.pub import DataWriter
+    from cyclonedds.sub import DataReader
+    from cyclonedds.topic import Topic
+
+    from rtmms_bridges.dds import configuration
+    from rtmms_bridges.messages.ros2 import JointState, Odometry
+
+    kept = Domain(int(domain), configuration("127.0.0.1"))
+    participant = DomainParticipant(int(domain))
+    plain = Policy.DataRepresentation(use_cdrv0_representation=True)
+    qos = Qos(Policy.Reliability.Reliable(0), Policy.History.KeepLast(10), plain)
+    writer = DataWriter(participant, Topic(participant, "rt/bench/joint_commands", JointState), qos=qos)
+
+    class Answer(Listener):  # type: ignore[misc]
+        def on_data_available(self, reader: Any) -> None:
+            for message in reader.take(10):
+                now = monotonic()
+                sent = message.pose.pose.position.x
+                writer.write(JointState(name=["sent", "received"], position=[sent, now]))
+
+    topic = Topic(participant, "rt/bench/odom", Odometry)
+    reader = DataReader(participant, topic, qos=qos, listener=Answer())
+    while reader is not None and kept is not None:
+        time.sleep(1.0)
+
+
+def zenoh(port: str) -> None:
+    """Reads bench/state, puts bench/command."""
+    import zenoh as library
+
+    config = library.Config()
+    for key, value in (
+        ("mode", "client"), ("connect/endpoints", [f"tcp/127.0.0.1:{port}"]), ("connect/timeout_ms", 20_000),
+        ("scouting/multicast/enabled", False),
+    ):  # fmt: skip
+        config.insert_json5(key, json.dumps(value))
+    session = library.open(config)
+    publisher = session.declare_publisher("bench/command", express=True)
+
+    def answer(sample: Any) -> None:
+        now = monotonic()
+        sent = json.loads(sample.payload.to_bytes())["sent"]
+        publisher.put(json.dumps({"values": {"sent": sent, "received": now}}))
+
+    subscriber = session.declare_subscriber("bench/state", answer)
+    while subscriber is not None:
+        time.sleep(1.0)
+
+
+def lcm(port: str) -> None:
+    """Reads BENCH_OUTPUTS, whose only output is `sent`, and publishes BENCH_COMMAND."""
+    import lcm as library
+
+    from rtmms_bridges.lcm import encode_command
+
+    peer = library.LCM(f"udpm://239.255.76.67:{port}?ttl=0")
+
+    def answer(channel: str, data: bytes) -> None:
+        now = monotonic()
+        (sent,) = struct.unpack(">d", data[-8:])
+        peer.publish("BENCH_COMMAND", encode_command(0, {"sent": sent, "received": now}))
+
+    peer.subscribe("BENCH_OUTPUTS", answer)
+    while True:
+        peer.handle()
+
+
+def ardupilot(port: str, rate: str) -> None:
+    """As ArduPilot: a packet for each line; the first one again until it is answered."""
+    pulses, frame = (0, 0, 0, 0), 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.settimeout(0.2)
+        while True:
+            packet = struct.pack("<HHI16H", 18458, round(float(rate)), frame, *pulses, *[0] * 12)
+            peer.sendto(packet, ("127.0.0.1", int(port)))
+            try:
+                line = peer.recv(65536)
+            except OSError:
+                continue
+            now = monotonic()
+            pulses, frame = words(round(json.loads(line)["timestamp"] * float(rate)), now), frame + 1
+
+
+def px4(port: str, rate: str) -> None:
+    """As PX4: actuators for each HIL_SENSOR."""
+    from pymavlink.dialects.v20 import common as of
+
+    from rtmms_bridges.autopilot.mavframes import Reader, Writer
+
+    reader, writer = Reader(lambda reason: None), Writer(1, 1)
+    with _connected(int(port)) as peer:
+        peer.sendall(writer.pack(of.MAVLink_heartbeat_message(0, 12, 0, 0, 0, 3)))
+        while data := peer.recv(65536):
+            now = monotonic()
+            for message in reader.feed(data):
+                if message.get_type() == "HIL_SENSOR":
+                    told = words(round((message.time_usec - _FIRST_US) * 1e-6 * float(rate)), now)
+                    controls = [*map(float, told), *[0.0] * 12]
+                    peer.sendall(writer.pack(of.MAVLink_hil_actuator_controls_message(0, controls, _ARMED, _LOCKSTEP)))
+
+
+def mavlink(port: str, rate: str) -> None:
+    """A ground station that answers each named value with a command for four actuators."""
+    from pymavlink.dialects.v20 import common as of
+
+    from rtmms_bridges.autopilot.mavframes import Reader, Writer
+    from rtmms_bridges.autopilot.setpoints import SET_ACTUATOR
+
+    reader, writer = Reader(lambda reason: None), Writer(255, 190)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(("127.0.0.1", int(port)))
+        while True:
+            data, place = peer.recvfrom(65536)
+            now = monotonic()
+            for message in reader.datagram(data):
+                if message.get_type() == "NAMED_VALUE_FLOAT":
+                    told = [number / WORD for number in words(round(message.value), now)]
+                    nan = float("nan")
+                    command = of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, *told, nan, nan, 0)
+                    peer.sendto(writer.pack(command), place)
+
+
+def serial(path: str) -> None:
+    """A device on a pseudo-terminal."""
+    from rtmms_bridges.lines.framing import Deframer, encode
+
+    master, slave = os.openpty()
+    tty.setraw(master)
+    os.symlink(os.ttyname(slave), path)
+    deframer = Deframer(8, lambda reason: None)
+    begun = b"\0"
+    while True:
+        data = os.read(master, 4096)
+        now = monotonic()
+        for payload in deframer.feed(data):
+            os.write(master, begun + encode(payload + struct.pack("<d", now)))
+            begun = b""
+
+
+def _connected(port: int) -> socket.socket:
+    while True:
+        try:
+            peer = socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            time.sleep(0.02)
+            continue
+        peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return peer
+
+
+PEERS: dict[str, Callable[..., None]] = {
+    one.__name__: one
+    for one in (udp_json, udp_struct, mqtt, can_fd, foxglove, dds, zenoh, lcm, ardupilot, px4, mavlink, serial)
+}
 
 
 # -- rows: peer and bridge ------------------------------------------------------------------------------------------
@@ -123,21 +323,21 @@ PEERS: dict[str, Callable[[int], None]] = {
 @contextmanager
 def template_row(rate: float) -> Iterator[str]:
     port = free_port()
-    with _process("udp_json", str(port)):
+    with _process("udp_json", port):
         yield f"template:claim=*,port={port}"
 
 
 @contextmanager
 def udp_json_row(rate: float) -> Iterator[str]:
     port = free_port()
-    with _process("udp_json", str(port)):
+    with _process("udp_json", port):
         yield f"udp:claim=*,port={port},bind_port=0,state_fields=sent,paced=true"
 
 
 @contextmanager
 def udp_struct_row(rate: float) -> Iterator[str]:
     port = free_port()
-    with _process("udp_struct", str(port)):
+    with _process("udp_struct", port):
         yield (
             f"udp:claim=*,port={port},bind_port=0,format=struct,paced=true,"
             "state_fields=sent:f64,command_fields=sent:f64+received:f64"
@@ -160,7 +360,7 @@ def mqtt_row(rate: float) -> Iterator[str]:
                     if probe.connect_ex(("127.0.0.1", port)) == 0:
                         break
                 time.sleep(0.01)
-            with _process("mqtt", str(port)):
+            with _process("mqtt", port):
                 yield f"mqtt:claim=*,port={port},topic=bench,rate_hz=0"
         finally:
             broker.kill()
@@ -179,7 +379,7 @@ def can_row(rate: float) -> Iterator[str]:
         raise NotHere("python-can") from None
     except (OSError, can.CanError):
         raise NotHere("multicast route") from None
-    with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder, _process("can_fd", str(port)):
+    with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder, _process("can_fd", port):
         file = Path(folder) / "bench.dbc"
         file.write_text(_CAN_FILE)
         yield (
@@ -189,14 +389,81 @@ def can_row(rate: float) -> Iterator[str]:
         )
 
 
+@contextmanager
+def foxglove_row(rate: float) -> Iterator[str]:
+    port = free_port(socket.SOCK_STREAM)
+    with _process("foxglove", port, needs=("foxglove", "websockets")):
+        yield f"foxglove:claim=*,port={port},rate_hz=0"
+
+
+@contextmanager
+def dds_row(rate: float) -> Iterator[str]:
+    domain = randrange(1, 100)
+    with _process("dds", domain, needs=("cyclonedds",)):
+        yield f"dds:claim=*,domain={domain},namespace=bench,rate_hz=0,tf=false"
+
+
+@contextmanager
+def zenoh_row(rate: float) -> Iterator[str]:
+    port = free_port(socket.SOCK_STREAM)
+    with _process("zenoh", port, needs=("zenoh",)):
+        yield f"zenoh:claim=*,prefix=bench,listen=tcp/127.0.0.1:{port},outputs=sent,layout=state,rate_hz=0"
+
+
+@contextmanager
+def lcm_row(rate: float) -> Iterator[str]:
+    port = free_port()
+    with _process("lcm", port, needs=("lcm",)):
+        yield f"lcm:claim=*,prefix=BENCH,url=udpm://239.255.76.67:{port}?ttl=0,outputs=sent,rate_hz=0"
+
+
+def _channels(scale: float = 1.0) -> str:
+    return "channels=" + "+".join(f"{i}:{name}:{scale:g}" for i, name in enumerate(WORDS, 1))
+
+
+@contextmanager
+def ardupilot_row(rate: float) -> Iterator[str]:
+    port = free_port()
+    with _process("ardupilot", port, rate):
+        yield f"ardupilot:port={port},{_channels()}"
+
+
+@contextmanager
+def px4_row(rate: float) -> Iterator[str]:
+    port = free_port(socket.SOCK_STREAM)
+    with _process("px4", port, rate):
+        yield f"px4:port={port},{_channels()},sensor_hz={rate:g}"
+
+
+@contextmanager
+def mavlink_row(rate: float) -> Iterator[str]:
+    port = free_port()
+    with _process("mavlink", port, rate):
+        yield (
+            f"mavlink:stations=127.0.0.1:{port},{_channels(WORD)},armed=true,attitude_hz=0,position_hz=0,"
+            f"values_hz={rate:g},values=step=step"
+        )
+
+
+@contextmanager
+def serial_row(rate: float) -> Iterator[str]:
+    with tempfile.TemporaryDirectory(prefix="rtmms-bench-") as folder:
+        device = Path(folder) / "line"
+        with _process("serial", device):
+            yield (
+                f"serial:device={device},baud=3000000,claim=*,paced=true,state_fields=sent:f64,"
+                "command_fields=sent:f64+received:f64"
+            )
+
+
 ROWS: dict[str, Row] = {
-    "can, multicast": can_row,
-    "template": template_row,
-    "udp, JSON": udp_json_row,
-    "udp, packed": udp_struct_row,
-    "mqtt": mqtt_row,
-}
+    "can, multicast": can_row, "template": template_row, "udp, JSON": udp_json_row, "udp, packed": udp_struct_row,
+    "mqtt": mqtt_row, "foxglove": foxglove_row, "dds": dds_row, "zenoh": zenoh_row, "lcm": lcm_row,
+    "ardupilot": ardupilot_row, "px4": px4_row, "mavlink": mavlink_row, "serial, 3 MBd": serial_row,
+}  # fmt: skip
+PLANTS: dict[str, type[Stamper]] = {"ardupilot": Locked, "px4": Locked, "mavlink": Swimmer}
+"""The plants of those that need another one than the Stamper."""
 
 
 if __name__ == "__main__":
-    PEERS[sys.argv[1]](int(sys.argv[2]))
+    PEERS[sys.argv[1]](*sys.argv[2:])

@@ -1,11 +1,9 @@
-"""`rtmms bench bridges`: from the wire to a bridge's peer and back, and what a bridge that dies costs the loop.
+"""`rtmms bench bridges`: from the wire to a bridge's peer and back.
 
-For each bridge with a peer on loopback (benchmarks/bridge_peers.py, bridge_views.py, autopilot_peers.py) and each
-rate: the plant's server in this process, the bridge and its peer in processes of their own. out: a state sent until
-the peer has it. back: from there until its answer is in the plant's hands. A bridge that is paced by its peer answers
-the same step; the others answer at once with what they have, so that their way back ends in the next step and has up to
-a period in it. lost: states that never came back. Then the manta at 1 kHz with its gait beside a bridge that is killed,
-or stopped, in the middle of the run, in blocks that alternate with undisturbed ones: is more missed?
+For each bridge with a peer on loopback (bridge_peers.py) and each rate: the plant's server in this process, the bridge
+and its peer in processes of their own. out: a state sent until the peer has it. back: from there until its answer is in
+the plant's hands. A bridge that is paced by its peer answers the same step; the others answer at once with what they
+have, so that their way back ends in the next step and has up to a period in it. lost: states that never came back.
 """
 
 from __future__ import annotations
@@ -24,25 +22,18 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.wire.plant.server import Server
 
-from . import autopilot_peers, bridge_fates, bridge_peers, bridge_views, setting
-from .autopilot_peers import PLANTS
-from .bridge_peers import NotHere
-from .bridge_stampers import Stamper
+from . import setting
+from .bridge_peers import PLANTS, ROWS, NotHere
+from .bridge_plants import Stamper
 
-ROWS = bridge_peers.ROWS | bridge_views.ROWS | autopilot_peers.ROWS
-RATES = (50, 250, 1000)
 _PATIENCE_S = 20.0
 _WARM = 0.2
 
 
-def main(
-    as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000", blocks: int = 6,
-    block_s: float = 5.0,
-) -> int:  # fmt: skip
+def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str = "50,250,1000") -> int:
     """The command. 1 if a bridge did not come to work.
 
-    seconds  for each bridge and rate;  what  rows, parted by ';', all without;  blocks, block_s  of the manta's runs of
-    each kind, 0 blocks for none
+    seconds  for each bridge and rate;  what  rows, parted by ';', all without
     """
     names = [name.strip() for name in what.split(";") if name.strip()] or list(ROWS)
     for name in names:
@@ -54,7 +45,7 @@ def main(
         raise ModelError(f"bench bridges: --rates: expected numbers parted by commas, got '{rates}'") from None
     result: dict[str, Any] = {
         "commit": setting.commit(), "machine": setting.machine(), "at": setting.now(), "load": [setting.load()],
-        "bridges": {name: row(name, wanted, seconds) for name in names}, "fates": bridge_fates.measure(blocks, block_s),
+        "bridges": {name: row(name, wanted, seconds) for name in names},
     }  # fmt: skip
     result["load"].append(setting.load())
     print(json.dumps(result)) if as_json else tell(result)
@@ -167,5 +158,3 @@ def tell(result: dict[str, Any]) -> None:
                 f"{'-' if v is None else f'{v:.0f}':>{10 if i % 2 == 0 else 9}}" for i, v in enumerate(cells)
             )
             print(f"{name:<14}{rate:>6}{text}{one['lost']:>6} of {one['states']}")
-    if result["fates"] is not None:
-        bridge_fates.tell(result["fates"])

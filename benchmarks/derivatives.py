@@ -11,8 +11,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,12 +21,7 @@ import rtmms
 from rtmms.addresses import ARGUMENTS, call, numbers_at
 from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
 from rtmms.analysis.structures import structure_of
-from rtmms.mechanism.actuators import JointTorque
-from rtmms.mechanism.plant import TreePlant
-from rtmms.model.elements import Strip
-from rtmms.model.random_tree import random_state
 
-from .dynamics import chain, peer_of
 from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
@@ -37,8 +30,6 @@ MONOLITHIC = "monolithic"
 """The row of a manta with that coupling, measured where the manta is."""
 STEPS = 2000
 TAKES = 50
-TREE, TREE_CALLS = 36, 300
-"""Joints of the tree that is held against Pinocchio, and calls of which the shortest counts."""
 WAY_S = 0.7
 """How long each robot moves before."""
 
@@ -136,38 +127,6 @@ def measure(robot: str, blocks: int, period: bool, coupling: str = "") -> dict[s
     return out
 
 
-def tree() -> dict[str, float]:
-    """us of the slopes of a free chain's accelerations by everything, without water and in it, and of A and B of a step
-    of it; and of Pinocchio's ABA derivatives of the same chain without water, where it is installed."""
-    out: dict[str, float] = {"joints": TREE}
-    for name, strip in (("dry", ()), ("wet", (Strip(0.2, (0.1, 5.0, 5.0)),))):
-        mechanism = chain(TREE)
-        bodies = [replace(body, elements=strip) for body in mechanism.bodies]
-        torques = [JointTorque(joint.name) for joint in mechanism.joints]
-        plant: Any = TreePlant(replace(mechanism, bodies=bodies), 1e-4, actuators=torques)
-        state = random_state(plant.model, TREE, 0.3)
-        plant.place(state)
-        structure: Any = structure_of(plant, 1e-6 * np.ones(len(plant.coordinates().names) + TREE))
-        origin, _ = plant.present()
-        pose = plant.coordinates().pose
-        reference, command = origin[pose : pose + 7].copy(), np.zeros(TREE)
-        works = {
-            "slopes": partial(structure.accelerations, origin, command, 0.0),
-            "step": partial(structure.take, origin, command, reference, 0.0),
-        }  # fmt: skip
-        peer = peer_of(plant.model, state) if name == "dry" else None
-        if peer is not None:
-            pin, model, data, q, v = peer
-            works["pinocchio"] = partial(pin.computeABADerivatives, model, data, q, v, np.zeros(len(v)))
-        for _ in range(TREE_CALLS):
-            for word, work in works.items():
-                began = time.perf_counter_ns()
-                work()
-                took = (time.perf_counter_ns() - began) / 1e3
-                out[f"{name}_{word}_us"] = min(took, out.get(f"{name}_{word}_us", took))
-    return out
-
-
 def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool = True) -> int:
     """Measure and print; 0. robot: one of them, '' for all. period: the map of a period too, some seconds."""
     refuse_less("derivatives: --blocks", blocks, 1)
@@ -176,7 +135,7 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     if "manta" in names:
         found.append(measure("manta", blocks, period, MONOLITHIC))
     if as_json:
-        print(json.dumps({"machine": machine(), "robots": found, "tree": {} if robot else tree()}))
+        print(json.dumps({"machine": machine(), "robots": found}))
         return 0
     print("A and B of a step, in steps; two: differences with two threads")
     print(
@@ -194,11 +153,4 @@ def main(as_json: bool = False, blocks: int = 10, robot: str = "", period: bool 
     for one in found:
         if "period_s" in one:
             print(f"{one['robot']}: the map of a period of {one['period_steps']} steps took {one['period_s']:.2f} s")
-    if not robot:
-        one = tree()
-        print(f"a free chain of {TREE} joints, us: slopes of its accelerations, and A and B of a step of rk4")
-        for name in ("dry", "wet"):
-            print(f"{name:12}{one[f'{name}_slopes_us']:10.1f}{one[f'{name}_step_us']:10.1f}")
-        if "dry_pinocchio_us" in one:
-            print(f"{'Pinocchio':12}{one['dry_pinocchio_us']:10.1f}   (its ABA derivatives, without water)")
     return 0

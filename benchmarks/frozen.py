@@ -222,8 +222,15 @@ def reports(folder: Path) -> Iterator[tuple[str, Value]]:
     yield "report", {"keys": sorted(report), "kept": json.loads(json.dumps(kept))}
     command(folder, "log", "csv", "run.mcap", "-o", "run.csv")
     table = folder / "run.csv"
-    yield "log as a table", {"digest": digest(table.read_bytes()) if table.exists() else "none"}
+    yield "log as a table", {"digest": digest(_without_times(table.read_text())) if table.exists() else "none"}
     yield "replay", {"status": command(folder, "replay", "--check", "run.mcap").returncode}
+
+
+def _without_times(table: str) -> bytes:
+    """Return a table of a log without its columns in ns, which the machine decides."""
+    rows = [line.split(",") for line in table.splitlines()]
+    kept = [k for k, name in enumerate(rows[0]) if not name.endswith("_ns")]
+    return "\n".join(",".join(row[k] for k in kept) for row in rows).encode()
 
 
 WRONG = (

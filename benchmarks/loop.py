@@ -25,8 +25,7 @@ from rtmms.errors import ModelError
 from rtmms.loop.machine.cores import allowed
 
 from . import setting
-from .requirements import program, requires, writable
-from .ringwrite import ring_write
+from .requirements import program, requires
 from .steady import FOUR, registered
 from .yardsticks import QUANTILES, cyclictest, loaded, pingpong
 
@@ -43,11 +42,11 @@ UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
 """Misses in percent that a witness does not explain."""
 
 
-def _needed(blocks: int, seconds: float, rates: str, load: str, figure: str, **_: Any) -> list[str]:
+def _needed(blocks: int, seconds: float, rates: str, load: str, **_: Any) -> list[str]:
     """Return what the options need, see `rtmms_benchmarks.requirements`; raise ModelError for wrong options."""
     _read_rates(blocks, seconds, rates, load)
     stress = program("stress-ng", "apt install stress-ng, or --load idle")
-    return [stress if load != "idle" else "", writable("--figure", figure)]
+    return [stress if load != "idle" else ""]
 
 
 def _read_rates(blocks: int, seconds: float, rates: str, load: str) -> list[int]:
@@ -64,19 +63,14 @@ def _read_rates(blocks: int, seconds: float, rates: str, load: str) -> list[int]
 @requires(_needed)
 def main(
     as_json: bool = False, blocks: int = 5, seconds: float = 4.0, rates: str = "1000,2000,5000", load: str = "both",
-    figure: str = "",
 ) -> int:  # fmt: skip
     """The command. Exit status 1 when the loop could not run.
 
-    rates  Hz, with commas;  load   idle, loaded or both;  figure   FILE.png to draw
+    rates  Hz, with commas;  load   idle, loaded or both
     """
     wanted = _read_rates(blocks, seconds, rates, load)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
     result = measure(blocks, seconds, wanted, conditions)
-    if figure:
-        from .loop_figure import draw
-
-        draw(result, figure)
     print(json.dumps(result)) if as_json else tell(result)
     return int(any("failed" in block[who] for who in LOOPS for case in result["cases"] for block in case["blocks"]))
 
@@ -97,7 +91,6 @@ def measure(blocks: int, seconds: float, rates: Iterable[int], conditions: Itera
                     found.append(block(rate, seconds, sizes))
             out["cases"].append({"rate_hz": rate, "condition": condition, "blocks": found, **summary(rate, found)})
     out["steps_a_second"] = {mode: stepping(mode, 3) for mode in MODES}
-    out["ring"] = {"back to back": ring_write(period_ns=0), "once a millisecond": ring_write()}
     out["load"].append(setting.load())
     return out
 
@@ -264,8 +257,3 @@ def tell(result: Mapping[str, Any]) -> None:
     print("steps a second with the gait in its own process: " + ", ".join(
         f"{mode} {'-' if rate is None else format(rate, '.0f')}" for mode, rate in result["steps_a_second"].items()
     ))  # fmt: skip
-    for how, ring in result["ring"].items():
-        print(f"ring write of {ring['values']} values, {how}: p50 {ring['p50']:.2f}, p99.9 {ring['p999']:.2f}, "
-              f"max {ring['max']:.1f} us; {ring['dropped']} rows lost; by Python p50 {ring['python']['p50']:.2f}, "
-              f"p99.9 {ring['python']['p999']:.2f}; a copy of the bytes p99.9 "
-              f"{ring['copy']['p999']:.2f}, nothing at all {ring['nothing']['p999']:.2f}")  # fmt: skip

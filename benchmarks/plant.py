@@ -1,21 +1,35 @@
 """`rtmms bench plant`: what a step of the manta costs, against plain Python of the same step in the same run.
 
-Compiled alone and as `plant.step`, percentiles, growth with chains and links, allocations, and how many times faster
-than real time `--mode free` runs. Progress goes to standard error; the report, or one JSON object, to standard output.
+Compiled alone, as `plant.step`, and in plain Python (the peer of tests/robots/manta), in blocks that take turns;
+percentiles, growth with chains and links, and how many times faster than real time `--mode free` runs. Progress goes
+to standard error; the report, or one JSON object, to standard output.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from . import growth, setting, stepping
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+import rtmms
+from rtmms.robots.manta import Manta
+from rtmms.robots.manta.coupling.entry import enter_step
+from rtmms.robots.manta.kernels.fin_layout import LANES
+
+from . import setting
+
+ROOT = Path(__file__).resolve().parents[1]
+Array = npt.NDArray[np.float64]
+Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -33,25 +47,177 @@ class Effort:
     free_gait_s: float = 40.0
 
 
-def allocations() -> dict[str, Any]:
-    """Python objects kept per step, and numba's allocations counted in a process of its own."""
-    out: dict[str, Any] = {"python_objects_per_step": stepping.blocks_kept(10_000)}
-    child = subprocess.run(
-        [sys.executable, "-P", "-m", "rtmms_benchmarks.allocations"],
-        env={**os.environ, "NUMBA_NRT_STATS": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    if child.returncode:
-        lines = child.stderr.strip().splitlines()
-        out |= {"numba_allocations_per_compiled_step": None, "numba_allocations_per_call": None}
-        out["failed"] = lines[-1] if lines else f"exit status {child.returncode}"
-    else:
-        seen = json.loads(child.stdout)
-        out["numba_allocations_per_compiled_step"] = seen["compiled"]
-        out["numba_allocations_per_call"] = seen["called"]
+def gait(dt: float, steps: int) -> Array:
+    """(steps, 4) rad: both fins flap at 0.6 Hz, 40 deg, the front rods 40 deg ahead."""
+    t = 2 * np.pi * 0.6 * dt * np.arange(steps)
+    front, back = 0.6 * np.sin(t + 0.7), 0.7 * np.sin(t)
+    return np.stack([front, back, front, back], axis=1)
+
+
+@njit(nogil=True, error_model="numpy")  # no cache: numba cannot write a second one for other kernels beside the first
+def _run(step: Any, arguments: Any, command: Array, commands: Array) -> int:
+    """One step for each row; stops at the first that fails."""
+    for i in range(commands.shape[0]):
+        for k in range(command.size):
+            command[k] = commands[i, k]
+        if step(*arguments):
+            return i
+    return int(commands.shape[0])
+
+
+def compiled_loop(plant: Manta) -> Callable[[Array], None]:
+    """A function that takes a plant through rows of commands without coming back to Python in between.
+
+    It calls what `plant.step` calls, with the same arguments.
+    """
+    arguments = plant._addresses
+
+    def run(commands: Array) -> None:
+        done = _run(enter_step, arguments, plant._command, commands)
+        if done < len(commands):
+            raise RuntimeError(f"the plant failed at step {done} of the benchmark's gait")
+
+    return run
+
+
+def load(dt: float = 1e-3, **parameters: Any) -> Manta:
+    plant = rtmms.load("manta", dt=dt, **parameters)
+    if not isinstance(plant, Manta):
+        raise rtmms.ModelError(f"robot 'manta': expected the one of rtmms, got {type(plant).__module__}")
+    return plant
+
+
+def statistics(block_means_us: list[float], each_us: Array | None = None) -> dict[str, float]:
+    """Median over the blocks' means, their least, and the percentiles of all steps where each was timed."""
+    out = {"median": float(np.median(block_means_us)), "best": min(block_means_us), "blocks": len(block_means_us)}
+    if each_us is not None:
+        p50, p99, p999 = np.percentile(each_us, [50, 99, 99.9])
+        out |= {"p50": float(p50), "p99": float(p99), "p999": float(p999), "max": float(each_us.max())}
+    return out
+
+
+def time_compiled(run: Callable[[Array], None], commands: Array) -> float:
+    """us a step, mean of one block."""
+    start = time.perf_counter_ns()
+    run(commands)
+    return (time.perf_counter_ns() - start) / 1e3 / len(commands)
+
+
+def time_each(step: Callable[[Array], None], commands: Array, stamps: Times) -> Array:
+    """(k,) us of each step; the clock's own 50 ns or so are in it. stamps (>= k + 1,) scratch."""
+    clock, k = time.perf_counter_ns, 0
+    rows = list(commands)  # so that no view is made while the clock runs
+    stamps[0] = clock()
+    for row in rows:
+        step(row)
+        k += 1
+        stamps[k] = clock()
+    return np.diff(stamps[: k + 1]) / 1e3
+
+
+def plain_run(plant: Manta) -> Any:
+    """The peer of the plant in plain Python, which stands with the tests of this repository."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from tests.robots.manta.plain_step import PlainRun
+
+    return PlainRun(plant.parameters, plant.dt)
+
+
+def measure_step(blocks: int, steps: int, plain_steps: int, say: Callable[[str], None]) -> dict[str, Any]:
+    """Default manta, sequential, dt = 1 ms: alternating blocks of the three, and whether they computed the same.
+
+    Returns {'compiled_us', 'python_us', 'plain_us'} as `statistics`, {'ratio': ...} and 'largest_difference'.
+    """
+    alone, called, witness = load(), load(), load()
+    plain = plain_run(called)
+    run = compiled_loop(alone)
+    warm = min(2000, steps)
+    commands = gait(1e-3, blocks * steps + warm)
+    stamps: Times = np.zeros(max(steps, plain_steps) + 1, np.int64)
+    run(commands[:warm])
+    time_each(called.step, commands[:warm], stamps)
+    compiled: list[float] = []
+    python: list[Array] = []
+    slow: list[Array] = []
+    for b in range(blocks):
+        say(f"block {b + 1} of {blocks}: compiled, from Python, plain Python")
+        rows = commands[warm + b * steps : warm + (b + 1) * steps]
+        compiled.append(time_compiled(run, rows))
+        python.append(time_each(called.step, rows, stamps))
+        rows = commands[b * plain_steps : (b + 1) * plain_steps]
+        slow.append(time_each(plain.step, rows, stamps))
+        for row in rows:
+            witness.step(row)
+    if alone.snapshot() != called.snapshot():
+        raise RuntimeError("the compiled loop and plant.step ended in different states")
+    seen = witness.observe()["joint_position"]
+    apart = float(np.max(np.abs(seen - plain.joints)) / np.max(np.abs(plain.joints)))
+    out: dict[str, Any] = {
+        "compiled_us": statistics(compiled),
+        "python_us": statistics([float(x.mean()) for x in python], np.concatenate(python)),
+        "plain_us": statistics([float(x.mean()) for x in slow], np.concatenate(slow)),
+    }
+    ratios = [float(s.mean()) / c for s, c in zip(slow, compiled, strict=True)]
+    called_ratios = [float(s.mean() / c.mean()) for s, c in zip(slow, python, strict=True)]
+    out["plain_over_compiled"] = float(np.median(ratios))
+    out["plain_over_python"] = float(np.median(called_ratios))
+    out["largest_difference"] = {"quantity": "joint_position", "steps": blocks * plain_steps, "relative": apart}
+    return out
+
+
+def paper(steps: int, repeats: int) -> dict[str, float]:
+    """us for 10 ms of simulated time, in one step and in ten; the paper's laptop took 180 000 (sec. 4)."""
+    out = {"paper_us": 180_000.0}
+    for name, dt, per in (("one_step_of_10_ms_us", 1e-2, 1), ("ten_steps_of_1_ms_us", 1e-3, 10)):
+        run = compiled_loop(load(dt=dt))
+        commands = gait(dt, steps * per)
+        run(commands[:per])
+        out[name] = per * float(np.median([time_compiled(run, commands) for _ in range(repeats)]))
+    return out
+
+
+def _times(cases: Sequence[dict[str, int]], budget_us: float, repeats: int, say: Callable[[str], None]) -> list[float]:
+    """us a step of each case: median of its blocks, the cases taking turns so that a slow minute meets them all."""
+    runs = []
+    say("growth: building " + ", ".join(f"{case['chains']} x {case['links']}" for case in cases))
+    for case in cases:
+        run = compiled_loop(load(**case))
+        run(gait(1e-3, 5))
+        once = time_compiled(run, gait(1e-3, 5))
+        runs.append((run, gait(1e-3, max(5, int(budget_us / once)))))
+    blocks: list[list[float]] = [[] for _ in cases]
+    for r in range(repeats):
+        say(f"growth: round {r + 1} of {repeats}")
+        for (run, commands), times in zip(runs, blocks, strict=True):
+            times.append(time_compiled(run, commands))
+    return [float(np.median(times)) for times in blocks]
+
+
+def _exponent(size: Sequence[int], times: Sequence[float]) -> float:
+    """Slope of log time over log size, least squares."""
+    return float(np.polyfit(np.log(size), np.log(times), 1)[0])
+
+
+def measure_growth(
+    chains: Sequence[int], links: Sequence[int], budget_us: float, repeats: int, say: Callable[[str], None]
+) -> dict[str, Any]:
+    """Over n at m = 3 and over m at n = 30.
+
+    chains, links  sizes; the fit over n takes whole blocks of lanes, from two blocks on; over m all but m = 3, which
+                   has code of its own
+    budget_us      length of one timed block; repeats of them per size
+    """
+    over_n = _times([{"chains": n, "links": 3} for n in chains], budget_us, repeats, say)
+    over_m = _times([{"chains": 30, "links": m} for m in links], budget_us, repeats, say)
+    fit_n = [(n, t) for n, t in zip(chains, over_n, strict=True) if n % LANES == 0 and n >= 2 * LANES]
+    fit_m = [(m, t) for m, t in zip(links, over_m, strict=True) if m != 3]
+    out: dict[str, Any] = {
+        "chains": {str(n): t for n, t in zip(chains, over_n, strict=True)},
+        "links": {str(m): t for m, t in zip(links, over_m, strict=True)},
+    }
+    for name, fit in (("exponent_chains", fit_n), ("exponent_links", fit_m)):
+        out[name] = _exponent(*zip(*fit, strict=True)) if len(fit) > 1 else None
     return out
 
 
@@ -90,12 +256,10 @@ def measure(effort: Effort, say: Callable[[str], None]) -> dict[str, Any]:
         "robot": {"name": "manta", "chains": 30, "links": 3, "fins": 2, "dt": 1e-3, "coupling": "sequential"},
         "effort": asdict(effort),
     }
-    out["step"] = stepping.measure(effort.blocks, effort.steps, effort.plain_steps, say)
+    out["step"] = measure_step(effort.blocks, effort.steps, effort.plain_steps, say)
     say("10 ms as in the paper")
-    out["ten_ms"] = stepping.paper(effort.steps // 10, effort.blocks)
-    out["growth"] = growth.measure(effort.chains, effort.links, effort.growth_block_us, effort.growth_repeats, say)
-    say("allocations")
-    out["memory"] = allocations()
+    out["ten_ms"] = paper(effort.steps // 10, effort.blocks)
+    out["growth"] = measure_growth(effort.chains, effort.links, effort.growth_block_us, effort.growth_repeats, say)
     out["free"] = {}
     for controller, duration in (("none", effort.free_s), ("gait", effort.free_gait_s)):
         say(f"--mode free, controller {controller}, {duration:g} s simulated")
@@ -111,7 +275,7 @@ def _number(x: float | None, unit: str = "") -> str:
 
 def table(result: dict[str, Any]) -> str:
     """The report that a person reads."""
-    step, ten, grown, memory, free = (result[k] for k in ("step", "ten_ms", "growth", "memory", "free"))
+    step, ten, grown, free = (result[k] for k in ("step", "ten_ms", "growth", "free"))
     n, m, machine = grown["chains"], grown["links"], result["machine"]
     python = step["python_us"]
     rows = [
@@ -132,9 +296,6 @@ def table(result: dict[str, Any]) -> str:
         ("  exponent, whole blocks of lanes", _number(grown["exponent_chains"])),
         ("growth with links", ", ".join(f"{k}: {_number(t)}" for k, t in m.items()) + " us"),
         ("  exponent", _number(grown["exponent_links"])),
-        ("Python objects kept per step", _number(memory["python_objects_per_step"])),
-        ("numba allocations per compiled step", _number(memory["numba_allocations_per_compiled_step"])),
-        ("  per plant.step: its arguments", _number(memory["numba_allocations_per_call"])),
         ("--mode free against real time", _number(free["none"]["real_time_factor"], " x")),
         ("  with the gait attached", _number(free["gait"]["real_time_factor"], " x")),
     ]  # fmt: skip

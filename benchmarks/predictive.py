@@ -2,32 +2,46 @@
 
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
-    rtmms bench predictive --seeds 0 --tasks-too
 
 Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that nobody tells the controller of. Each
 run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
-quarters of that time: the loop's misses with the planner beside it and without, and what the planner took. With
---tasks-too single tasks from rest, without errors of sensors: iLQR, sampling, and the controller without a model, one
-after the other; and the manoeuvres of manoeuvres.py.
+quarters of that time: the loop's misses with the planner beside it and without, and what the planner took.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
+
+import click
 
 from rtmms.terminal import print_json, print_text
 
 from . import setting
-from .closing import SCENARIOS, run
-from .manoeuvres import manoeuvres, tell_manoeuvres
 
+SCENARIOS = Path(__file__).resolve().parent.parent / "examples" / "scenarios"
 SEEDS = 3
 LINES = (
     ("helix", "predictive", "predictive_helix", 2.5), ("helix", "path", "helix", None),
     ("figure of eight", "predictive", "predictive_eight", 5.5), ("figure of eight", "path", "figure_of_eight", None),
 )  # fmt: skip
 """Course, controller, scenario, and what the mean over seeds is to be, cm."""
+
+
+def run(words: list[str]) -> dict[str, Any]:
+    """The report of `rtmms run WORDS`."""
+    command = [sys.executable, "-m", "rtmms", "run", *words, "--json", "--quiet"]
+    quiet = {**os.environ, "RTMMS_QUIET": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=quiet)
+    try:
+        found: dict[str, Any] = json.loads(done.stdout)
+    except ValueError:
+        raise click.ClickException(f"rtmms run {' '.join(words)}: {done.stderr.strip()[-500:]}") from None
+    return found
 
 
 def measured(scenario: str, seed: int) -> tuple[float | None, float | None, float | None]:
@@ -89,61 +103,13 @@ def tell_beside(rows: list[dict[str, Any]], seconds: float) -> None:
         )
 
 
-AWAY = "x_m=2,z_m=1"
-DEEPER = "depth_m=0.5"
-TASKS = (
-    ("quadrotor, 2 m ahead and 1 m up", "quadrotor", 8.0, ("x_m", "y_m", "z_m"),
-     (f"predictive:model=quadrotor,method=ilqr,{AWAY}", f"predictive:model=quadrotor,{AWAY}", f"hover:{AWAY}")),
-    ("manta, 0.5 m deeper", "manta", 15.0, ("depth_m",),
-     (f"predictive:method=ilqr,{DEEPER}", f"predictive:{DEEPER}", f"autopilot:{DEEPER}")),
-)  # fmt: skip
-"""What is to be done, robot, s, what is to settle, and controllers."""
-
-
-def tasks() -> list[dict[str, Any]]:
-    """A row for each task and controller: s until all is settled, the rms after that, what the planner took."""
-    rows: list[dict[str, Any]] = []
-    for what, robot, seconds, quantities, controllers in TASKS:
-        for word in controllers:
-            report = run([robot, "--controller", word, "--mode", "lockstep", "--duration", f"{seconds:g}",
-                          "--priority", "off"])  # fmt: skip
-            tracked = [report["tracking"].get(name) for name in quantities]
-            if None in tracked:
-                print_text(f"{what}, {word}: {report['ended']}: {report.get('error') or 'not done'}", err=True)
-                continue
-            settled = [one["settled_s"] for one in tracked]
-            told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
-            rows.append({
-                "task": what, "controller": word, "settled_s": None if None in settled else max(settled),
-                "rms": max(one["rms"] for one in tracked), "power_w": report["summary"].get("mean_power_w"),
-                "core": told.get("core"), "iterations_a_plan": told.get("iterations_a_plan"),
-            })  # fmt: skip
-            print_text(f"{what}, {word}: done", err=True)
-    return rows
-
-
-def tell_tasks(rows: list[dict[str, Any]]) -> None:
-    """As a table."""
-    print_text("\n| task | controller | settled after | then, rms | power | of a core |\n|---|---|---|---|---|---|")
-    for row in rows:
-        numbers = [
-            "-" if row[name] is None else f"{scale * row[name]:.2f} {unit}"
-            for name, scale, unit in (
-                ("settled_s", 1.0, "s"), ("rms", 100.0, "cm"), ("power_w", 1.0, "W"), ("core", 1.0, ""),
-            )
-        ]  # fmt: skip
-        print_text(f"| {row['task']} | `{row['controller']}` | {' | '.join(one.strip() for one in numbers)} |")
-
-
-def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tasks_too: bool = False) -> int:
-    """Run the tables; --seconds: of real time, for each controller; --tasks-too: single tasks."""
+def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> int:
+    """Run the tables; --seconds: of real time, for each controller."""
     setting.refuse_less("predictive: --seeds", seeds, 0)
     setting.refuse_less("predictive: --seconds", seconds, 0.0)
     if 0.0 < seconds < _QUARTERS * 5.0:
         setting.refuse_less("predictive: --seconds", seconds, _QUARTERS * 5.0)
     loops = beside(seconds) if seconds else []
-    single = tasks() if tasks_too else []
-    moved = manoeuvres() if tasks_too else []
     rows: list[dict[str, Any]] = []
     for course, controller, scenario, target in LINES if seeds else ():
         found = [measured(scenario, seed) for seed in range(1, seeds + 1)]
@@ -158,19 +124,12 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0, tas
         })  # fmt: skip
         print_text(f"{course}, {controller}: done", err=True)
     if as_json:
-        print_json(
-            json.dumps(
-                {"commit": setting.commit(), "rows": rows, "realtime": loops, "tasks": single, "manoeuvres": moved}
-            )
-        )
+        print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops}))
         return 0
     if rows:
         tell_courses(rows)
     if loops:
         tell_beside(loops, seconds)
-    if single:
-        tell_tasks(single)
-        tell_manoeuvres(moved)
     return 0
 
 
@@ -186,7 +145,3 @@ def tell_courses(rows: list[dict[str, Any]]) -> None:
             for name, unit in (("mean_cm", "cm"), ("worst_cm", "cm"), ("power_w", "W"), ("speed_m_s", "m/s"))
         ]
         print_text(f"| {row['course']} | `{row['controller']}` | {wanted} | {' | '.join(numbers)} | {row['runs']} |")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

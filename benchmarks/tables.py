@@ -16,7 +16,7 @@ from rtmms.errors import ModelError
 from rtmms.report import manta_page
 from rtmms.report.page import blocks, filled
 
-from . import against, tables_faults, tables_loop, tables_rest
+from . import against, tables_loop
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -24,22 +24,17 @@ WIDTH = 120
 
 Part = tuple[Callable[..., str], tuple[str, ...]]
 PARTS: dict[str, Part] = {
-    "in-real-time": (tables_rest.in_real_time, ("loop", "soak_hour")),
+    "in-real-time": (tables_loop.in_real_time, ("loop", "soak_hour")),
     "loop-run": (tables_loop.run, ("loop",)),
     "loop-times": (tables_loop.times, ("loop",)),
     "loop-ratios": (tables_loop.ratios, ("loop",)),
     "loop-misses": (tables_loop.misses, ("loop",)),
     "loop-paces": (tables_loop.paces, ("loop", "loop_10khz")),
-    "ring": (tables_loop.ring, ("loop",)),
-    "exchange": (tables_rest.exchange, ("exchange",)),
-    "hour": (tables_rest.hour, ("soak_hour",)),
-    "faults-run": (tables_faults.run, ("faults",)),
-    "faults": (tables_faults.faults, ("faults",)),
-    "attacks": (tables_faults.attacks, ("attacks",)),
+    "exchange": (tables_loop.exchange, ("exchange",)),
+    "hour": (tables_loop.hour, ("soak_hour",)),
     "parameters": (manta_page.parameter_table, ()),
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
-    "watched": (tables_rest.watched, ("watched",)),
 }
 """By the part's name: who writes it, and the results that he is given."""
 

@@ -61,7 +61,7 @@ def parse(datagram: bytes) -> Servo:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for `rtmms bench fuzz`, and packets of both sizes."""
+    """What reads a stranger's bytes, for the fuzz tests, and packets of both sizes."""
     packets = ((18458, 16), (29569, 32))
     return fuzz(parse), [struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n)) for magic, n in packets]
 

@@ -52,7 +52,7 @@ def parse(name: str, payload: bytes) -> dict[str, float]:
 
 
 def fuzzed() -> Fuzzed:
-    """Both kinds of command, for `rtmms bench fuzz`."""
+    """Both kinds of command, for the fuzz tests."""
 
     def read(payload: bytes) -> None:
         with contextlib.suppress(Refusal):

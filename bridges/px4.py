@@ -70,7 +70,7 @@ def parse(message: Any) -> Actuators | Interval | None:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for `rtmms bench fuzz`, and frames as PX4 sends them."""
+    """What reads a stranger's bytes, for the fuzz tests, and frames as PX4 sends them."""
     from pymavlink.dialects.v20 import common as of
 
     writer = Writer(1, 1)

@@ -26,7 +26,7 @@ _AGAIN_S = 0.1
 
 
 def fuzzed() -> Fuzzed:
-    """Frames from a line, one after the other into the same reader, for `rtmms bench fuzz`."""
+    """Frames from a line, one after the other into the same reader, for the fuzz tests."""
     words = ("=171:u8", "seq:u8", "1:i16:1000", "2:f32")
     unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
     reasons: list[str] = []

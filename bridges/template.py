@@ -24,7 +24,7 @@ def parse(datagram: bytes) -> dict[str, float]:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for `rtmms bench fuzz` (entry points rtmms.parsers), and a right sample."""
+    """What reads a stranger's bytes, for the fuzz tests (entry points rtmms.parsers), and a right sample."""
     return fuzz(parse), [b'{"values": {"left.front": 0.25}}']
 
 

@@ -36,7 +36,7 @@ def parse_json(data: bytes) -> Told:
 
 
 def fuzzed() -> Fuzzed:
-    """JSON, for `rtmms bench fuzz`."""
+    """JSON, for the fuzz tests."""
     return fuzz(parse_json), [b'{"values": {"left.front": 0.25, "2": -1}, "seq": 3}', b'{"values": {}}']
 
 

@@ -29,7 +29,7 @@ class Autopilot(rtmms.Controller):
     roll_deg       > 0: right side down.  pitch_deg  > 0: nose down, 0.25 at most: the fins' bias can do no more
     turn           how the inner fin loses thrust: phase, amplitude or both
     frequency_hz, amplitude_deg   of the stroke, and its amplitude at full thrust
-    depth_p ... steady_s2_m2      gains, see pilot.py; `rtmms bench gains` computes them
+    depth_p ... steady_s2_m2      gains, see pilot.py
 
     Each fifth step, with one sample of delay. Falls back where a sensor is silent or the estimate lost; docs say how.
     """

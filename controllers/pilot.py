@@ -35,7 +35,8 @@ MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
 
 @dataclass(frozen=True)
 class Gains:
-    """Of the cascades, as `rtmms bench gains` computes them from the period-averaged model; SI, words of the mixer.
+    """Of the cascades, by the rules of tests/controllers/test_gains.py from the period-averaged model; SI, words of the
+    mixer.
 
     depth_p 1/m, depth_i 1/(m s), climb_d s/m; heading_p 1/s; turn_p s/rad, turn_i 1/rad; roll_p 1/rad, roll_i
     1/(rad s), roll_d s/rad; pitch_i 1/(rad s), pitch_d s/rad; speed_p s/m, speed_i 1/m; steady_s2_m2: thrust word over

@@ -2,7 +2,7 @@
 
 pymavlink decodes; finding frames and judging signatures is done here, because pymavlink's own reader keeps what it has
 read for as long as a stream never falls silent, loses a good frame after each broken length, and notes a signature's
-time before it knows whether the signature is right.
+time before it knows whether the signature is right: one forged frame then shuts out the station that has the key.
 """
 
 from __future__ import annotations
@@ -218,7 +218,7 @@ def read_key(path: str) -> bytes:
 
 
 def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
-    """For `rtmms bench fuzz`: the frames as datagrams and as pieces of one long stream, in turns."""
+    """For the fuzz tests: the frames as datagrams and as pieces of one long stream, in turns."""
     reasons: list[str] = []
     stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
     turns = cycle((stream.feed, single.datagram))

@@ -47,7 +47,7 @@ def meaning(message: Any) -> dict[str, float] | None:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for `rtmms bench fuzz`, and messages as a station sends them."""
+    """What reads a stranger's bytes, for the fuzz tests, and messages as a station sends them."""
     return fuzz_stream(meaning), _samples(Writer(255, 190))
 
 

@@ -363,7 +363,7 @@ class _Pdo:
 
 def fuzzed() -> Fuzzed:
     """A frame is two bytes of identifier, and its data, into one node that keeps what it is told; for
-    `rtmms bench fuzz`."""
+    the fuzz tests."""
     drive = Drive("position", 1000.0, -1.0, 1.0, 0.0)
     node = DriveNode(5, drive, lambda identifier, data: None, 100)
     node.boot()

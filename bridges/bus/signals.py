@@ -268,7 +268,7 @@ def _idle(signal: Any) -> float:
 
 def fuzzed() -> Fuzzed:
     """A frame is two bytes of identifier, and its data: messages with and without a counter and a checksum; for
-    `rtmms bench fuzz`."""
+    the fuzz tests."""
     import cantools
 
     database = cantools.database.load_string(_SAMPLE, "dbc")

@@ -180,7 +180,7 @@ def udp_services(text: str) -> Iterator[tuple[str, int]]:
 
 
 def fuzzed() -> Fuzzed:
-    """For `rtmms bench fuzz`: each frame as it is, and, where it has the length of one, with its checksum mended."""
+    """For the fuzz tests: each frame as it is, and, where it has the length of one, with its checksum mended."""
     import imcpy
 
     home = Home(lat_deg=43.1, lon_deg=5.9)

@@ -358,7 +358,7 @@ def _degrees(word: str, side: str, sides: str, most: float) -> float:
 
 def fuzzed() -> Fuzzed:
     """Sentences one after the other over the same stream, and each once more without its checksum, which would keep
-    most of what is changed from being read at all; for `rtmms bench fuzz`."""
+    most of what is changed from being read at all; for the fuzz tests."""
     own, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
     points, lenient = SetPoints(own, home, 3.0), SetPoints(own, home, 3.0, strict=False)
     reasons: list[str] = []

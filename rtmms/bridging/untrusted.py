@@ -58,7 +58,7 @@ def values_in(message: Any) -> dict[str, float]:
 
 
 def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
-    """A parser as `rtmms bench fuzz` wants it: a Refusal is an outcome, whatever else it raises is a finding."""
+    """A parser as the fuzz tests want it: a Refusal is an outcome, whatever else it raises is a finding."""
 
     def read(data: bytes) -> str:
         try:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from rtmms.continuum.dynamics import evaluate
 from rtmms.continuum.field import COAST
 from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD, Y_SIZE
@@ -115,13 +113,6 @@ def look_at(body: Any) -> None:
     """Everything at the present state into the scratch."""
     parameters_at(body, 0.0)
     evaluate(body, body.y, body.time, body.total)
-
-
-@kernel
-def many(times: int, body: Any) -> None:
-    """`evaluate` over and over, for benchmarks."""
-    for i in range(times):
-        evaluate(body, body.y, body.time + 1e-9 * np.float64(i), body.total)
 
 
 _body_at = BODY.type().at()

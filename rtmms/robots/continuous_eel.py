@@ -176,7 +176,7 @@ def _checked(preset: str | None, given: dict[str, Any]) -> ContinuousEel:
 
 
 def _meshed(p: ContinuousEel, given: Mapping[str, Any]) -> ContinuousEel:
-    """With as many nodes as its curvatures need: with fewer its work is off by more than 1 % (`rtmms bench mesh`)."""
+    """With as many nodes as its curvatures need: with fewer its work is off by more than 1 %."""
     waves = 6 * p.curvature_nodes if p.drive == "nodes" else math.ceil(24.0 * p.length_m / p.wavelength_m)
     least = max(24, waves)
     if p.nodes >= least:

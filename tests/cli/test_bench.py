@@ -122,9 +122,6 @@ def test_a_benchmark_states_all_programs_that_it_looks_for() -> None:
 
 def test_loop_needs_a_load_only_where_it_is_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    options: dict[str, Any] = {"blocks": 1, "seconds": 1.0, "rates": "1000", "figure": ""}
+    options: dict[str, Any] = {"blocks": 1, "seconds": 1.0, "rates": "1000"}
     assert loop.main.missing(load="idle", **options) == []
     assert ["stress-ng" in text for text in loop.main.missing(load="both", **options)] == [True]
-    assert [
-        "--figure" in text for text in loop.main.missing(load="idle", **options | {"figure": "no/folder/a.png"})
-    ] == [True]

@@ -1,6 +1,6 @@
 """Every fault of the harness, on a small plant at 100 Hz: what must hold, holds.
 
-How many steps a fault costs is measured by `rtmms bench faults`, never judged here.
+How many steps a fault costs is not judged.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from rtmms_benchmarks.fault_cases import CASES, NONE, Case, problems
-from rtmms_benchmarks.fault_run import Windows, trial
+from tests.faults.cases import CASES, NONE, Case, problems
+from tests.faults.trial import Windows, trial
 
 pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform != "linux", reason="stops processes and reads /proc")]
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,6 +76,11 @@ def test_a_fault_that_was_not_handled_is_said() -> None:
         ("growth_mib", 9.0), ("log", {"whole": False}), ("log_has_all", False), ("peers", []),
     ):  # fmt: skip
         assert len(problems(NONE, good | {key: value})) == 1, key
+
+
+def test_names_are_not_used_twice() -> None:
+    names = [case.name for case in CASES]
+    assert len(names) == len(set(names))
 
 
 def test_instants_are_of_one_window_or_none() -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
 
 import rtmms
 import rtmms.fmi.plant
@@ -29,6 +31,7 @@ from rtmms.record.tables import write_csv
 from rtmms.scenario.reading import read
 from rtmms.trust import refuse_foreign_code, refuse_library
 from tests.cli.shell import rtmms as shell
+from tests.parsers import trees_near
 from tests.record.runs import record
 
 ESCAPE = "\x1b]0;owned\x07"
@@ -212,6 +215,29 @@ def test_an_end_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[
     log = open_log(rewritten(sound, tmp_path / "bad.mcap", "end.json", change))
     with pytest.raises(ModelError, match=r"bad\.mcap: end\.json: "):
         _ = log.end
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("part", ["origin.json", "end.json", "/state", "/outcome", "/command", "/timing"])
+def test_any_value_in_a_log_is_read_or_refused_in_a_sentence(sound: Path, tmp_path: Path, part: str) -> None:
+    @seed(1)
+    @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(st.data())
+    def reads(data: st.DataObject) -> None:
+        def change(told: Any) -> bytes:
+            tree = data.draw(trees_near(json.loads(told) if isinstance(told, bytes) else told))
+            return json.dumps(tree, default=str).encode("utf-8", "surrogatepass")
+
+        refusal = "near.mcap"
+        try:
+            log = open_log(rewritten(sound, tmp_path / "near.mcap", part, change))
+            _ = log.end
+            write_csv(log, io.StringIO())
+        except ModelError as fault:
+            refusal = str(fault)
+        assert "near.mcap" in refusal
+
+    reads()
 
 
 def test_the_log_as_it_was_is_read(sound: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rtmms.errors import ModelError
 from rtmms.report.page import blocks
-from rtmms_benchmarks import tables, tables_faults, tables_loop, tables_rest
+from rtmms_benchmarks import tables, tables_loop
 from tests.cli.shell import ROOT
 
 KEPT = ROOT / "benchmarks" / "results"
@@ -50,7 +50,6 @@ def test_a_page_that_is_old_is_told_and_then_written(
     shutil.copy(ROOT / "README.md", tmp_path)
     (tmp_path / "docs").mkdir()
     shutil.copy(ROOT / "docs" / "realtime.md", tmp_path / "docs")
-    shutil.copy(ROOT / "docs" / "faults.md", tmp_path / "docs")
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     assert tables.main(check=True) == 0
     loop = result("loop")
@@ -76,8 +75,8 @@ def test_a_loop_of_some_rates_or_of_one_condition(kept: list[int]) -> None:
     for write in (tables_loop.times, tables_loop.ratios, tables_loop.misses):
         assert write(loop).count(" kHz, idle |") + write(loop).count(" kHz, stress-ng |") == len(kept)
     assert tables_loop.run(loop)
-    assert "an hour" in tables_rest.in_real_time(loop, result("soak_hour"))
-    told = tables_rest.in_real_time(loop, result("soak_hour"))
+    assert "an hour" in tables_loop.in_real_time(loop, result("soak_hour"))
+    told = tables_loop.in_real_time(loop, result("soak_hour"))
     assert ("2 kHz, stress-ng" in told, "1 kHz, stress-ng" in told) == (kept == [3], kept == [1, 4])
 
 
@@ -93,7 +92,7 @@ def test_what_could_not_be_measured_is_a_dash() -> None:
     assert "| -; - | -; - | -; - | - |" in tables_loop.ratios(loop)
     overruns = [100 * case["overruns"]["unexplained"] / case["overruns"]["steps"] for case in loop["cases"]]
     assert all(f"| - | - | - | - | - | - | - | {share:.3f} |" in tables_loop.misses(loop) for share in overruns)
-    assert "wake-up p50 - us (cyclictest -)" in tables_rest.in_real_time(loop, result("soak_hour"))
+    assert "wake-up p50 - us (cyclictest -)" in tables_loop.in_real_time(loop, result("soak_hour"))
     assert tables_loop.paces(loop, {"cases": []}) == "Nothing was measured."
 
 
@@ -104,26 +103,15 @@ def test_what_is_beyond_its_aim_is_bold() -> None:
     case["still_misses"]["unexplained_percent"] = 0.02
     case["datagram_misses"]["unexplained_percent"] = 0.015
     case["steady_misses"]["unexplained_percent"] = 0.026
-    loop["cases"], loop["ring"]["once a millisecond"]["p999"] = [case], 10.5
+    loop["cases"] = [case]
     assert "| **1.21**; 1.50 |" in tables_loop.ratios(loop)
     assert "| 0.020 | **0.026** |" in tables_loop.misses(loop)
-    assert "**10.5** (aim 10)" in tables_loop.ring(loop)
 
 
-def test_faults_that_were_not_handled_are_named() -> None:
-    found = result("faults")
-    assert "All was handled" in tables_faults.run(found)
-    found["failed"] = ["drop", "late"]
-    for one in found["cases"]:
-        one["more_lost_percent"] = {"drop": 0.06, "late": None}.get(one["case"], 0.0)
-    assert "Not handled as they should be: drop, late." in tables_faults.run(found)
-    assert "without the fault: drop 0.1." in tables_faults.run(found)
+CROSSED = "<!-- begin exchange -->\n<!-- begin hour -->\n<!-- end exchange -->\n<!-- end hour -->"
 
 
-CROSSED = "<!-- begin ring -->\n<!-- begin hour -->\n<!-- end ring -->\n<!-- end hour -->"
-
-
-@pytest.mark.parametrize("text", ["<!-- begin ring -->\n", CROSSED, "<!-- end ring -->"])
+@pytest.mark.parametrize("text", ["<!-- begin hour -->\n", CROSSED, "<!-- end hour -->"])
 def test_marks_that_do_not_match(text: str) -> None:
     with pytest.raises(ModelError, match="a mark has no other: expected <!-- begin NAME -->"):
         blocks(text)

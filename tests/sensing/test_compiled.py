@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from ctypes import c_double
 from typing import Any
 
@@ -16,7 +15,6 @@ from rtmms.plant import Account, Entry, Plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
-from rtmms_benchmarks import senses
 from tests.growth import growth
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="of compiled code")
@@ -151,10 +149,3 @@ def test_an_estimate_hears_what_compiled_steps_told() -> None:
         other.step(swim(k))
     same(one, other)
     assert other.observe()["estimate.position"] == pytest.approx(other.observe()["truth.position"], abs=0.1)
-
-
-@pytest.mark.full
-def test_what_they_cost_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    assert senses.main(as_json=True, steps=100) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["sensors"]["p50"] > found["sensors_add"]["p50"] > 0.0

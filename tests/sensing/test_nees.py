@@ -13,8 +13,11 @@ import pytest
 
 import rtmms
 from rtmms.plant import robots
-from rtmms.sensing import read_profile
-from rtmms_benchmarks import estimate
+from rtmms.sensing import Sensed, read_profile
+from rtmms.sensing.data_sheets import Depth, Imu
+from tests.sensing import replayed
+from tests.sensing.mover import Mover
+from tests.sensing.test_estimator import swim
 
 QUICK = ("manta", "torpedo")
 STEPS_S = (1e-3, 10e-3)
@@ -31,16 +34,16 @@ WITHOUT = {
 def nees(robot: str, dt: float, seeds: int, seconds: float, folder: Path) -> tuple[float, float]:
     """Mean NEES of the velocity, and rms of its error, m/s."""
     plant = rtmms.load(robot, dt=dt)
-    drive = estimate.DRIVES.get(robot, estimate.neutral)
+    drive = replayed.DRIVES.get(robot, replayed.neutral)
     path = folder / "truth.npy"
     np.save(path, truth(robot, plant, seconds, drive))
     sensors = {
-        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, estimate._HEARD)
+        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, replayed._HEARD)
     }  # fmt: skip
     gravity = float(getattr(plant.parameters, "gravity_m_s2", 0.0))  # type: ignore[attr-defined]
-    known = estimate.Kept(dt, gravity, sensors, str(path))
-    found = np.array([estimate.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
-    k = estimate.PARTS.index("velocity_m_s")
+    known = replayed.Kept(dt, gravity, sensors, str(path))
+    found = np.array([replayed.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
+    k = replayed.PARTS.index("velocity_m_s")
     return float(found[:, 1, k].mean()), float(np.sqrt(found[:, 0, k].mean()))
 
 
@@ -49,7 +52,7 @@ def truth(robot: str, plant: Any, seconds: float, drive: Any) -> Any:
     command, rows = drive(plant), []
     for k in range(round(seconds / plant.dt) + 1):
         seen = plant.observe()
-        rows.append(np.concatenate([seen[name] for name, _, _ in estimate._MOTION]))
+        rows.append(np.concatenate([seen[name] for name, _, _ in replayed._MOTION]))
         plant.step(np.asarray(command(k, seen), dtype=float))
     return np.array(rows)
 
@@ -67,7 +70,26 @@ def test_the_estimate_is_as_sure_at_10_ms_as_at_1_ms(robot: str, tmp_path: Path)
 def test_nees_over_the_step_of_each_robot(robot: str, tmp_path: Path) -> None:
     plant = rtmms.load(robot)
     told = {channel.name for channel in plant.outputs}
-    if not {name for name, _, _ in estimate._MOTION} <= told or "imu" not in read_profile("typical", plant):
+    if not {name for name, _, _ in replayed._MOTION} <= told or "imu" not in read_profile("typical", plant):
         pytest.skip("it has no imu")
     found = {dt: nees(robot, dt, 40, 20.0, tmp_path)[0] for dt in EACH_S}
     assert all(LEAST < one < MOST for one in found.values()), found
+
+
+def test_sensors_that_look_at_a_recording_tell_what_they_tell_in_the_run() -> None:
+    sensors = {"imu": Imu(rate_hz=100.0, gyro_noise_rad_s_rt_hz=1e-3), "depth": Depth(rate_hz=50.0, noise_m=0.01)}
+    run = Sensed(Mover(swim, dt=5e-3), sensors)
+    run.reset(4)
+    rows = [np.concatenate([run.observe()[f"truth.{name}"] for name, _, _ in replayed._MOTION])]
+    for _ in range(100):
+        run.step(np.zeros(1))
+        rows.append(np.concatenate([run.observe()[f"truth.{name}"] for name, _, _ in replayed._MOTION]))
+    again = Sensed(Mover(swim, dt=5e-3), sensors)
+    again.reset(4)
+    table, at, suite = np.array(rows), 0, again.suite
+    while at < 100:
+        at = replayed._until_news(
+            table, at, 5e-3, suite.timing, suite.block, 4, suite.places[2].start, again._motion,
+            again._system.scratch, again._state,
+        )  # fmt: skip
+    assert again._state.tobytes() == run._state.tobytes()

@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.full, pytest.mark.skipif(sys.platform != "linux", reas
 
 
 def test_no_row_of_a_table_is_wrong_after_an_attack(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """500 trials: `python -m rtmms_benchmarks.attack_tables`."""
+    """500 trials: `python -m tests.sweep.attack`."""
     pytest.importorskip("pyarrow")
     folder = tmp_path_factory.mktemp("attack")
     done = subprocess.run(
-        [sys.executable, "-m", "rtmms_benchmarks.attack_tables", "12", "7"], cwd=ROOT, env=environment(folder),
+        [sys.executable, "-m", "tests.sweep.attack", "12", "7"], cwd=ROOT, env=environment(folder),
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr

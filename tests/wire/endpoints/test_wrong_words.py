@@ -69,7 +69,6 @@ def test_a_timeout_that_is_none_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["faults", "--duration", "0"], "bench faults: --duration: expected at least 0.5, got 0"),
         (["loop", "--blocks", "0"], "bench loop: --blocks: expected at least 1, got 0"),
         (["loop", "--seconds", "0"], "bench loop: --seconds: expected at least 0.1, got 0"),
         (["exchange", "--blocks", "0"], "bench exchange: --blocks: expected at least 1, got 0"),

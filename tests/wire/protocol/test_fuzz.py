@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
+from typing import Any
 
 import msgpack
 import numpy as np
@@ -10,9 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtmms.wire.protocol.codec import decode
+from rtmms.errors import ModelError
+from rtmms.plant import Channel
+from rtmms.wire.endpoints.addresses import nearest, seen_from
+from rtmms.wire.peer.decode import read_message, read_places, read_welcome
+from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
 from rtmms.wire.protocol.limits import AHEAD_STEPS, EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import PROTOCOL, Refused, channel_map
+from rtmms.wire.protocol.state import State
+from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
+from tests.parsers import frames_near, try_parser
 from tests.wire.bench import Host, Raw
 
 junk = st.one_of(
@@ -89,11 +98,144 @@ def test_the_step_socket_survives_anything_a_peer_says(driven: Host, stream: lis
     peer.seq = -1
 
 
+HELLO = {"type": "hello", "protocol": PROTOCOL, "name": "fuzz", "claim": ["left.*", "right.back"],
+         "outputs": ["speed", "pos*"], "token": "secret", "every": 2, "ticks": True}  # fmt: skip
+REQUESTS: list[dict[str, Any]] = [
+    {"type": "request", "id": 1, "op": op, "args": args}
+    for op, args in (("reset", {"seed": 3}), ("pause", {}), ("step", {"count": 2}), ("set", {"current": [0.1, 0.0]}),
+                     ("restore", {"state": "AAAA"}), ("stop", None))
+]  # fmt: skip
+BYE = {"type": "bye", "reason": "done"}
+
+
+def packed(*messages: dict[str, Any]) -> list[bytes]:
+    pack = packer()
+    return [bytes(pack(message)) for message in messages]
+
+
+at_the_door = st.lists(frames_near(packed(HELLO, BYE, *REQUESTS)), min_size=1, max_size=6)
+
+
 @shared
-@given(stream=frames)
+@given(stream=st.one_of(frames, at_the_door))
 def test_the_door_survives_anything_anyone_says(host: Host, stream: list[bytes]) -> None:
     door = host.server._handshakes
     for frame in stream:
         refused(lambda frame=frame: door._hear(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
     assert host.server.requests() == []
     assert not host.server.claimed.any()
+
+
+# -- what a plant, or what pretends to be one, says to a peer ------------------------------------------------------
+
+RODS = ("left.front", "left.back", "right.front", "right.back")
+OUTPUTS = (Channel("position", "m", (3,), "world"), Channel("speed", "m/s"), Channel("joint_angle", "rad", (1, 3, 5)))
+STATE = {
+    "type": "state", "step": 4, "timestamp": 0.004, "deadline_ns": 10**15, "budget_ns": 500_000,
+    "outputs": {"position": [0.0, 1.0, 2.0], "speed": 0.5},
+    "applied": {"seq": 3, "step": 3, "lateness_ns": -2000, "policy": "", "clamped": False},
+}  # fmt: skip
+WELCOME = {
+    "type": "welcome", "protocol": PROTOCOL, "session": "5e", "identity": b"\x01" * 16, "robot": "toy", "dt": 1e-3,
+    "mode": "realtime", "period_s": 1e-3, "deadline_s": 5e-4, "granted": list(RODS[:2]), "seed": 0,
+    "step_endpoint": "tcp://127.0.0.1:9871", "telemetry_endpoint": "tcp://0.0.0.0:9872", "selected": ["speed"],
+    "actuators": [channel_map(Channel(name, "rad", lower=-1.2, upper=1.2)) for name in RODS],
+    "outputs": [channel_map(channel) for channel in OUTPUTS], "parameters": {"r1": 0.2, "body": "free"},
+}  # fmt: skip
+
+
+def test_a_peer_survives_anything_that_a_plant_says() -> None:
+    info = read_welcome(WELCOME)
+
+    def read(frame: bytes) -> str:
+        try:
+            message = read_message(frame)
+        except Refused as refusal:
+            return refusal.code
+        if message["type"] not in ("state", "telemetry"):
+            return str(message["type"])
+        state = State(message, info)
+        for name in state:
+            with contextlib.suppress(ModelError):  # the plant has no such output, or not of this shape
+                state[name]
+        assert type(state.step) is int
+        assert state.budget_s >= 0
+        assert state.deadline_ns >= 0
+        assert repr(state)
+        return f"state, clamped {bool(state.applied.clamped)}"
+
+    error = {"type": "error", "code": "seq", "text": "command: seq must rise"}
+    samples = packed(STATE, STATE | {"type": "telemetry"}, STATE | {"step": -1, "outputs": {}}, error, BYE)
+    outcomes = try_parser((read, samples), 2000)
+    assert {"state, clamped False", "bye", "error", "wrong_type", "garbled"} <= set(outcomes)
+
+
+def test_a_peer_survives_any_welcome() -> None:
+    def read(frame: bytes) -> str:
+        try:
+            message = decode_from_plant(frame)
+            info, (_, step_endpoint, near, telemetry_endpoint) = read_welcome(message), read_places(message)
+        except Refused as refusal:
+            return refusal.code
+        nearest("tcp://127.0.0.1:9870", step_endpoint, near)
+        for endpoint in (step_endpoint, telemetry_endpoint):
+            seen_from("tcp://127.0.0.1:9870", endpoint)
+        return "all that was granted" if set(info.granted) <= {c.name for c in info.actuators} else "welcome"
+
+    outcomes = try_parser((read, packed(WELCOME)), 1000)
+    assert {"all that was granted", "wrong_type"} <= set(outcomes)
+
+
+# -- the bytes of a connection -------------------------------------------------------------------------------------
+
+MAX_FRAMES = 40
+"""Frames of which the reader may look at each time that it is asked for a message."""
+
+
+class CountingReader(Reader):
+    """Counts the frames that it looks at."""
+
+    frames = 0
+
+    def next(self) -> tuple[str, bytes] | None:
+        self.frames = 0
+        found = super().next()
+        assert self.frames <= MAX_FRAMES
+        return found
+
+    def _frame(self) -> tuple[int, bytes] | None:
+        self.frames += 1
+        return super()._frame()
+
+
+def test_a_listener_survives_any_bytes() -> None:
+    shaken, count = GREETING + ready(b"DEALER"), [0]
+
+    def read(frame: bytes) -> str:
+        count[0] += 1
+        reader, last, cut = CountingReader(frozenset((b"DEALER",)), 512), "", count[0] % (len(frame) + 1)
+        if count[0] % 2:
+            reader.feed(shaken)
+            reader.next()
+        try:
+            for piece in filter(None, (frame[:cut], frame[cut:])):
+                whole = reader.at_once(piece)
+                if whole is not None:
+                    assert len(whole) <= 512
+                    assert piece in (encoded((whole,)), b"\x02" + len(whole).to_bytes(8, "big") + whole)
+                    last = "message"
+                    continue
+                reader.feed(piece)
+                while (found := reader.next()) is not None:
+                    last = found[0]
+                    assert len(found[1]) <= 512
+                assert reader.held <= 4096 + 9
+        except ZmtpError:
+            return "closed"
+        return last or "more to come"
+
+    messages = b"".join(encoded((b"x" * size,)) for size in (0, 5, 255, 256, 512, 600)) + encoded((b"a", b"b"))
+    messages += b"\x04\x00" * MAX_FRAMES + b"\x01\x00" * 3 + b"\x00\x00"
+    samples = [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
+    outcomes = try_parser((read, samples), 2000)
+    assert {"message", "garbled", "oversize", "ready", "closed", "more to come"} == set(outcomes)

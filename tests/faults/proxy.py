@@ -1,6 +1,6 @@
 """Between one controller and a plant: a proxy that delays, drops, doubles, reorders or corrupts its commands.
 
-A process of its own: `python -m rtmms_benchmarks.fault_proxy EXCHANGE [--delay PERIODS] [--drop P] ...`. It prints
+A process of its own: `python -m tests.faults.proxy EXCHANGE [--delay PERIODS] [--drop P] ...`. It prints
 the endpoint that the controller is to connect to. Hello and warm-up pass as they are, and so do states.
 """
 

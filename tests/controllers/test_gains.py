@@ -1,6 +1,4 @@
-"""Gains of the manta's pilot from its period-averaged linear model, with the margins that they leave.
-
-    rtmms bench gains
+"""The gains of the manta's pilot are those of rules for its period-averaged linear model, and leave good margins.
 
 The map of a beat (rtmms.analysis.period_map) around steady swimming gives each loop a plant of first order (of second
 order in pitch): pole -ln(a) / T of the map's entry a, gain so that a period's step is the map's. Gains follow by rules
@@ -10,18 +8,17 @@ delay.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import pytest
 
 import rtmms
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.period_map import period_map
-from rtmms.terminal import print_json, print_text
 from rtmms_controllers.mixing import Most, mixed
 from rtmms_controllers.pilot import MOST, Gains
 from rtmms_controllers.strokes import BIAS_RATE_1_S, RATE_1_S
@@ -172,48 +169,30 @@ def margin(loop: Callable[[Any], Any]) -> Margin:
     return Margin(float(factor), degrees, float(w[least]))
 
 
-THRUSTS = (0.15, 0.31, 0.55)
 DESIGN = 0.31
+"""Thrust word of the speed for which the gains are computed."""
+MARGINS = {"depth": (10.8, 63, 0.50), "turn": (8.1, 72, 1.49), "heading": (6.8, 39, 1.72), "roll": (15.3, 80, 0.80),
+           "speed": (40.3, 87, 0.30), "pitch": (5.3, 89, 0.08)}  # fmt: skip
+"""Of docs/controllers.md: gain margin, phase margin in deg, crossover in rad/s."""
 
 
-def main(as_json: bool = False) -> int:
-    """Print model, gains and margins."""
-    found = {}
-    for thrust in THRUSTS:
-        linear, speed = averaged(thrust)
-        found[thrust] = models(linear), speed
-    model, speed = found[DESIGN]
-    designed, used = gains(model, DESIGN, speed), Gains()
-    table = {
-        "designed": {name: getattr(designed, name) for name in Gains.__dataclass_fields__},
-        "used": {name: getattr(used, name) for name in Gains.__dataclass_fields__},
-        "at": [
-            {
-                "speed_m_s": v,
-                "model": {name: list(getattr(m, name)) for name in Model.__dataclass_fields__},
-                "margins": {name: vars_of(one) for name, one in margins(m, used).items()},
-            }
-            for m, v in found.values()
-        ],
-    }
-    if as_json:
-        print_json(json.dumps(table))
-        return 0
-    print_text(f"{'gain':<14}{'designed':>10}{'used':>10}")
-    for name in Gains.__dataclass_fields__:
-        print_text(f"{name:<14}{getattr(designed, name):>10.3g}{getattr(used, name):>10.3g}")
-    for m, v in found.values():
-        print_text(f"\nat {v:.2f} m/s: gain margin, phase margin (deg), crossover (rad/s)")
-        for name, one in margins(m, used).items():
-            print_text(f"  {name:<9}{one.gain:>8.1f}{one.phase_deg:>8.0f}{one.crossover_rad_s:>8.2f}")
-    return 0
+@pytest.fixture(scope="module")
+def design() -> tuple[Model, float]:
+    linear, speed = averaged(DESIGN)
+    return models(linear), speed
 
 
-def vars_of(one: Margin) -> dict[str, float | None]:
-    """JSON's own: None for what is not finite."""
-    return {name: value if math.isfinite(value) else None
-            for name, value in ((n, getattr(one, n)) for n in Margin.__dataclass_fields__)}  # fmt: skip
+@pytest.mark.full
+def test_the_gains_are_those_of_the_rules(design: tuple[Model, float]) -> None:
+    model, speed = design
+    assert speed == pytest.approx(0.40, abs=0.01)
+    ours, used = asdict(gains(model, DESIGN, speed)), asdict(Gains())
+    assert ours == pytest.approx(used, rel=0.1)
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+@pytest.mark.full
+def test_the_margins_are_those_of_the_page(design: tuple[Model, float]) -> None:
+    found = margins(design[0], Gains())
+    for name, expected in MARGINS.items():
+        one = found[name]
+        assert (one.gain, one.phase_deg, one.crossover_rad_s) == pytest.approx(expected, rel=0.05, abs=1.0), name

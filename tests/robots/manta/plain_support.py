@@ -1,4 +1,4 @@
-"""Operators on twists and wrenches, and the motion of a fin's support, in plain Python; for benchmarks.plain_manta.
+"""Operators on twists and wrenches, and the motion of a fin's support, in plain Python, for plain_manta.py.
 
 Twists and wrenches are [linear; angular]; a dash marks the derivative of components. Equation numbers are those of Qu
 et al. 2024 with the corrections of docs/manta.md.

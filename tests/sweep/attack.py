@@ -1,6 +1,6 @@
 """Kills, flipped bits, foreign parts and changed files against sweeps that are resumed: does a table get a wrong row?
 
-    python -m rtmms_benchmarks.attack_tables [TRIALS] [SEED]
+    python -m tests.sweep.attack [TRIALS] [SEED]
 
 A trial starts a sweep of a user's own controller, which reads a table, imports a module, and imports another one late.
 The sweep is killed at a random instant, its parts are damaged or replaced, its files change, then it is resumed until

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.record.place import part_of
 
-from . import fault_clock
+from . import wall_clock
 
 if TYPE_CHECKING:
-    from .fault_bench import Bench
+    from .processes import Bench
 
 SIDES = ("left.*", "right.*")
 LOG_ROOM = 5_000
@@ -87,7 +87,7 @@ def _fill_disk(bench: Bench, side: Any, right: str, seconds: float) -> None:
 class Case:
     """One fault.
 
-    right    kind of the controller of the right side (see fault_peers)
+    right    kind of the controller of the right side (see peers.py)
     proxy    words of the proxy between it and the plant
     act      done once, while the time of the trial runs
     beside   kinds of peers that are there besides;  turn  brings the fault, and takes it away, in turns
@@ -220,7 +220,7 @@ BYSTANDERS = (
 
 MACHINE = (
     Case("wall_clock", "the wall clock jumps by hours in the plant's process",
-         environment={fault_clock.SWITCH: "1"}),
+         environment={wall_clock.SWITCH: "1"}),
     Case("full_disk", "the disk of the log is full", act=_fill_disk, whole_log=False, status=1, expects=_drops),
 )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""The processes of one trial of `rtmms bench faults`: plant, controllers, proxies, and their end."""
+"""The processes of one trial of the fault tests: plant, controllers, proxies, and their end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import rtmms
 from rtmms.child_process import KILL, end_with_parent
 
 PEER_PRIORITY = 70
-PEERS, PROXY = "rtmms_benchmarks.fault_peers", "rtmms_benchmarks.fault_proxy"
+PEERS, PROXY = "tests.faults.peers", "tests.faults.proxy"
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Bench:
         process = self.spawn([sys.executable, "-P", "-m", module, *words])
         assert process.stdout is not None
         if not process.stdout.readline():
-            raise rtmms.ModelError(f"bench faults: {module} {' '.join(words)} did not start")
+            raise rtmms.ModelError(f"faults: {module} {' '.join(words)} did not start")
         return process
 
     def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:

@@ -1,30 +1,20 @@
-"""Whether the estimate among a run's outputs knows how wrong it is, by robot and time: rms of its errors, and NEES.
+"""Sensors that look at a recorded motion, and the estimator that hears them: errors and NEES of a seed.
 
-    rtmms bench estimate --robots torpedo,quadrotor --seeds 5 --until 20,60
-
-The truth of each robot is computed once, under commands that do not look at the sensors. The sensors of each seed look
-at it, and the estimator of `rtmms run ROBOT --sensors typical --estimate` hears what they tell.
+The truth of a robot is computed once, under commands that do not look at the sensors. The sensors of each seed look at
+it, and the estimator of `rtmms run ROBOT --sensors typical --estimate` hears what they tell.
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections.abc import Callable, Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-import rtmms
-from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import kernel
-from rtmms.plant import Channel, Plant
-from rtmms.sensing import read_profile
+from rtmms.plant import Channel
 from rtmms.sensing.consistency import compared
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.estimated import Estimated
@@ -33,12 +23,9 @@ from rtmms.sensing.instruments import remember
 from rtmms.sensing.layout import M_TIME
 from rtmms.sensing.timing import look
 from rtmms.spatial import quaternion_matrix
-from rtmms.terminal import print_json, print_text
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.hover import Hover
-
-from . import setting
 
 Array = Any
 Commands = Callable[[int, Mapping[str, Array]], Array]
@@ -97,22 +84,10 @@ DRIVES: Mapping[str, Callable[[Any], Commands]] = {
 }  # fmt: skip
 
 
-def truth_of(robot: str, plant: Plant, seconds: float) -> Array:
-    """(steps + 1, 13): position, quaternion, velocity and rate of the body at each step."""
-    plant.reset()
-    steps, command = round(seconds / plant.dt), DRIVES[robot](plant)
-    rows = np.zeros((steps + 1, 13))
-    for k in range(steps + 1):
-        seen = plant.observe()
-        rows[k] = np.concatenate([seen[name] for name, _, _ in _MOTION])
-        if k < steps:
-            plant.step(np.asarray(command(k, seen), dtype=float))
-    return rows
-
-
 @dataclass(frozen=True)
 class Kept:
-    """What a plant did, and what its sensors need of it; path: of a file with the rows of `truth_of`."""
+    """What a plant did, and what its sensors need of it; path: of a file with position, quaternion, velocity and rate
+    of the body at each step."""
 
     dt: float
     gravity: float
@@ -122,14 +97,6 @@ class Kept:
     def rows(self) -> Array:
         """Read only as far as they are asked for."""
         return np.load(self.path, mmap_mode="r")
-
-
-def kept(robot: str, seconds: float, path: str) -> Kept:
-    """Run it, once."""
-    plant = rtmms.load(robot)
-    np.save(path, truth_of(robot, plant, seconds))
-    sensors = {name: one for name, one in read_profile("typical", plant).items() if isinstance(one, _HEARD)}
-    return Kept(plant.dt, float(plant.parameters.gravity_m_s2), sensors, path)  # type: ignore[attr-defined]
 
 
 class Replayed:
@@ -205,67 +172,3 @@ def judged(known: Kept, seed: int, until: tuple[float, ...], every_s: float) -> 
             count += 1
         found.append(sums / count)
     return np.array(found)
-
-
-def measure(
-    robots: tuple[str, ...], seeds: int, until: tuple[float, ...], workers: int, every_s: float = 0.25
-) -> dict[str, Any]:
-    """{robot: {time: {part: {rms, nees, nees_least, nees_most}}}}: over the seeds; least and most are of one seed."""
-    found: dict[str, Any] = {}
-    with TemporaryDirectory() as folder, ProcessPoolExecutor(workers) as pool:
-        for robot in robots:
-            known = kept(robot, until[-1], str(Path(folder, f"{robot}.npy")))
-            tasks = [pool.submit(judged, known, seed, until, every_s) for seed in range(seeds)]
-            rows = []
-            for task in tasks:
-                rows.append(task.result())
-                print(f"estimate: {robot}: {len(rows)} of {seeds} seeds", file=sys.stderr, flush=True)
-            table = np.array(rows)
-            found[robot] = {
-                f"{end:g}": {
-                    name: {
-                        "rms": float(np.sqrt(table[:, i, 0, k].mean())), "nees": float(table[:, i, 1, k].mean()),
-                        "nees_least": float(table[:, i, 1, k].min()), "nees_most": float(table[:, i, 1, k].max()),
-                    }
-                    for k, name in enumerate(PARTS)
-                }
-                for i, end in enumerate(until)
-            }  # fmt: skip
-    return found
-
-
-def table(found: Mapping[str, Any], seeds: int) -> str:
-    """Lines that a person reads."""
-    lines = [f"estimate: rms and mean NEES (3: it knows how wrong it is) from {SETTLES_S:g} s on, {seeds} seeds"]
-    lines.append(f"{'':>10}{'until':>8}" + "".join(f"{name:>24}" for name in PARTS))
-    for robot, times in found.items():
-        for end, parts in times.items():
-            row = "".join(f"{parts[name]['rms']:14.4f} {parts[name]['nees']:9.2f}" for name in PARTS)
-            lines.append(f"{robot:>10}{end:>6} s{row}")
-    return "\n".join(lines)
-
-
-def main(
-    as_json: bool = False, robots: str = "torpedo,quadrotor,manta,eel", seeds: int = 5, until: str = "20,60",
-    workers: int = 2,
-) -> int:  # fmt: skip
-    """Measure and print; 0."""
-    setting.refuse_less("estimate: --seeds", seeds, 1)
-    setting.refuse_less("estimate: --workers", workers, 1)
-    names = tuple(robots.split(","))
-    for name in names:
-        if name not in DRIVES:
-            raise UnknownNameError("bench estimate: robot", name, DRIVES)
-    try:
-        ends = tuple(sorted(float(word) for word in until.split(",")))
-    except ValueError:
-        raise ModelError(f"bench estimate: --until: expected seconds, as 20,60, got '{until}'") from None
-    setting.refuse_less("estimate: --until", ends[0], 2.0 * SETTLES_S)
-    load = [setting.load()]
-    found = measure(names, seeds, ends, workers)
-    result = {"commit": setting.commit(), "machine": setting.machine(), "load": [*load, setting.load()], **found}
-    if as_json:
-        print_json(json.dumps(result))
-    else:
-        print_text(table(found, seeds))
-    return 0

@@ -13,16 +13,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.record.tables import kept
+from rtmms.record.records import records
 
-from .fault_bench import Bench
-from .fault_cases import Case
+from .cases import Case
+from .processes import Bench
 
 PATIENCE_S = 60.0
 SETTLE_S = 0.3
@@ -115,13 +115,13 @@ def _serve(bench: Bench, robot: Sequence[str], path: Path) -> tuple[subprocess.P
     any_port = "tcp://127.0.0.1:*"
     words = ["serve", *robot, "--exchange", any_port, "--step", any_port, "--telemetry", any_port, "--json", "--log",
              str(path)]  # fmt: skip
-    main = "import sys, rtmms_benchmarks.fault_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
+    main = "import sys, tests.faults.wall_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
     with errors.open("w") as file:
         plant = bench.spawn([sys.executable, "-P", "-c", main, *words], stderr=file)
     until = time.monotonic() + PATIENCE_S
     while not bench.exchange:
         if plant.poll() is not None or time.monotonic() > until:
-            raise rtmms.ModelError(f"bench faults: the plant did not start: {errors.read_text()[-500:]}")
+            raise rtmms.ModelError(f"faults: the plant did not start: {errors.read_text()[-500:]}")
         for line in errors.read_text().splitlines():
             if line.startswith("exchange tcp"):
                 bench.exchange = line.split()[1].rstrip(";")
@@ -143,16 +143,14 @@ def _resident(pid: int) -> int:
 
 
 def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
-    exchange, witness = report.get("exchange") or {}, report.get("witness") or {}
+    exchange = report.get("exchange") or {}
     said = errors.read_text()
     kept = exchange.get("commands_applied", 0) + exchange.get("misses", 0) + exchange.get("unclaimed", 0)
     peers = [{k: p[k] for k in ("name", "state", "commands", "late", "rejected")} for p in exchange.get("peers", [])]
     return {
         "status": status, "ended": report.get("ended"), "all_steps": report.get("steps"),
         "sum_holds": kept + exchange.get("reused", 0) == report.get("steps"), "traceback": "Traceback" in said,
-        "all_misses": exchange.get("misses"), "late": exchange.get("late"), "rejected": exchange.get("rejected"),
-        "overruns": (report.get("schedule") or {}).get("overruns"), "peers": peers,
-        "blame": {cause: n for cause, n in (witness.get("misses") or {}).items() if n},
+        "late": exchange.get("late"), "rejected": exchange.get("rejected"), "peers": peers,
         "log": _without_folder(report.get("log")), "finite": None not in (report.get("final") or {"": None}).values(),
     }  # fmt: skip
 
@@ -162,22 +160,30 @@ def _without_folder(log: dict[str, Any] | None) -> dict[str, Any] | None:
     return log if log is None else {**log, "file": Path(str(log["file"])).name}
 
 
+def _steps(path: Path) -> Iterator[tuple[float, str, int]]:
+    """Of each step of a log: s since 1970 when it was written, its outcome, and how many overran or were skipped so
+    far."""
+    topics: dict[int, str] = {}
+    for record in records(path):
+        kind = type(record).__name__
+        if kind == "Channel":
+            topics[record.id] = record.topic
+        elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
+            said = json.loads(record.data)
+            yield record.publish_time * 1e-9, said["outcome"], int(said["overruns"]) + int(said["skipped"])
+
+
 def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, Any]:
-    """Of the steps within the windows: how many, how many missed, by which policy; and the longest row of misses."""
+    """Of the steps within the windows: how many, how many missed, and how many were late or skipped."""
     outcomes: dict[str, Counter[str]] = {"on": Counter(), "off": Counter(), "": Counter()}
-    policies: Counter[str] = Counter()
     lost_time = {"on": 0, "off": 0, "": 0}
-    row = longest = in_log = before = 0
-    for step in kept(path):
+    in_log = before = 0
+    for at, outcome, lost_so_far in _steps(path):
         in_log += 1
-        window = windows.of(step.at)
-        outcomes[window][step.outcome] += 1
-        lost_time[window] += step.overruns + step.skipped - before
-        before = step.overruns + step.skipped
-        if window == "on":
-            row = row + 1 if step.outcome == "missed" else 0
-            longest = max(longest, row)
-            policies[step.policy] += step.policy != ""
+        window = windows.of(at)
+        outcomes[window][outcome] += 1
+        lost_time[window] += lost_so_far - before
+        before = lost_so_far
     on, off = outcomes["on"], outcomes["off"]
     lost = report.get("steps", 0) - in_log
     if lost:  # the log had no room for them
@@ -185,10 +191,7 @@ def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, 
         on["missed"] += missed
         on["applied"] += lost - missed
     return {
-        "steps": on.total(), "misses": on["missed"], "misses_percent": _percent(on), "longest_row": longest,
-        "policies": {name: count for name, count in policies.items() if count},
-        "steps_without": off.total(), "misses_without_percent": _percent(off),
-        "overrun_or_skipped": lost_time["on"], "overrun_or_skipped_without": lost_time["off"],
+        "steps": on.total(), "misses_percent": _percent(on), "steps_without": off.total(),
         "more_lost_percent": _more_lost(lost_time, on.total(), off.total()),
         "log_has_all": in_log == report.get("steps"),
     }  # fmt: skip

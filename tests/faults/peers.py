@@ -1,6 +1,6 @@
 """Peers of a plant, good ones and one for each way to be a nuisance, each in a process of its own.
 
-`python -m rtmms_benchmarks.fault_peers KIND EXCHANGE [--claim PATTERN] [--through ENDPOINT]` prints a line when
+`python -m tests.faults.peers KIND EXCHANGE [--claim PATTERN] [--through ENDPOINT]` prints a line when
 it is at work and goes on until it is ended. `--through` is the proxy's endpoint, where there is one.
 """
 
@@ -23,7 +23,7 @@ import rtmms
 from rtmms.wire.endpoints.session_files import read_token
 from rtmms.wire.protocol.port import SENT
 
-from . import fault_strangers
+from . import strangers as harm
 
 _pack: Any = msgpack.packb
 ENOUGH_S = 600.0
@@ -140,10 +140,10 @@ def empty_frames(link: rtmms.Link) -> None:
     for state in link:
         link.command(wave(state, link))
         if time.monotonic_ns() > next_ns:
-            next_ns = time.monotonic_ns() + int(fault_strangers.EVERY_S * 1e9)
+            next_ns = time.monotonic_ns() + int(harm.EVERY_S * 1e9)
             connection: Any = getattr(link._at.data, "_connection", None)
             with contextlib.suppress(OSError):
-                connection.socket.send(fault_strangers.HOLLOW[0] * 32768)
+                connection.socket.send(harm.HOLLOW[0] * 32768)
 
 
 def truncated(link: rtmms.Link) -> None:
@@ -217,7 +217,7 @@ CONTROLLERS = {
         empty_frames, truncated, lying_seq, watching,
     )
 }  # fmt: skip
-STRANGERS = fault_strangers.ALL | {"strangers": strangers, "noise": noise, "busy": busy}
+STRANGERS = harm.ALL | {"strangers": strangers, "noise": noise, "busy": busy}
 
 
 def _ready() -> None:

@@ -1,0 +1,37 @@
+"""No command within the declared limits ends a run, for every robot: episodes of commands drawn at random."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import rtmms
+from rtmms.plant import robots
+
+Array = npt.NDArray[np.float64]
+EPISODES, SECONDS, HOLD_S = 16, 4.0, 0.2
+"""Of each robot; seconds of an episode, and how long each command is held."""
+
+
+def commands(plant: Any, seed: int, seconds: float, hold: float) -> Array:
+    """(steps, n_actuators) uniform within the limits, each held for `hold` s."""
+    lower = [-1.0 if one.lower is None else one.lower for one in plant.actuators]
+    upper = [1.0 if one.upper is None else one.upper for one in plant.actuators]
+    steps, held = max(1, round(seconds / plant.dt)), max(1, round(hold / plant.dt))
+    drawn = np.random.default_rng(seed).uniform(lower, upper, (-(-steps // held), len(lower)))
+    return np.repeat(drawn, held, axis=0)[:steps]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("robot", sorted(robots()))
+def test_no_command_within_the_limits_ends_a_run(robot: str) -> None:
+    plant: Any = rtmms.load(robot)
+    given = np.stack([commands(plant, seed, SECONDS, HOLD_S) for seed in range(EPISODES)])
+    with rtmms.Rollout(plant) as pool:
+        runs = pool(given, outputs=tuple(channel.name for channel in plant.outputs), every=round(HOLD_S / plant.dt))
+    assert not runs.status.any()
+    for name, values in runs.outputs.items():
+        assert np.isfinite(values).all(), name
