@@ -6,7 +6,7 @@ import sys
 if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
 
-from rtmms.cli.main import main
+from rtmms.command import main
 
 if __name__ == "__main__":
     main()

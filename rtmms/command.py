@@ -24,6 +24,11 @@ def main() -> None:
         begin()
     except KeyboardInterrupt:
         sys.exit(130)
+    finally:
+        # the command is done: Python's own end takes a while, in which it restores the system's handler, and a second
+        # Ctrl-C would make a finished run one that a signal killed
+        if ours:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end(*_: Any) -> None:

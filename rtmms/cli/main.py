@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 import warnings
 from importlib import import_module
@@ -223,4 +224,7 @@ def _status(arguments: list[str] | None) -> int:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # see rtmms_command
