@@ -11,7 +11,7 @@ import click
 import rtmms
 from rtmms.cli.words import Installed, Near, Number, refuse_preset, settings
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import CommandedGait, Plant, robots
+from rtmms.plant import CommandedGait, Plant, describe_plant, robots
 from rtmms.terminal import print_json, print_text
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
@@ -47,8 +47,9 @@ def trim(
     refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
     plant = rtmms.plant.build_plant(robot, **given)
-    if isinstance(plant, CommandedGait):
-        found = _by_commands(plant, robot, given, settings(gait_), unknown)
+    commanded = describe_plant(plant).gait
+    if commanded is not None:
+        found = _by_commands(commanded, robot, given, settings(gait_), unknown)
     elif gait_:
         raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has a gait of its own: use --set")
     else:

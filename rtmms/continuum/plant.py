@@ -133,7 +133,7 @@ class CosseratPlant:
         self._key = digest.digest()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         density = water_density(self.medium, self.body.water_density_kg_m3)
         return Surroundings((0.0, 0.0, -float(self.gravity)), density)
 

@@ -87,7 +87,7 @@ class ConnectionPlant:
         self.reset()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         x, y, z = self.model.gravity.tolist()
         return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
 

@@ -99,7 +99,7 @@ class TreePlant(Running):
     audited: bool = False
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
-    """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
+    """What it moves in: 'water' or 'air' (rtmms.plant.PlantDescription)."""
     density: float | None = None
     """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
@@ -161,11 +161,11 @@ class TreePlant(Running):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What viewers draw of it (rtmms.plant.Shaped)."""
+        """What viewers draw of it (rtmms.plant.PlantDescription)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         x, y, z = self.model.gravity.tolist()
         told = displaced_density(self.mechanism) if self.density is None else self.density
         return Surroundings((x, y, z), water_density(self.medium, told))

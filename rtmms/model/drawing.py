@@ -47,7 +47,7 @@ class Drawing:
             raise ModelError("drawing: a mesh needs triangles of its vertices")
 
     def told(self) -> dict[str, Any]:
-        """What rtmms.plant.Shaped tells of a mesh beside its place and size: points as whole numbers of 16 bits, in
+        """What rtmms.plant.PlantDescription tells of a mesh beside its place and size: points as whole numbers of 16 bits, in
         steps of half its size over FINE; triangles as such of its points. Both little-endian, base64."""
         if self.kind != "mesh":
             return {}

@@ -298,7 +298,7 @@ class Manta:
         self.parameters, self._key = parameters, self._hash()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         p = self.parameters
         return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
