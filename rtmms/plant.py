@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
@@ -280,9 +279,9 @@ class PlantDescription:
     home: Callable[[], Mapping[str, Any] | None] = _nothing
     gait: CommandedGait | None = None
     twin: Callable[[], Twin] | None = None
-    accurate: Mapping[float, float] = MappingProxyType({})
+    accurate: Mapping[float, float] = field(default_factory=dict)
     truth: Plant | None = None
-    sensors: Mapping[str, Any] = MappingProxyType({})
+    sensors: Mapping[str, Any] = field(default_factory=dict)
     estimates: bool = False
 
 

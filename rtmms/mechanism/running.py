@@ -78,7 +78,7 @@ class Running:
 
     @property
     def ends(self) -> float | None:
-        """Return the time (s) until which the flow is known; None: a flow that does not end."""
+        """s, until which the flow is known; None: a flow that does not end."""
         return None if self.flow.grid is None else self.flow.grid.ends
 
     @property
