@@ -12,7 +12,7 @@ from rtmms.errors import ModelError
 from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
-    from rtmms.plant import Plant, describe_plant
+    from rtmms.plant import Plant
     from rtmms.record.log import Log
 
 
@@ -24,6 +24,7 @@ def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.log import tell_damage
     from rtmms.cli.words import refuse_figure
+    from rtmms.plant import describe_plant
     from rtmms.record.figure import gather, planned_steps
     from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log
