@@ -130,7 +130,7 @@ class TreePlant(Running):
         if len(model.modes) and self._further:
             raise ModelError(f"{model.name}: tendons, polars and rotors' inertia need a tree without modal bodies")
         self._memory: Array | None = None
-        self._steps = 0
+        self._steps, self._name = 0, model.name
         self.home: Mapping[str, Any] = {}
         self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"), helped(*self._ahead()):
@@ -281,7 +281,7 @@ class TreePlant(Running):
             },
             {"spent": 3 * works if works > 1 else 1, "out": out}, memory=self._memory,
         )  # fmt: skip
-        self._memory = system.memory
+        self._memory = self.memory = system.memory
         self.vector, self._spent = system.motion.vector, system.motion.spent
         self.commanded, self._motor = system.pushes.command, system.pushes.motor
         self._start = system.hold.cell("start")
