@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
-from rtmms.analysis.abilities import Gaited, Structure
+from rtmms.analysis.abilities import Structure
 from rtmms.analysis.bordered import Bordered
 from rtmms.analysis.chained import TOGETHER, chained
 from rtmms.analysis.chart import chart_of
@@ -36,6 +36,7 @@ from rtmms.analysis.structures import structure_of
 from rtmms.arguments import read_command
 from rtmms.coordinates import displacement
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.mechanism.plant import TreePlant
 from rtmms.plant import Coordinated, Coordinates, Entry, Fork, Plant, describe_plant
 from rtmms.snapshot import model_of
 from rtmms.spatial import Array
@@ -141,7 +142,7 @@ def _gait(plant: Plant) -> Array:
     if commanded is not None:
         steps = max(1, round(commanded.gait_period() / plant.dt))
         return np.ascontiguousarray(commanded.gait_commands(steps))
-    if not isinstance(plant, Gaited) or not np.any(plant.law.motion[:, 1:]):
+    if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(
             f"linearise: period: a {type(plant).__name__} has no gait of its own; give the commands of a period"
         )

@@ -63,17 +63,17 @@ def trim(
 
 def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """A robot that moves by itself, as eel and moth do."""
-    from rtmms.analysis.abilities import Gaited
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
+    from rtmms.mechanism.plant import TreePlant
 
-    if not isinstance(plant, Gaited):
+    if not isinstance(plant, TreePlant):
         raise ModelError(
             f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see "
             "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.plant.build_plant(robot, **{**given, "dt": fits})
-        assert isinstance(plant, Gaited)
+        assert isinstance(plant, TreePlant)
     _say(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
 
