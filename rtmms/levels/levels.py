@@ -51,7 +51,7 @@ class Levels(Wrapper):
         self.costs: tuple[float, ...] = ()
         self._level = np.zeros(1)
         self._steps = 0
-        inner = describe_plant(plant)
+        inner = describe_plant(plant)  # its twin would not change its level
         self.description = replace(inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), twin=None)
 
     def measure(self) -> None:

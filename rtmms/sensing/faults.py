@@ -135,7 +135,7 @@ class Faulty(Wrapper):
         self._address = system.address
         self._inner: Entry | None = None
         self._bind()
-        inner = describe_plant(plant)
+        inner = describe_plant(plant)  # its twin would step without the faults
         self._whole = {name: getattr(inner.parameters(), name + _LOST, 0) for name in fins(plant)}
         faults = (FAULT + name for name in (*self._names, *self._whole))
         self.description = replace(inner, set=self.set, settable=(*faults, *(inner.settable or ())), twin=None)
