@@ -217,8 +217,8 @@ class Sensed(Wrapper):
             self._system.arguments[1, : len(account.arguments)] = account.arguments
 
     def _described(self) -> PlantDescription:
-        """The plant's, of outputs under other names, with faults of the sensors among its parameters. Its figure and
-        its known accuracy are asked of the truth."""
+        """The plant's, of outputs under other names, with faults of the sensors among its parameters. Its figure is
+        the truth's; what is known of the plant's accuracy is known of the plant alone."""
         inner = describe_plant(self.truth)
         return replace(
             inner, truth=self.truth, sensors=self.sensors, set=self.set,
