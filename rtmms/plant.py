@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
@@ -74,16 +74,6 @@ class Plant(Protocol):
 
     def restore(self, blob: bytes) -> None:
         """Back to a snapshot of the same model; ModelError if it is another's."""
-
-
-@runtime_checkable
-class Summarised(Protocol):
-    """A plant that can say what a run amounted to, from samples of some of its outputs."""
-
-    trace_outputs: tuple[str, ...]
-
-    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """Numbers for the report, None where undefined. time (k,) s, nearly evenly spaced; trace[name] (k, *shape)."""
 
 
 def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], known: Iterable[str]) -> None:
@@ -187,92 +177,7 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
     return plant
 
 
-# What a plant may offer beside that: whoever can use it asks by isinstance.
-
-
-@runtime_checkable
-class Coupling(Protocol):
-    """A plant whose commands limit each other. What is beyond `obeyed` counts as clamped."""
-
-    coupled: tuple[CoupledLimit, ...]
-
-
-@runtime_checkable
-class Settable(Protocol):
-    """A plant with parameters that can be changed while it runs."""
-
-    def set(self, **parameters: Any) -> None:
-        """Change them between steps: all or none; ModelError or UnknownNameError, naming the one that cannot be."""
-
-
-@runtime_checkable
-class Tunable(Protocol):
-    """A plant that names the parameters that `set` takes."""
-
-    settable: tuple[str, ...]
-
-
-@runtime_checkable
-class Degradable(Protocol):
-    """A plant with cheaper variants of itself, for `--degrade` (rtmms.levels)."""
-
-    def variants(self) -> Sequence[Any]:
-        """Plants with the same channels and step, each cheaper than the one before, made and warm. Each has
-        `take_over`, and where it likes `variant`, a few words on what it is."""
-
-    def take_over(self, other: Any) -> None:
-        """Into the state of another of these plants (the full one or a variant), without a jump: pose, velocity,
-        momentum and energy of the body are kept, and the forces on it. The same bits from the same state."""
-
-
-@runtime_checkable
-class Levelled(Protocol):
-    """A plant of which a variant steps (rtmms.levels.levels.Levels): `set(level=k)` changes it.
-
-    costs   s, a step of each, from the full model on
-    """
-
-    level: int
-    costs: tuple[float, ...]
-
-
-@runtime_checkable
-class HasEndTime(Protocol):
-    """A plant whose surroundings are known for a time only (a flow from a file)."""
-
-    @property
-    def ends(self) -> float | None:
-        """s, simulated; None where they do not end."""
-
-
-@runtime_checkable
-class Drawn(Protocol):
-    """A plant whose figure needs some outputs of the last seconds of a run."""
-
-    recent_outputs: tuple[str, ...]
-
-
-@runtime_checkable
-class Drawing(Protocol):
-    """A plant that draws its own figure of a run."""
-
-    def figure(self, path: Any, trace: Any, recent: Any, statistics: Any) -> None:
-        """Write it to `path`: samples of the whole run, of its last seconds, timings."""
-
-
-@runtime_checkable
-class Coupled(Protocol):
-    """A plant that says how its parts share a step."""
-
-    coupling: str
-
-
-@runtime_checkable
-class Surrounded(Protocol):
-    """A plant that says what it moves in: 'water', whose robots tell their depth, positive down; 'air', whose robots
-    tell their altitude, positive up; '' for neither."""
-
-    medium: str
+# What a plant may have beside that: a description of what does not change, and behaviour asked for by isinstance.
 
 
 class Surroundings(NamedTuple):
@@ -288,13 +193,6 @@ class Surroundings(NamedTuple):
     surface: float = 0.0
 
 
-@runtime_checkable
-class Situated(Protocol):
-    """A plant that tells its surroundings, as they are now: `set` may change them."""
-
-    def surroundings(self) -> Surroundings: ...
-
-
 STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
 """m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
 
@@ -307,27 +205,170 @@ def water_density(medium: str, told: float | None) -> float:
     return told if not medium and told is not None and told >= LIQUID else 0.0
 
 
-def surroundings_of(plant: Plant) -> Surroundings:
-    """Of any plant, seen through sensors or not. Of one that does not tell them: its parameter gravity_m_s2, else
-    standard gravity, downwards, and water but where its medium is another."""
-    found = bare(plant)
-    if isinstance(found, Situated):
-        return found.surroundings()
-    parameters: Any = getattr(found, "parameters", None)
+class CommandedGait(Protocol):
+    """A plant that moves by commands and knows a gait of them, which `rtmms trim` closes.
+
+    gait   its parameters by name, with their defaults
+    """
+
+    dt: float
+    gait: Mapping[str, float]
+
+    def gait_period(self, **gait: float) -> float:
+        """s; ModelError for parameters that give none."""
+
+    def gait_commands(self, steps: int, **gait: float) -> Array:
+        """(steps, n_actuators) of a period, each for a step of period / steps."""
+
+
+def _nothing() -> None:
+    """Value of what a plant does not have."""
+
+
+def _standard_surroundings() -> Surroundings:
+    return Surroundings((0.0, 0.0, -STANDARD_GRAVITY), WATER)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantDescription:
+    """Static properties of a plant, beside the members of `Plant`; `describe_plant` returns that of any plant.
+
+    A value holds as long as the plant. A property that may change while the plant runs is a function without arguments
+    that returns the present one. None, or empty: the plant does not have it.
+
+    medium         'water', whose robots have a depth, positive down; 'air', whose robots have an altitude, positive up
+    parameters     () -> a dataclass or a mapping
+    set, settable  changes parameters between steps (all or none; ModelError, UnknownNameError), and their names; None
+                   for the names where the plant does not list them
+    coupled        limits of differences of two commands; what is beyond `obeyed` counts as clamped
+    coupling       how its parts share a step
+    trace_outputs, summarise   numbers for the report from samples of these outputs: (time (k,) s, {name: (k, *shape)})
+                   -> {name: number, None where undefined}
+    recent_outputs   outputs of the last seconds of a run that its figure needs
+    figure         draws its own figure of a run: (path, samples of the run, of its last seconds, timings)
+    shape          () -> what viewers draw of it, in the frame of `position` and `quaternion` (docs/view.md):
+                   {"joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`, each about
+                   (along) its z axis, parent 0 the body, k the k-th joint; "parts": [{"name", "body", "kind",
+                   "position", "quaternion", "size"}, ...] with the kinds ellipsoid, box and cylinder and full sizes in
+                   m; "skins": [{"name", "points", "triangles", "lines"}, ...], points the name of an output (n, 3), m,
+                   body frame; "cords": [{"name", "points": [[k, x, y, z], ...]}, ...], lines through points in m of the
+                   body (k = 0) and of the k-th joint's frame}; each may be missing
+    surroundings   () -> what it moves in
+    ends           () -> s, simulated, until which its surroundings are known (a flow from a file)
+    home           () -> where `reset` places it: arguments of its `place`, by name; empty: where it starts by itself
+    gait           a gait of commands that it knows
+    twin           () -> steps beside its own, by which its steps are checked
+    accurate       error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its own gait
+    truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
+    estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
+    """
+
+    medium: str = ""
+    parameters: Callable[[], Any] = _nothing
+    set: Callable[..., None] | None = None
+    settable: tuple[str, ...] | None = None
+    coupled: tuple[CoupledLimit, ...] = ()
+    coupling: str | None = None
+    trace_outputs: tuple[str, ...] = ()
+    summarise: Callable[[Array, Mapping[str, Array]], dict[str, float | None]] | None = None
+    recent_outputs: tuple[str, ...] = ()
+    figure: Callable[[Any, Any, Any, Any], None] | None = None
+    shape: Callable[[], Mapping[str, Any] | None] = _nothing
+    surroundings: Callable[[], Surroundings] = _standard_surroundings
+    ends: Callable[[], float | None] = _nothing
+    home: Callable[[], Mapping[str, Any] | None] = _nothing
+    gait: CommandedGait | None = None
+    twin: Callable[[], Twin] | None = None
+    accurate: Mapping[float, float] = field(default_factory=dict)
+    truth: Plant | None = None
+    sensors: Mapping[str, Any] = field(default_factory=dict)
+    estimates: bool = False
+
+
+_VALUES = ("medium", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin", "accurate")
+_PRESENT = ("parameters", "shape", "ends", "home")
+_TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
+"""Optional members of a plant that a description has under the same name: values, those that may change, and pairs."""
+
+
+def describe_plant(plant: Any) -> PlantDescription:
+    """Return the plant's `description`, or one of the optional members that it has.
+
+    A description costs some microseconds: take it where something is built, not in a step.
+    """
+    own = getattr(plant, "description", None)
+    if isinstance(own, PlantDescription):
+        return own
+    found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
+    found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
+    for names in _TOGETHER:
+        if all(hasattr(plant, name) for name in names):
+            found |= {name: getattr(plant, name) for name in names}
+    if all(hasattr(plant, name) for name in ("gait", "gait_period", "gait_commands")):
+        found["gait"] = plant
+    found["surroundings"] = getattr(plant, "surroundings", None) or partial(_assumed_surroundings, plant)
+    return PlantDescription(**found, estimates=hasattr(plant, "estimator"))
+
+
+def _assumed_surroundings(plant: Any) -> Surroundings:
+    """Of a plant that does not tell them: its parameter gravity_m_s2, else standard gravity, downwards, and water but
+    where its medium is another."""
+    parameters: Any = getattr(plant, "parameters", None)
     told = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
         parameters, "gravity_m_s2", None
     )  # fmt: skip
     pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
-    medium = getattr(found, "medium", "")
+    medium = getattr(plant, "medium", "")
     return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
 
 
-@runtime_checkable
-class Placed(Protocol):
-    """A plant that `reset` puts to where `home` says: arguments of its `place`, by name; empty: where it starts by
-    itself."""
+class Wrapper:
+    """Base of a plant around plants: it has the optional members that its description has.
 
-    home: Mapping[str, Any]
+    A subclass sets `description` when it is built, `dataclasses.replace(describe_plant(inner), ...)` with what it adds,
+    renames or takes away.
+    """
+
+    description: PlantDescription
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self.description, name) if name in _MEMBERS else None
+        if found is None:
+            raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        return found() if name in _PRESENT else found
+
+
+_MEMBERS = (*_VALUES, *_PRESENT, *_TOGETHER[0], "surroundings")
+
+
+def bare(plant: Plant) -> Plant:
+    """The plant itself, within its sensors, faults and levels."""
+    found: Any = describe_plant(plant).truth or plant
+    found = getattr(found, "sound", found)
+    return getattr(found, "full", found)  # type: ignore[no-any-return]
+
+
+@runtime_checkable
+class Degradable(Protocol):
+    """A plant with cheaper variants of itself, for `--degrade` (rtmms.levels)."""
+
+    def variants(self) -> Sequence[Any]:
+        """Plants with the same channels and step, each cheaper than the one before, made and warm. Each has
+        `take_over`, and where it likes `variant`, a few words on what it is."""
+
+    def take_over(self, other: Any) -> None:
+        """Into the state of another of these plants (the full one or a variant), without a jump: pose, velocity,
+        momentum and energy of the body are kept, and the forces on it. The same bits from the same state."""
+
+
+class Levelled(Protocol):
+    """A plant of which a variant steps (rtmms.levels.levels.Levels): `set(level=k)` changes it.
+
+    costs   s, a step of each, from the full model on
+    """
+
+    level: int
+    costs: tuple[float, ...]
 
 
 @runtime_checkable
@@ -345,67 +386,6 @@ class Composed(Protocol):
 
     def owners(self, key: str) -> list[tuple[str, str]]:
         """Return robots that a key of `set` changes, and their own name of it; ModelError, UnknownNameError."""
-
-
-@runtime_checkable
-class HasTruth(Protocol):
-    """A plant seen through sensors: `truth` is the plant itself, whose outputs are told under 'truth.NAME' here."""
-
-    truth: Plant
-    sensors: Mapping[str, Any]
-
-
-@runtime_checkable
-class Estimating(Protocol):
-    """A plant that tells an estimate of its motion, as outputs 'estimate.NAME', made by `estimator`."""
-
-    estimator: Any
-
-
-def bare(plant: Plant) -> Plant:
-    """The plant itself, within its sensors, faults and levels."""
-    found: Any = plant.truth if isinstance(plant, HasTruth) else plant
-    found = getattr(found, "sound", found)
-    return getattr(found, "full", found)  # type: ignore[no-any-return]
-
-
-@runtime_checkable
-class CommandedGait(Protocol):
-    """A plant that moves by commands and knows a gait of them, which `rtmms trim` closes.
-
-    gait   its parameters by name, with their defaults
-    """
-
-    dt: float
-    gait: Mapping[str, float]
-
-    def gait_period(self, **gait: float) -> float:
-        """s; ModelError for parameters that give none."""
-
-    def gait_commands(self, steps: int, **gait: float) -> Array:
-        """(steps, n_actuators) of a period, each for a step of period / steps."""
-
-
-@runtime_checkable
-class Described(Protocol):
-    """A plant that tells its parameters: a dataclass or a mapping."""
-
-    parameters: Any
-
-
-@runtime_checkable
-class Shaped(Protocol):
-    """A plant that tells what viewers draw of it, in the frame of `position` and `quaternion` (docs/view.md).
-
-    shape   {"joints": [{"parent", "position", "quaternion", "slides"}, ...] of `joint_position`, each about (along) its
-            z axis, parent 0 the body, k the k-th joint; "parts": [{"name", "body", "kind", "position", "quaternion",
-            "size"}, ...] with the kinds ellipsoid, box and cylinder and full sizes in m; "skins": [{"name", "points",
-            "triangles", "lines"}, ...], points the name of an output (n, 3), m, body frame; "cords": [{"name",
-            "points": [[k, x, y, z], ...]}, ...], lines through points in m of the body (k = 0) and of the k-th joint's
-            frame}; each may be missing
-    """
-
-    shape: Mapping[str, Any]
 
 
 class Kept(NamedTuple):
@@ -484,15 +464,6 @@ class Twinned(Protocol):
     """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
 
     def twin(self) -> Twin: ...
-
-
-@runtime_checkable
-class Calibrated(Protocol):
-    """A plant that knows how long its steps may be."""
-
-    @property
-    def accurate(self) -> Mapping[float, float]:
-        """Error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its usual motion."""
 
 
 class Entry(NamedTuple):

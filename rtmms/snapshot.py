@@ -79,6 +79,62 @@ def unpack_state(
     return steps, out
 
 
+class StatefulPlant:
+    """Base of a plant whose state is one array: its time, its snapshots, and its state as forks have it.
+
+    A subclass sets all of these, and overrides `_clear` where its scratch is no record's.
+
+    dt       s
+    memory   all of the state: that of `system`
+    system   record of a layout (rtmms.memory)
+    _name    of the plant, in refusals
+    _key     32 bytes of whatever decides the dynamics
+    _steps   since the reset
+    """
+
+    dt: float
+    memory: npt.NDArray[np.float64]
+    system: Any
+    _name: str
+    _key: bytes
+    _steps: int
+
+    @property
+    def time(self) -> float:
+        """s, simulated."""
+        return self._steps * self.dt
+
+    def snapshot(self) -> bytes:
+        """Return the whole state, bit for bit, tied to this model and step."""
+        return pack_state(self._key, self.dt, self._steps, self.memory)
+
+    def restore(self, blob: bytes) -> None:
+        """Go back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        steps, found = unpack_state(blob, self._name, self._key, self.dt, self._state_arrays())
+        self._clear()
+        for name, array in self._state_arrays().items():
+            array[...] = found[name]
+        self._steps = steps
+
+    def present(self) -> tuple[npt.NDArray[np.float64], int]:
+        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.Forking)."""
+        return self.memory.copy(), self._steps
+
+    def put(self, state: npt.NDArray[np.float64], steps: int) -> None:
+        """Put the plant into a state, as `restore` does (rtmms.plant.Forking)."""
+        self._clear()
+        self.memory[:] = state
+        self._steps = steps
+
+    def _state_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Parts of `memory` by name, in order."""
+        return {"state": self.memory}
+
+    def _clear(self) -> None:
+        """Scratch as in a new plant."""
+        self.system.clear()
+
+
 def model_of(blob: bytes) -> bytes:
     """What tells a snapshot's model and step from others: equal for two of one plant, whatever their states."""
     return blob[_HEAD.size : _HEAD.size + 40]

@@ -25,7 +25,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from rtmms.addresses import ARGUMENTS
-from rtmms.analysis.abilities import Gaited, Structure
+from rtmms.analysis.abilities import Structure
 from rtmms.analysis.bordered import Bordered
 from rtmms.analysis.chained import TOGETHER, chained
 from rtmms.analysis.chart import chart_of
@@ -36,17 +36,8 @@ from rtmms.analysis.structures import structure_of
 from rtmms.arguments import read_command
 from rtmms.coordinates import displacement
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.plant import (
-    CommandedGait,
-    Coordinated,
-    Coordinates,
-    Described,
-    Entry,
-    Fork,
-    Plant,
-    Settable,
-    Tunable,
-)
+from rtmms.mechanism.plant import TreePlant
+from rtmms.plant import Coordinated, Coordinates, Entry, Fork, Plant, describe_plant
 from rtmms.snapshot import model_of
 from rtmms.spatial import Array
 from rtmms.terminal import console
@@ -147,9 +138,11 @@ def _commands(plant: Plant, given: Any, period: bool) -> Array:
 
 def _gait(plant: Plant) -> Array:
     """The commands of a period of the plant's own gait."""
-    if isinstance(plant, CommandedGait):
-        return np.ascontiguousarray(plant.gait_commands(max(1, round(plant.gait_period() / plant.dt))))
-    if not isinstance(plant, Gaited) or not np.any(plant.law.motion[:, 1:]):
+    commanded = describe_plant(plant).gait
+    if commanded is not None:
+        steps = max(1, round(commanded.gait_period() / plant.dt))
+        return np.ascontiguousarray(commanded.gait_commands(steps))
+    if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         raise ModelError(
             f"linearise: period: a {type(plant).__name__} has no gait of its own; give the commands of a period"
         )
@@ -416,14 +409,15 @@ class _Differences:
 
     def by_parameters(self, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
         """(k, numbers) the slope by parameters, and what each number is called."""
-        plant: Any = self.plant
-        if not isinstance(plant, Settable) or not isinstance(plant, Tunable) or not isinstance(plant, Described):
+        about = describe_plant(self.plant)
+        parameters = about.parameters()
+        if about.set is None or about.settable is None or (about.settable and parameters is None):
             raise ModelError("linearise: with_respect_to: this plant has no parameters that can change while it runs")
         columns, named = [], []
         for name in names:
-            if name not in plant.settable:
-                raise UnknownNameError("parameter that can change while the plant runs", str(name), plant.settable)
-            usual = getattr(plant.parameters, name)
+            if name not in about.settable:
+                raise UnknownNameError("parameter that can change while the plant runs", str(name), about.settable)
+            usual = getattr(parameters, name)
             values = np.atleast_1d(np.asarray(usual))
             if values.dtype.kind != "f" or values.ndim != 1:
                 raise ArgumentError(f"linearise: with_respect_to: {name} is no real number, got {usual!r:.60}")

@@ -7,7 +7,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.abilities import Differentiable
 from rtmms.analysis.chart import Chart
 from rtmms.analysis.linear import Linear
 from rtmms.analysis.linearise_step import linearise_step, mean_of
@@ -17,6 +16,7 @@ from rtmms.fluids.immersed import held_flow
 from rtmms.mechanism.actuators import PUSH
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
+from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendons import tendon_states
 from rtmms.plant import Plant
 from rtmms.spatial import Array, ad
@@ -41,7 +41,7 @@ def linearise(
     a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
     mean of both. ModelError for a period that the plant does not have, or coordinates that it does not tell.
     """
-    if not isinstance(plant, Differentiable):
+    if not isinstance(plant, TreePlant):
         if over_period:
             raise ModelError(
                 f"linearise: over_period needs a gait of the plant's own, which a {type(plant).__name__} has not; give "
@@ -58,7 +58,7 @@ def linearise(
     return _at(plant) if commands is None else mean_of(plant, commands, lambda command: _at(plant))
 
 
-def _at(plant: Differentiable) -> Linear:
+def _at(plant: TreePlant) -> Linear:
     model, n = plant.model, plant.model.n
     free = np.flatnonzero(~model.imposed)
     slow = [(k, drive) for k, drive in enumerate(plant.drives) if drive.kind not in (TORQUE, PUSH)]
@@ -118,7 +118,7 @@ def _at(plant: Differentiable) -> Linear:
 class _Complex:
     """One complex evaluation at a time, with one entry of the state, of a filter or of a command displaced."""
 
-    def __init__(self, plant: Differentiable) -> None:
+    def __init__(self, plant: TreePlant) -> None:
         self.plant = plant
         self.held = self._water(plant.vector).astype(complex)
 

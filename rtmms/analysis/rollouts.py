@@ -23,7 +23,7 @@ from rtmms.addresses import ARGUMENTS
 from rtmms.analysis.rollout_kernel import roll
 from rtmms.arguments import obeyed, read_out, read_table
 from rtmms.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.plant import Coupling, Described, Fork, Forking, Plant, Settable, Tunable
+from rtmms.plant import Fork, Forking, Plant, describe_plant
 
 Array = npt.NDArray[np.float64]
 
@@ -151,7 +151,7 @@ class Rollout:
                 array[...] = found[name]
                 found[name] = array
         return Runs(
-            found, obeyed(asked.commands, plant.actuators, plant.coupled if isinstance(plant, Coupling) else ()),
+            found, obeyed(asked.commands, plant.actuators, describe_plant(plant).coupled),
             work.final, work.status, work.steps, plant.dt, every, work.reasons,
         )  # fmt: skip
 
@@ -243,12 +243,13 @@ class _Asked:
 def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
     if not given:
         return {}
-    if not isinstance(plant, Settable) or not isinstance(plant, Tunable):
+    about = describe_plant(plant)
+    if about.set is None or about.settable is None:
         raise ModelError("rollout: parameters: this plant has none that can change while it runs")
     found = {}
     for name, values in given.items():
-        if name not in plant.settable:
-            raise UnknownNameError("parameter that can differ between runs", name, plant.settable)
+        if name not in about.settable:
+            raise UnknownNameError("parameter that can differ between runs", name, about.settable)
         array = np.atleast_1d(read_table("rollout: parameters", name, values, "finite numbers (runs,)"))
         if array.ndim != 1 or not np.isfinite(array).all():
             raise ArgumentError(f"rollout: parameters: {name}: expected finite numbers (runs,), got {values!r:.60}")
@@ -258,7 +259,7 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
 
 def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
     """As they are now."""
-    told = plant.parameters if isinstance(plant, Described) else {}
+    told = describe_plant(plant).parameters()
     return {name: told[name] if isinstance(told, Mapping) else getattr(told, name) for name in names}
 
 

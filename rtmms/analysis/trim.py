@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.abilities import Gaited
 from rtmms.analysis.chart import displaced, displacement
 from rtmms.dynamics.inertia import composite_inertia
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.model.layout import C_STIFFNESS
 from rtmms.spatial import Array, quaternion_matrix
+
+if TYPE_CHECKING:
+    from rtmms.mechanism.plant import TreePlant
 
 UNKNOWNS = ("amplitude", "stiffness")
 NEUTRAL = 1e-6
@@ -81,7 +83,7 @@ class TreeChart:
         )  # fmt: skip
 
 
-def period_map(plant: Gaited, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
+def period_map(plant: TreePlant, vector: Array, amplitude: float = 1.0, stiffness: float = 1.0) -> Array:
     """The state vector one gait period after `vector`, with neutral commands, from the first whole period after the
     gait's ramp (t = 0 without one); amplitude and stiffness are factors. Leaves the plant there."""
     period = 2.0 * math.pi / plant.law.omega
@@ -98,7 +100,7 @@ def period_map(plant: Gaited, vector: Array, amplitude: float = 1.0, stiffness: 
     return plant.vector.copy()
 
 
-def fitting_dt(plant: Gaited) -> float:
+def fitting_dt(plant: TreePlant) -> float:
     """s, the largest step not above the plant's own that divides its gait's period."""
     period = 2.0 * math.pi / plant.law.omega
     steps = round(period / plant.dt)
@@ -108,7 +110,7 @@ def fitting_dt(plant: Gaited) -> float:
 
 
 def trim(
-    plant: Gaited, close: Sequence[str] | None = None, *, unknown: str | None = None, settle: int = 5,
+    plant: TreePlant, close: Sequence[str] | None = None, *, unknown: str | None = None, settle: int = 5,
     tolerance: float = 1e-9, iterations: int = 20,
 ) -> Trim:  # fmt: skip
     """Find a periodic gait by Newton's method on the period map (least squares, central differences).
@@ -175,7 +177,7 @@ def _factors(unknown: str | None, a: float) -> tuple[float, float]:
     return (a, 1.0) if unknown == "amplitude" else (1.0, a)
 
 
-def trimmed(plant: Gaited, unknown: str | None = None) -> Trim:
+def trimmed(plant: TreePlant, unknown: str | None = None) -> Trim:
     """`trim` with what the robot itself wants closed: a hovering orbit for the moth, a steady swim for the eel.
 
     unknown  'amplitude', 'stiffness' or 'none' instead of the robot's own choice
@@ -186,7 +188,7 @@ def trimmed(plant: Gaited, unknown: str | None = None) -> Trim:
     return trim(plant, **wanted)
 
 
-def as_words(plant: Gaited, found: Trim) -> dict[str, Any]:
+def as_words(plant: TreePlant, found: Trim) -> dict[str, Any]:
     """A trim as plain numbers, for a report or JSON."""
     period = 2.0 * math.pi / plant.law.omega
     return {
@@ -199,7 +201,7 @@ def as_words(plant: Gaited, found: Trim) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _sizes(plant: Gaited, chart: TreeChart) -> Array:
+def _sizes(plant: TreePlant, chart: TreeChart) -> Array:
     """What counts as one of each coordinate: the radius of gyration, a radian, and their rates at the gait's omega."""
     inertia = composite_inertia(plant.model, plant.model.state())
     radius, omega = math.sqrt(float(np.trace(inertia[3:, 3:]) / np.trace(inertia[:3, :3]))), plant.law.omega
@@ -209,7 +211,7 @@ def _sizes(plant: Gaited, chart: TreeChart) -> Array:
     )  # fmt: skip
 
 
-def _settled(plant: Gaited, periods: int) -> Array:
+def _settled(plant: TreePlant, periods: int) -> Array:
     """The state after some periods, the base brought back to where it was, and to rest, after each of them."""
     plant.reset()
     start, n = plant.vector.copy(), plant.model.n

@@ -14,7 +14,7 @@ import click
 from rtmms.cli.words import plugins
 from rtmms.declared import fact, first_line
 from rtmms.errors import UnknownNameError
-from rtmms.plant import builder
+from rtmms.plant import builder, describe_plant
 from rtmms.terminal import print_json, print_text
 from rtmms.user_file import is_file
 
@@ -141,15 +141,14 @@ def _robot(name: str) -> dict[str, Any]:
     """What the plant says of itself; it is built for this."""
     import rtmms
     from rtmms.cli.running.process import brace
-    from rtmms.plant import Described, Tunable
     from rtmms.wire.protocol.messages import channel_map
 
     brace(name)
     plant = rtmms.plant.build_plant(name)
     point = builder(name)
     about = first_line(point.module) if point.group == GROUPS["robots"] else _of_a_file(plant)
-    settable = plant.settable if isinstance(plant, Tunable) else ()
-    values = _values(plant) if isinstance(plant, Described) else {}
+    settable = describe_plant(plant).settable or ()
+    values = _values(plant)
     return {
         "robot": name, "about": about, "dt": plant.dt,
         "actuators": [channel_map(one) for one in plant.actuators],
@@ -178,14 +177,11 @@ def _of_a_file(plant: Plant) -> str:
 
 def _limits(plant: Plant) -> dict[str, dict[str, float]]:
     """What holds beside the actuators' own limits: of joints by name, and of differences of two commands."""
-    from rtmms.plant import Coupling
-
     joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
-    if isinstance(plant, Coupling):
-        names = [one.name for one in plant.actuators]
-        for one in plant.coupled:
-            told = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
-            joints[f"{names[one.first]} - {names[one.second]}"] = told
+    names = [one.name for one in plant.actuators]
+    for one in describe_plant(plant).coupled:
+        told = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
+        joints[f"{names[one.first]} - {names[one.second]}"] = told
     return joints
 
 
@@ -207,7 +203,7 @@ def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
 
     said = fact(point.module, "CHOICES") or {}
     found = {name: list(words) for name, words in {**said, **_declared(point, "CHOICES")}.items()}
-    told: Any = getattr(plant, "parameters", None)
+    told = describe_plant(plant).parameters()
     for one in fields(told) if is_dataclass(told) else ():
         if "choices" in one.metadata:
             found[one.name] = list(one.metadata["choices"])
@@ -220,7 +216,7 @@ def _values(plant: Plant) -> dict[str, Any]:
 
     from rtmms.cli.running.report import plain
 
-    source: Any = plant.parameters  # type: ignore[attr-defined]
+    source: Any = describe_plant(plant).parameters()
     if is_dataclass(source):
         source = {one.name: getattr(source, one.name) for one in fields(source)}
     return dict(plain(source)) if isinstance(source, Mapping) else {}

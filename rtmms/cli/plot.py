@@ -24,7 +24,7 @@ def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.log import tell_damage
     from rtmms.cli.words import refuse_figure
-    from rtmms.plant import Summarised
+    from rtmms.plant import describe_plant
     from rtmms.record.figure import gather, planned_steps
     from rtmms.record.log import drawing as drawn
     from rtmms.record.log import open_log
@@ -46,7 +46,7 @@ def plot(file: Path, output: Path | None) -> int:
         draw = drawing(origin["robot"], plant, outlined)
         if draw is None:
             raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
-        keeps = isinstance(plant, Summarised) and bool(plant.trace_outputs)
+        keeps = bool(describe_plant(plant).trace_outputs)
         gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
         tell_damage(log)
         _to_the_end(log, plant)

@@ -11,7 +11,7 @@ import click
 import rtmms
 from rtmms.cli.words import Installed, Near, Number, refuse_preset, settings
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import CommandedGait, Plant, robots
+from rtmms.plant import CommandedGait, Plant, describe_plant, robots
 from rtmms.terminal import print_json, print_text
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
@@ -47,8 +47,9 @@ def trim(
     refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
     plant = rtmms.plant.build_plant(robot, **given)
-    if isinstance(plant, CommandedGait):
-        found = _by_commands(plant, robot, given, settings(gait_), unknown)
+    commanded = describe_plant(plant).gait
+    if commanded is not None:
+        found = _by_commands(commanded, robot, given, settings(gait_), unknown)
     elif gait_:
         raise ModelError(f"--gait {gait_[0]}: robot '{robot}' has a gait of its own: use --set")
     else:
@@ -62,17 +63,17 @@ def trim(
 
 def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:
     """A robot that moves by itself, as eel and moth do."""
-    from rtmms.analysis.abilities import Gaited
     from rtmms.analysis.trim import as_words, fitting_dt, trimmed
+    from rtmms.mechanism.plant import TreePlant
 
-    if not isinstance(plant, Gaited):
+    if not isinstance(plant, TreePlant):
         raise ModelError(
             f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see "
             "rtmms.analysis.trim_commands"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.plant.build_plant(robot, **{**given, "dt": fits})
-        assert isinstance(plant, Gaited)
+        assert isinstance(plant, TreePlant)
     _say(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
 

@@ -21,7 +21,7 @@ from rtmms.continuum.twin import CosseratTwin
 from rtmms.errors import DivergedError, ModelError
 from rtmms.jit import COMPILED, compile_progress, native
 from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
 
 HALF_TURN = np.array([-1.0, -1.0, 1.0])
@@ -40,7 +40,7 @@ class Remade(NamedTuple):
 
 
 @dataclass(eq=False)
-class CosseratPlant:
+class CosseratPlant(StatefulPlant):
     """See rtmms.plant.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
 
     body, field    what it is, and how it bends
@@ -84,7 +84,7 @@ class CosseratPlant:
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self.given = self.neutral.copy()
         self._memory: Array | None = None
-        self._steps = 0
+        self._steps, self._name = 0, name
         self.home: Mapping[str, Any] = {}
         self._take_up()
         self.stations = np.arange(0, n, self.points - 1)
@@ -124,7 +124,8 @@ class CosseratPlant:
         self.system = BODY.make(values, memory=self._memory)
         if not COMPILED:  # plain Python calls the field itself
             setattr(self.system, "function", address)  # noqa: B010
-        self._memory, self._time = self.system.memory, self.system.cell("time")
+        self._memory = self.memory = self.system.memory
+        self._time = self.system.cell("time")
         self._entry: Entry | None = None
         digest = hashlib.sha256(f"{name} {self.substeps} {self.bandwidth} {self.wake}".encode())
         for array in (section, self.grid.inner, gravity, current, follow, mix, self.field.start):
@@ -133,14 +134,9 @@ class CosseratPlant:
         self._key = digest.digest()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         density = water_density(self.medium, self.body.water_density_kg_m3)
         return Surroundings((0.0, 0.0, -float(self.gravity)), density)
-
-    @property
-    def time(self) -> float:
-        """s, simulated."""
-        return self._steps * self.dt
 
     @property
     def mass(self) -> float:
@@ -252,11 +248,6 @@ class CosseratPlant:
             look_at(self.system)
 
     @property
-    def memory(self) -> Array:
-        """Of all that changes: the state, then of each parameter target, value and rate."""
-        return self.system.memory
-
-    @property
     def state(self) -> Array:
         """(Y_SIZE,), see rtmms.continuum.layout."""
         return np.asarray(self.system.y)
@@ -290,16 +281,6 @@ class CosseratPlant:
             "power": told[at.POWER].copy(), "work": y[at.Y_WORK].copy(), "energy": told[at.ENERGY].copy(),
             "lost": y[at.Y_LOST].copy(),
         }  # fmt: skip
-
-    def snapshot(self) -> bytes:
-        """The whole state; bit-exact."""
-        return pack_state(self._key, self.dt, self._steps, self.memory)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
-        self._steps, found = unpack_state(blob, self.body.name, self._key, self.dt, {"state": self.memory})
-        self.system.clear()
-        self.memory[:] = found["state"]
 
     def chart(self) -> CosseratChart:
         """Coordinates around the present state, for `rtmms.linearise`."""

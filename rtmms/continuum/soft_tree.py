@@ -31,7 +31,7 @@ from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
 from rtmms.plant import Channel
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 from rtmms.spatial import Array
 
 USUAL = 17
@@ -39,7 +39,7 @@ USUAL = 17
 
 
 @dataclass(eq=False)
-class SoftTree:
+class SoftTree(StatefulPlant):
     """See rtmms.plant.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one recursion.
 
     mechanism  without contacts; its own `rods` stay links
@@ -127,7 +127,7 @@ class SoftTree:
         if len(more.tendons):
             told += [more.tendons.tobytes(), more.tendon_points.tobytes()]
         self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
-        self._steps = 0
+        self._steps, self._name = 0, model.name
         with compile_progress(f"the kernels of '{name}'"):
             self.reset()
             self.step(self.neutral)
@@ -181,11 +181,6 @@ class SoftTree:
             places[i, :9] = (turn @ rod.placement.rotation).ravel()
             places[i, 9:] = offset + turn @ rod.placement.position
         return {"carriers": rows, "places": places}
-
-    @property
-    def time(self) -> float:
-        """s, simulated."""
-        return self._steps * self.dt
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, without strain, at rest but for imposed joints."""
@@ -252,16 +247,6 @@ class SoftTree:
     def chart(self) -> StrainChart:
         """Coordinates around the present state, for `rtmms.analysis.linearise`: of free base, joints and strains."""
         return StrainChart(self.state, self.model.base_mode == BASE_FREE, max(rod.length_m for rod in self.rods))
-
-    def snapshot(self) -> bytes:
-        """The whole state; bit-exact."""
-        return pack_state(self._key, self.dt, self._steps, self.memory)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
-        self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": self.memory})
-        self.system.clear()
-        self.memory[:] = found["state"]
 
 
 def _stacked(tables: Sequence[RodTable]) -> dict[str, Any]:

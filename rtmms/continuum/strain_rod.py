@@ -21,7 +21,7 @@ from rtmms.model import Body, Mechanism, compile_model
 from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.rods import Rod
 from rtmms.plant import Channel
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 
 USUAL = 25
@@ -30,7 +30,7 @@ PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 
 @dataclass(eq=False)
-class StrainRod:
+class StrainRod(StatefulPlant):
     """See rtmms.plant.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
 
     rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
@@ -76,7 +76,9 @@ class StrainRod:
             np.zeros(6 + n), np.zeros(at.TOLD), np.zeros((3, 6)), np.zeros(6),
         )  # fmt: skip
         self._room = (np.zeros(12 + 2 * n), np.zeros(13 + 2 * n), np.zeros(13 + 2 * n))
-        self.state, self.push, self._steps = np.zeros(13 + 2 * n), np.zeros(6), 0
+        self.memory, self._steps, self._name = np.zeros(19 + 2 * n), 0, rod.name
+        self.state, self.push = self.memory[:-6], self.memory[-6:]
+        self._key = hashlib.sha256(f"rod {self.base} {n}".encode()).digest()
         self.neutral = np.zeros(6)
         self.actuators = tuple(Channel(one, "N" if "f" in one else "N m", frame="world") for one in PUSHES)
         self.outputs = (
@@ -109,11 +111,6 @@ class StrainRod:
         moment = row[C_WEIGHT_MOMENT : C_WEIGHT_MOMENT + 3] - row[C_WEIGHT] * place.position
         out[22:] = place.rotation.T @ moment
         return out
-
-    @property
-    def time(self) -> float:
-        """s, simulated."""
-        return self._steps * self.dt
 
     @property
     def q(self) -> Array:
@@ -173,21 +170,6 @@ class StrainRod:
     def chart(self) -> StrainChart:
         """Coordinates around the present state, for `rtmms.analysis.linearise`."""
         return StrainChart(self.state, self.base == "free", self.rod.length_m)
-
-    def snapshot(self) -> bytes:
-        """The whole state; bit-exact."""
-        return pack_state(self._key, self.dt, self._steps, self.state, self.push)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of a rod with as many shapes; ModelError if it is another's, damaged, or not finite."""
-        arrays = {"state": self.state, "push": self.push}
-        self._steps, found = unpack_state(blob, self.rod.name, self._key, self.dt, arrays)
-        self._clear()
-        self.state[:], self.push[:] = found["state"], found["push"]
-
-    @property
-    def _key(self) -> bytes:
-        return hashlib.sha256(f"rod {self.base} {self.n}".encode()).digest()
 
     def _clear(self) -> None:
         """Scratch as in a new rod."""

@@ -64,11 +64,11 @@ class FmuPlant:
 
     def _prepare(self, unpacked: Unpacked, dt: float | None, parameters: dict[str, Any]) -> None:
         path = self.path
-        self.description = described(path, unpacked.folder)
-        self.robot = str(self.description.modelName)
+        self.model_description = described(path, unpacked.folder)
+        self.robot = str(self.model_description.modelName)
         self.dt = self._step_size(dt)
         self.parameters = dict(parameters)
-        variables = [v for v in self.description.modelVariables if v.type in NUMBERS]
+        variables = [v for v in self.model_description.modelVariables if v.type in NUMBERS]
         inputs = [v for v in variables if v.causality == "input"]
         outputs = [v for v in variables if v.causality == "output"]
         self._settable = {
@@ -86,7 +86,7 @@ class FmuPlant:
         if not self.actuators and not self.outputs:
             raise ModelError(f"{path}: it has neither inputs nor outputs that are numbers: nothing to run")
         with self._naming():
-            self.library = Library(path, unpacked, self.description)
+            self.library = Library(path, unpacked, self.model_description)
         self._limits = limits_of(self.actuators)
         self._inputs = Values(self.library, inputs, np.array([a.neutral for a in self.actuators], dtype=np.float64))
         self._outputs = Values(self.library, outputs, np.zeros(sum(math.prod(c.shape) for c in self.outputs)))
@@ -193,7 +193,7 @@ class FmuPlant:
     # --- within -------------------------------------------------------------------------------------------------------
 
     def _step_size(self, dt: float | None) -> float:
-        simulation, experiment = self.description.coSimulation, self.description.defaultExperiment
+        simulation, experiment = self.model_description.coSimulation, self.model_description.defaultExperiment
         fixed = simulation.fixedInternalStepSize
         said = fixed or (experiment.stepSize if experiment is not None else None)
         asked = said if dt is None else dt

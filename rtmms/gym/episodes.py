@@ -12,7 +12,7 @@ from rtmms.contract import TRUTH
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
-from rtmms.plant import HasTruth, Plant, Tunable, load
+from rtmms.plant import Plant, describe_plant, load
 
 MOST_STEPS = 1_000_000
 """Of the plant in a step of an environment."""
@@ -77,7 +77,7 @@ class Episodes:
             from rtmms.sensing import read_profile, seen_through
 
             plant = seen_through(plant, read_profile(sensors, plant))
-        if isinstance(plant, HasTruth):
+        if describe_plant(plant).truth is not None:
             self.prefix = TRUTH
             self.told = tuple(one.name for one in plant.outputs if not one.name.startswith(TRUTH))
         self.task, self.plant, self.runs = task, plant, runs
@@ -196,9 +196,9 @@ def _ranges(plant: Plant, given: Mapping[str, Sequence[float]]) -> dict[str, tup
     found = {}
     if not isinstance(given, Mapping):
         raise ArgumentError(f"gym: randomise: expected {{parameter: (lowest, highest)}}, got {given!r:.60}")
+    settable = describe_plant(plant).settable or ()
     for name, pair in given.items():
-        if not isinstance(plant, Tunable) or name not in plant.settable:
-            settable = plant.settable if isinstance(plant, Tunable) else ()
+        if name not in settable:
             raise UnknownNameError("parameter that can change from episode to episode", name, settable)
         try:
             low, high = (float(one) for one in pair)

@@ -16,7 +16,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.errors import ModelError, RtmmsError
 from rtmms.identification.recording import Recording
 from rtmms.identification.unknowns import split, value_of
-from rtmms.plant import Coordinated, Forking, Plant, Settable, Tunable
+from rtmms.plant import Coordinated, Forking, Plant, describe_plant
 from rtmms.sensing.readings import MOVING, read_along
 
 Array = npt.NDArray[np.float64]
@@ -65,10 +65,12 @@ class _Worker:
         found = self._plants.get(number)
         if found is not None and found[1] == given:
             return found[0]
-        if found is not None and isinstance(found[0], Settable) and isinstance(found[0], Tunable):
+        if found is not None:
+            about = describe_plant(found[0])
             changed = {key: value for key, value in given.items() if found[1].get(key) != value}
-            if found[1].keys() == given.keys() and set(changed) <= set(found[0].settable):
-                found[0].set(**changed)
+            alike = found[1].keys() == given.keys() and set(changed) <= set(about.settable or ())
+            if alike and about.set is not None:
+                about.set(**changed)
                 self._plants[number] = (found[0], given)
                 return found[0]
         plant = self.recordings[number].build(**given)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, HasTruth, Plant, bare
+from rtmms.plant import Channel, Plant, bare, describe_plant
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuilt
@@ -132,7 +132,7 @@ def from_log(
 
     plant = build()
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
-    tools = instruments(seen.sensors, bare(seen)) if isinstance(seen, HasTruth) else ()
+    tools = instruments(describe_plant(seen).sensors, bare(seen))
     names = chosen(tools, plant.outputs, wanted, sensed, str(path))
     places, width = {}, 0
     for signal in log.outputs:
@@ -173,8 +173,8 @@ def of_plant(
 
     commands  (steps, actuators);  build  the model that is to be fitted: a plant with these parameters
     """
-    sensed = isinstance(plant, HasTruth)
-    tools = instruments(plant.sensors, bare(plant)) if isinstance(plant, HasTruth) else ()
+    sensed = describe_plant(plant).truth is not None
+    tools = instruments(describe_plant(plant).sensors, bare(plant))
     names = chosen(tools, plant.outputs, wanted, sensed, name)
     placed = [] if sensed else [channel.name for channel in plant.outputs if channel.name in PLACED]
     kept = sorted({n for one in names for n in (one, *_beside(tools, one))} | set(placed))

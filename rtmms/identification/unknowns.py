@@ -14,7 +14,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import Recording, Series, spread
-from rtmms.plant import Described, Plant
+from rtmms.plant import Plant, describe_plant
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 
@@ -111,7 +111,7 @@ def _spread(one: Series) -> float:
 
 def value_of(plant: Plant, name: str) -> Any:
     """A parameter as the plant tells it; UnknownNameError."""
-    told = plant.parameters if isinstance(plant, Described) else {}
+    told = describe_plant(plant).parameters() or {}
     table = dict(told) if isinstance(told, Mapping) else {
         one.name: getattr(told, one.name) for one in dataclasses.fields(told)
     }  # fmt: skip
@@ -149,8 +149,9 @@ def _of_model(name: str, plant: Plant) -> Unknown:
             "sizes, words, and switches stay as they were built"
         )
     meta: Mapping[str, Any] = {}
-    if isinstance(plant, Described) and dataclasses.is_dataclass(plant.parameters):
-        meta = next(one.metadata for one in dataclasses.fields(plant.parameters) if one.name == root)
+    told = describe_plant(plant).parameters()
+    if dataclasses.is_dataclass(told):
+        meta = next(one.metadata for one in dataclasses.fields(told) if one.name == root)
     first = float(value)
     scale = abs(first) or 1.0
     low, high = meta.get("low"), meta.get("high")

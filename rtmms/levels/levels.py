@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from time import perf_counter_ns
 from typing import Any
 
@@ -11,23 +12,7 @@ import numpy as np
 
 from rtmms.arguments import read_seed
 from rtmms.errors import ModelError
-from rtmms.plant import (
-    Channel,
-    Coupled,
-    Coupling,
-    Degradable,
-    Described,
-    Drawn,
-    Entered,
-    Entry,
-    Plant,
-    Settable,
-    Summarised,
-    Surrounded,
-    Surroundings,
-    Tunable,
-    surroundings_of,
-)
+from rtmms.plant import Channel, Degradable, Entered, Entry, Plant, Wrapper, describe_plant
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.spatial import Array
 
@@ -37,7 +22,7 @@ MOST_LEVELS = 16
 _STEPS = 50
 
 
-class Levels:
+class Levels(Wrapper):
     """A plant that can change to cheaper variants of itself, which were prepared before, and back.
 
     full    level 0, the plant itself;  plants  all of them, from level 0 on
@@ -66,23 +51,8 @@ class Levels:
         self.costs: tuple[float, ...] = ()
         self._level = np.zeros(1)
         self._steps = 0
-        own = plant.settable if isinstance(plant, Tunable) else ()
-        self.settable = (*own, LEVEL)
-        if isinstance(plant, Summarised):
-            self.trace_outputs, self.summarise = plant.trace_outputs, plant.summarise
-        if isinstance(plant, Drawn):
-            self.recent_outputs = plant.recent_outputs
-        if isinstance(plant, Surrounded):
-            self.medium = plant.medium
-        if isinstance(plant, Coupled):
-            self.coupling = plant.coupling
-        if isinstance(plant, Coupling):
-            self.coupled = plant.coupled
-
-    @property
-    def parameters(self) -> Any:
-        """See rtmms.plant.Described: the full model's."""
-        return self.full.parameters if isinstance(self.full, Described) else {}
+        inner = describe_plant(plant)  # its twin would not change its level
+        self.description = replace(inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), twin=None)
 
     def measure(self) -> None:
         """How long a step of each takes here, s: the median of some. The plants are reset afterwards."""
@@ -133,7 +103,7 @@ class Levels:
         if not whole or not 0 <= level < len(self.plants):
             raise ModelError(f"level: expected a whole number from 0 to {len(self.plants) - 1}, got {level!r:.40}")
         if given:
-            if not isinstance(self.full, Settable):
+            if describe_plant(self.full).set is None:
                 raise ModelError(f"set: this plant has no parameter '{next(iter(given))}' that can change")
             for one in self.plants:  # the full model first: it refuses what none of them can take
                 one.set(**given)
@@ -154,10 +124,6 @@ class Levels:
         self.plants[level].restore(inner)
         self.level, self._steps = level, steps
         self._level[0] = float(level)
-
-    def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
-        return surroundings_of(self.full)
 
     @property
     def _key(self) -> bytes:

@@ -22,12 +22,12 @@ from rtmms.mechanism.joint_bounds import limited
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.plant import Channel, Surroundings, water_density
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 from rtmms.spatial import Array
 
 
 @dataclass(eq=False)
-class ConnectionPlant:
+class ConnectionPlant(StatefulPlant):
     """A mechanism with Body.viscous as a plant (see rtmms.plant.Plant): eta = -A(r) rd at every instant.
 
     mechanism  the description, or what `rtmms.compile` made of it, joints driven by motion
@@ -62,7 +62,7 @@ class ConnectionPlant:
         self._bandwidth = np.where(np.isnan(more.bandwidth), 20.0, more.bandwidth)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._given = self.neutral.copy()
-        self._steps = 0
+        self._steps, self._name = 0, self.model.name
         self.outputs = (
             Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
@@ -80,6 +80,7 @@ class ConnectionPlant:
             "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
             "given": self._given, "limits": limits_of(self.actuators), "dt": self.dt,
         }, {"n": p})  # fmt: skip
+        self.memory = self.system.memory
         with compile_progress(f"the kernels of '{self.model.name}'"):
             self.reset()
             self.step(self.neutral)
@@ -87,14 +88,9 @@ class ConnectionPlant:
         self.reset()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         x, y, z = self.model.gravity.tolist()
         return Surroundings((x, y, z), water_density(self.medium, displaced_density(self.mechanism)))
-
-    @property
-    def time(self) -> float:
-        """s, simulated."""
-        return self._steps * self.dt
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0. Nothing here is random: the seed is taken and changes nothing."""
@@ -132,17 +128,6 @@ class ConnectionPlant:
             "angular_velocity": twist[3:].copy(), "joint_position": q.copy(), "joint_velocity": qd.copy(),
             "joint_torque": system.torque.copy(), "power": np.array(power), "work": np.array(system.spent[0]),
         }  # fmt: skip
-
-    def snapshot(self) -> bytes:
-        """The whole state; bit-exact."""
-        return pack_state(self._key, self.dt, self._steps, self.system.memory)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
-        memory = self.system.memory
-        self._steps, found = unpack_state(blob, self.model.name, self._key, self.dt, {"state": memory})
-        self.system.clear()
-        memory[:] = found["state"]
 
     def twin(self) -> GlideTwin:
         """Memory and steps beside the plant's own, for `rtmms.monitor`."""

@@ -13,7 +13,7 @@ from rtmms.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.loop.agenda import Agenda
 from rtmms.loop.observation import NEVER
 from rtmms.loop.ports import Passing, Requesting
-from rtmms.plant import Settable, Tunable
+from rtmms.plant import describe_plant
 
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
@@ -192,13 +192,14 @@ def _restore(requests: Requests, args: Mapping[str, Any]) -> None:
 
 def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     plant = requests.run.plant
-    if not isinstance(plant, Settable):
+    about = describe_plant(plant)
+    if about.set is None:
         raise ValueError("set: this plant has no parameters that can be changed while it runs")
     # a plant that does not say what `set` takes may refuse the second of two when it has taken the first: one by one
-    parts = [dict(args)] if isinstance(plant, Tunable) or not args else [{name: one} for name, one in args.items()]
+    parts = [dict(args)] if about.settable is not None or not args else [{name: one} for name, one in args.items()]
     for values in parts:
         try:
-            plant.set(**values)
+            about.set(**values)
         except UnknownNameError as error:
             raise _of_a_peer(requests, error) from None
         requests.run.altered(op="set", args=values)

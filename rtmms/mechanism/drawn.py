@@ -24,7 +24,7 @@ THICK = 0.08
 
 
 def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()) -> dict[str, Any]:
-    """What rtmms.plant.Shaped tells, of a tree; the mechanism, where it is known, has the solids.
+    """The shape (rtmms.plant.PlantDescription) of a tree; the mechanism, where it is known, has the solids.
 
     pushing   actuators; rotors among them are drawn with blades
 

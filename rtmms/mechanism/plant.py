@@ -99,7 +99,7 @@ class TreePlant(Running):
     audited: bool = False
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
-    """What it moves in: 'water' or 'air' (rtmms.plant.Surrounded)."""
+    """What it moves in: 'water' or 'air' (rtmms.plant.PlantDescription)."""
     density: float | None = None
     """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
@@ -130,7 +130,7 @@ class TreePlant(Running):
         if len(model.modes) and self._further:
             raise ModelError(f"{model.name}: tendons, polars and rotors' inertia need a tree without modal bodies")
         self._memory: Array | None = None
-        self._steps = 0
+        self._steps, self._name = 0, model.name
         self.home: Mapping[str, Any] = {}
         self._take_up()
         with compile_progress(f"the kernels of '{model.name}'"), helped(*self._ahead()):
@@ -161,11 +161,11 @@ class TreePlant(Running):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What viewers draw of it (rtmms.plant.Shaped)."""
+        """What viewers draw of it (rtmms.plant.PlantDescription)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         x, y, z = self.model.gravity.tolist()
         told = displaced_density(self.mechanism) if self.density is None else self.density
         return Surroundings((x, y, z), water_density(self.medium, told))
@@ -281,7 +281,7 @@ class TreePlant(Running):
             },
             {"spent": 3 * works if works > 1 else 1, "out": out}, memory=self._memory,
         )  # fmt: skip
-        self._memory = system.memory
+        self._memory = self.memory = system.memory
         self.vector, self._spent = system.motion.vector, system.motion.spent
         self.commanded, self._motor = system.pushes.command, system.pushes.motor
         self._start = system.hold.cell("start")

@@ -32,17 +32,16 @@ from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.monitor.measure import StepError, step_error
 from rtmms.plant import Coordinates, Entry, Fork
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 from rtmms.spatial import Array
 
 _FLOAT = np.dtype(np.float64)
 
 
-class Running:
+class Running(StatefulPlant):
     """What a plant that is a tree does once it is built, on arrays that stay in place."""
 
     model: Model
-    dt: float
     method: str
     substeps: int
     law: Law
@@ -57,7 +56,6 @@ class Running:
     vector: Array
     commanded: Array
     system: Record
-    _steps: int
     _start: Array
     _shape: tuple[int, ...]
     _given: Array
@@ -69,16 +67,10 @@ class Running:
     _entries: Entries | None
     _address: int
     _entry: Entry | None
-    _key: bytes
-
-    @property
-    def time(self) -> float:
-        """s, simulated."""
-        return self._steps * self.dt
 
     @property
     def ends(self) -> float | None:
-        """See rtmms.plant.HasEndTime: a flow from a file may end."""
+        """s, until which the flow is known; None: a flow that does not end."""
         return None if self.flow.grid is None else self.flow.grid.ends
 
     @property
@@ -219,16 +211,6 @@ class Running:
             entry, other.memory, other.last, other.hold.cell("start"), places, other.clear,
             lambda: self.flow.field is None and other.adopt_from(self.system), other,
         )  # fmt: skip
-
-    def present(self) -> tuple[Array, int]:
-        """See rtmms.plant.Forking."""
-        return self.system.memory.copy(), self._steps
-
-    def put(self, state: Array, steps: int) -> None:
-        """See rtmms.plant.Forking."""
-        self.system.clear()
-        self.system.memory[:] = state
-        self._steps = steps
 
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.Coordinated."""
@@ -379,17 +361,8 @@ class Running:
             values[f"{name}_power"], values[f"{name}_work"] = terms[A_FLOW + k], self._spent[1 + k].copy()
         return values
 
-    def snapshot(self) -> bytes:
-        """The whole state; bit-exact."""
-        return pack_state(self._key, self.dt, self._steps, self.system.memory)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
-        steps, found = unpack_state(blob, self.model.name, self._key, self.dt, self.system.state_views())
-        self.system.clear()
-        for name, array in self.system.state_views().items():
-            array[...] = found[name]
-        self._steps = steps
+    def _state_arrays(self) -> dict[str, Array]:
+        return self.system.state_views()
 
 
 def unpacked(y: Array, n: int) -> State:

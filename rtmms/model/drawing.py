@@ -47,8 +47,8 @@ class Drawing:
             raise ModelError("drawing: a mesh needs triangles of its vertices")
 
     def told(self) -> dict[str, Any]:
-        """What rtmms.plant.Shaped tells of a mesh beside its place and size: points as whole numbers of 16 bits, in
-        steps of half its size over FINE; triangles as such of its points. Both little-endian, base64."""
+        """What a shape (rtmms.plant.PlantDescription) has of a mesh beside place and size: points as whole numbers of
+        16 bits, in steps of half its size over FINE; triangles as such of its points. Both little-endian, base64."""
         if self.kind != "mesh":
             return {}
         half = 0.5 * np.maximum(np.array(self.size), 1e-9)

@@ -3,7 +3,7 @@ kept beside its kernels.
 
 A run's errors of path and work at one step give the steps for other errors by the method's order; the work may be off
 by five times the path's error, as where a run is doubted. A method with a bound is not trusted beyond a step that was
-measured: there it may be unstable. Where nothing was measured, the plant itself may know (`Calibrated`).
+measured: there it may be unstable. Where nothing was measured, the plant itself may know (`PlantDescription.accurate`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 
 from rtmms.input_file import MIB, read_input_text
 from rtmms.monitor.monitor import BOUNDS, Verdict
-from rtmms.plant import Calibrated, Described, Plant, Twin
+from rtmms.plant import Plant, Twin, describe_plant
 from rtmms.whole_file import beside
 
 ERRORS = (0.01, 0.001)
@@ -47,7 +47,7 @@ class Calibration:
     def __init__(self, plant: Plant, twin: Twin, folder: Path, driven_by: Sequence[str] = ()) -> None:
         self.twin = twin
         self.file = folder / f"accuracy-{_key(plant, twin, driven_by)}.json"
-        self._own = dict(plant.accurate) if isinstance(plant, Calibrated) else {}
+        self._own = dict(describe_plant(plant).accurate)
 
     def read(self) -> Measured:
         """What was measured; nothing where there is no file, or one that is not ours."""
@@ -123,11 +123,12 @@ class Calibration:
 
 def _key(plant: Plant, twin: Twin, driven_by: Sequence[str]) -> str:
     """What the same plant, driven alike, has in common with itself at another step."""
-    given = plant.parameters if isinstance(plant, Described) else None
+    about = describe_plant(plant)
+    given = about.parameters()
     named: dict[str, Any] = {}
     if is_dataclass(given) and not isinstance(given, type):
         named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
-    what = (type(plant).__name__, getattr(plant, "coupling", ""), twin.order, twin.bounded, sorted(named.items()),
+    what = (type(plant).__name__, about.coupling or "", twin.order, twin.bounded, sorted(named.items()),
             sorted(driven_by))  # fmt: skip
     digest = hashlib.sha256(repr(what).encode())
     model = getattr(plant, "model", None)

@@ -18,7 +18,7 @@ from rtmms.errors import DivergedError, ModelError
 from rtmms.input_file import check_npz, open_input
 from rtmms.loop.commands import CommandTrace
 from rtmms.loop.ports import Applied
-from rtmms.plant import Estimating, HasTruth
+from rtmms.plant import describe_plant
 from rtmms.record.origin import plain, rebuilt, refuse_origin
 from rtmms.version import VERSION
 from rtmms.whole_file import beside
@@ -66,11 +66,12 @@ class Difference:
 
 def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any]) -> None:
     """Write a finished run's trace; origin as in Recorded, completed here by what the plant and the trace know."""
+    about = describe_plant(plant)
     full = dict(origin) | {
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOME_WORDS,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
-        "sensors": plain(plant.sensors) if isinstance(plant, HasTruth) else None,
-        "estimate": isinstance(plant, Estimating),
+        "sensors": None if about.truth is None else plain(about.sensors),
+        "estimate": about.estimates,
     }  # fmt: skip
     kept = trace.steps
     with beside(path, "--trace") as part, part.open("wb") as file:

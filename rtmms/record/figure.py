@@ -11,7 +11,7 @@ from rtmms.contract import OUTCOME_WORDS, StepOutcome
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import CAPACITY, Recent, Trace
-from rtmms.plant import Drawn, Summarised
+from rtmms.plant import describe_plant
 from rtmms.record.log import Log, Start
 
 if TYPE_CHECKING:
@@ -43,10 +43,10 @@ def gather(
     along         filled as well
     """
     schedule = {} if log.end is None else (log.end.told.get("report") or {}).get("schedule") or {}
-    kept = names if names is not None else tuple(plant.trace_outputs) if isinstance(plant, Summarised) else ()
+    about = describe_plant(plant)
+    kept = about.trace_outputs if names is None else names
     trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)
-    own = plant.recent_outputs if isinstance(plant, Drawn) else ()
-    recent = Recent(plant.outputs, own if recent_names is None else recent_names, plant.dt)
+    recent = Recent(plant.outputs, about.recent_outputs if recent_names is None else recent_names, plant.dt)
     observers = (trace, recent) if along is None else (trace, recent, along)
     statistics = Statistics(period_us=schedule.get("period_us"), deadline_us=schedule.get("deadline_us"))
     applied = Applied()

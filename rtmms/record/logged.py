@@ -68,7 +68,7 @@ class LoggedPlant:
 
 
 class LoggedSensed(LoggedPlant):
-    """The same seen through sensors: `truth` is the plant itself (rtmms.plant.HasTruth)."""
+    """The same seen through sensors: `truth` is the plant itself (rtmms.plant.PlantDescription)."""
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)

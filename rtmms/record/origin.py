@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms.plant
 from rtmms.errors import ModelError
 from rtmms.levels.levels import Levels, levels_of
-from rtmms.plant import WORLD, Composed, Described, Drawn, Estimating, HasTruth, Shaped, Summarised, bare
+from rtmms.plant import WORLD, Composed, describe_plant
 from rtmms.record.branch import refuse_branch
 from rtmms.record.log_messages import FORMAT
 from rtmms.trust import asked_by_data, refuse_foreign_code
@@ -151,18 +151,19 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     Adds format, dt, actuators, outputs, every parameter of the plant that it shows, what its figures are drawn from,
     versions, machine, command line.
     """
+    about = describe_plant(plant)
     return {
         **{key: plain(value) for key, value in run.items()},
         "format": FORMAT, "dt": plant.dt,
-        "sensors": plain(plant.sensors) if isinstance(plant, HasTruth) else None,
-        "estimate": isinstance(plant, Estimating),
-        "faults": hasattr(plant.truth if isinstance(plant, HasTruth) else plant, "sound"),
+        "sensors": None if about.truth is None else plain(about.sensors),
+        "estimate": about.estimates,
+        "faults": hasattr(about.truth or plant, "sound"),
         **({"degrade": True} if levels_of(plant) is not None else {}),
         "actuators": channels(plant.actuators), "outputs": channels(plant.outputs),
-        "description": plain(plant.parameters if isinstance(plant, Described) else None),
-        "trace_outputs": list(plant.trace_outputs) if isinstance(plant, Summarised) else [],
-        "recent_outputs": list(plant.recent_outputs) if isinstance(plant, Drawn) else [],
-        "shape": plain(truth.shape) if isinstance(truth := bare(plant), Shaped) else None,
+        "description": plain(about.parameters()),
+        "trace_outputs": list(about.trace_outputs),
+        "recent_outputs": list(about.recent_outputs),
+        "shape": plain(about.shape()),
         "robots": _robots(plant) if isinstance(plant, Composed) else None,
         "versions": _versions(), "machine": platform.platform(), "command_line": " ".join(sys.argv),
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
@@ -173,10 +174,9 @@ def _robots(plant: Composed) -> dict[str, Any]:
     """Of several robots on one clock: what viewers need of each."""
     return {
         name: {
-            "robot": plant.kinds[name], "description": plain(one.parameters if isinstance(one, Described) else None),
-            "shape": plain(sound.shape) if isinstance(sound := bare(one), Shaped) else None,
+            "robot": plant.kinds[name], "description": plain(about.parameters()), "shape": plain(about.shape()),
         }
-        for name, one in plant.robots.items()
+        for name, about in ((name, describe_plant(one)) for name, one in plant.robots.items())
     }  # fmt: skip
 
 

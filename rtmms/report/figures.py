@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rtmms.contract import TRUTH
-from rtmms.plant import Drawing, HasTruth, Plant, Summarised
+from rtmms.plant import Plant, describe_plant
 
 if TYPE_CHECKING:
     from rtmms.report.outline import Outlined
@@ -33,13 +33,14 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 
     outlined   the robot itself, for those of our figures that show it (`takes_outline`)
     """
-    if isinstance(plant, HasTruth):
+    about = describe_plant(plant)
+    if about.truth is not None:
         if outlined is not None:
             outlined = replace(outlined, along=_Truth(outlined.along))
-        draw = drawing(robot, plant.truth, outlined)
+        draw = drawing(robot, about.truth, outlined)
         return None if draw is None else partial(_draw_truth, draw)
-    if isinstance(plant, Drawing):
-        return plant.figure
+    if about.figure is not None:
+        return about.figure
     if robot in FIGURES:
         return partial(_draw, FIGURES[robot], plant, {"outlined": outlined})
     if _says_where(plant):
@@ -49,8 +50,8 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 
 def takes_outline(robot: str, plant: Plant) -> bool:
     """Whether this plant's figure shows the robot by an outline that it is handed."""
-    own: Plant = plant.truth if isinstance(plant, HasTruth) else plant
-    return not isinstance(own, Drawing) and (robot in FIGURES or _says_where(own))
+    own = describe_plant(plant).truth or plant
+    return describe_plant(own).figure is None and (robot in FIGURES or _says_where(own))
 
 
 class _Truth:
@@ -76,7 +77,7 @@ def small_outputs(plant: Plant) -> tuple[str, ...]:
 def _says_where(plant: Plant) -> bool:
     """The plant keeps samples of a position or a velocity, (3,)."""
     shapes = {channel.name: channel.shape for channel in plant.outputs}
-    kept = plant.trace_outputs if isinstance(plant, Summarised) else ()
+    kept = describe_plant(plant).trace_outputs
     return any(name in kept and shapes.get(name) == (3,) for name in ("position", "velocity"))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rtmms.contract import TRUTH
 from rtmms.loop.trace import Trace
-from rtmms.plant import Drawn, HasTruth
+from rtmms.plant import describe_plant
 
 if TYPE_CHECKING:
     from rtmms.plant import Plant
@@ -78,7 +78,7 @@ class Outlined:
 
 def as_told(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the plant's own outputs as it tells them, through sensors too; those that it has."""
-    prefix = TRUTH if isinstance(plant, HasTruth) else ""
+    prefix = "" if describe_plant(plant).truth is None else TRUTH
     known = {channel.name for channel in plant.outputs}
     return tuple(prefix + name for name in names if prefix + name in known)
 
@@ -93,5 +93,5 @@ def along(outline: Outline | None, plant: Plant, steps: int | None, first: int =
 
 def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
     """Outputs of the last seconds of a run that its figure needs."""
-    own = plant.recent_outputs if isinstance(plant, Drawn) else ()
+    own = describe_plant(plant).recent_outputs
     return tuple(dict.fromkeys((*own, *as_told(plant, () if outline is None else outline.needs))))

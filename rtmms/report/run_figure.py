@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.plant import Summarised
+from rtmms.plant import describe_plant
 from rtmms.report.attitude import attitude_angles
 from rtmms.report.joint_panels import joint_panels, one_more_period
 from rtmms.report.period_means import PeriodMeans, period_means
@@ -58,7 +58,8 @@ def draw(
     told = {channel.name for channel in plant.outputs}
     ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(told & {"position", "velocity"})))
     shown = stretch(outline, ahead, *recent.read())
-    found = plant.summarise(time, kept) if len(time) > 1 and isinstance(plant, Summarised) else {}
+    summarise = describe_plant(plant).summarise
+    found = {} if len(time) < 2 or summarise is None else summarise(time, kept)
     means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
     with styled():
         high = HEIGHT + (STRIP if outline is not None else 0.0)

@@ -9,7 +9,7 @@ from typing import Any
 from rtmms.contract import LAST_STEP, LEAST_DT
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.loop.agenda import Agenda, Due
-from rtmms.plant import Composed, Described, HasEndTime, Plant, Tunable, bare
+from rtmms.plant import Composed, Plant, describe_plant
 from rtmms.scenario.reading import Event
 from rtmms.user_file import owner_of, peer_name
 
@@ -66,10 +66,9 @@ def whole_steps(plant: Plant, robot: str, duration: float | None, first: int = 0
         The step or the duration cannot be, or the plant's data end before.
     """
     until_s = (duration or 0.0) + first * plant.dt
-    if isinstance(plant, HasEndTime) and plant.ends is not None and until_s > plant.ends:
-        raise ModelError(
-            f"--duration {duration:g}: the flow of robot '{robot}' is known until t = {plant.ends:g} s only"
-        )
+    ends = describe_plant(plant).ends()
+    if ends is not None and until_s > ends:
+        raise ModelError(f"--duration {duration:g}: the flow of robot '{robot}' is known until t = {ends:g} s only")
     if plant.dt < LEAST_DT:
         raise ModelError(f"--dt {plant.dt:g}: expected {LEAST_DT:g} s at least, the clock's nanosecond")
     if duration is None:
@@ -104,7 +103,7 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
 def check_setting(name: str, value: Any, plant: Plant, told: str) -> None:
     """That a parameter or a fault of the plant can be set so while it runs, as far as that is known before it is done;
     ModelError.  told: where it was said"""
-    known = plant.settable if isinstance(plant, Tunable) else None
+    known = describe_plant(plant).settable
     if name.startswith("fault."):
         _check_fault(name, value, plant, told)
     elif known is None or name in known:
@@ -148,8 +147,7 @@ def called_names(controllers: tuple[str, ...]) -> list[str]:
 
 def check_plant_event(name: str, value: Any, plant: Plant) -> None:
     """That a value can be one of a parameter of the plant, as far as its description tells. ModelError."""
-    own = bare(plant)
-    parameters = own.parameters if isinstance(own, Described) else None
+    parameters = describe_plant(plant).parameters()
     if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
         dataclasses.replace(parameters, **{name: value})
 

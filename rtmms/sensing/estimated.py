@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
 from rtmms.contract import ESTIMATE, TRUTH
 from rtmms.errors import ModelError
-from rtmms.plant import Account, Channel, Plant, surroundings_of
+from rtmms.plant import Account, Channel, Plant, PlantDescription
 from rtmms.sensing.data_sheets import Imu, Sensor
 from rtmms.sensing.entry import STEPS
 from rtmms.sensing.estimator import Estimator
@@ -84,11 +85,14 @@ class Estimated(Sensed):
     def _feel(self) -> None:
         super()._feel()
         if hasattr(self, "estimator"):
-            self.estimator.change_gravity(surroundings_of(self.truth).gravity, float(self._counts[STEPS]) * self.dt)
+            self.estimator.change_gravity(self.description.surroundings().gravity, float(self._counts[STEPS]) * self.dt)
+
+    def _described(self) -> PlantDescription:
+        return replace(super()._described(), estimates=True)
 
     def _begun(self) -> Estimator:
         true = self.truth.observe()
-        quaternion, around = np.asarray(true["quaternion"], dtype=float), surroundings_of(self.truth)
+        quaternion, around = np.asarray(true["quaternion"], dtype=float), self.description.surroundings()
         return Estimator(
             self.sensors, position=np.asarray(true["position"]), quaternion=quaternion,
             velocity=quaternion_matrix(quaternion) @ np.asarray(true["velocity"], dtype=float),

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass, replace
 from typing import Any
 
@@ -23,23 +23,7 @@ import numpy as np
 from rtmms.arguments import read_command, read_seed
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.jit import COMPILED, native
-from rtmms.plant import (
-    Account,
-    Accounted,
-    Coupled,
-    Described,
-    Drawing,
-    Drawn,
-    Entered,
-    Entry,
-    HasTruth,
-    Plant,
-    Settable,
-    Summarised,
-    Surrounded,
-    Tunable,
-    bare,
-)
+from rtmms.plant import Account, Accounted, Entered, Entry, Plant, Wrapper, bare, describe_plant
 from rtmms.sensing import failing
 from rtmms.sensing.failing import (
     A_BACKLASH,
@@ -107,7 +91,7 @@ def read_fault(target: str, value: Any, known: Mapping[str, tuple[int, bool, boo
 
 def fins(plant: Plant) -> tuple[str, ...]:
     """Those that can lose chains."""
-    settable = plant.settable if isinstance(plant, Tunable) else ()
+    settable = describe_plant(plant).settable or ()
     return tuple(name.removesuffix(_LOST) for name in settable if name.endswith(_LOST))
 
 
@@ -115,7 +99,7 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
     """That this may become of that part of a plant; ModelError, UnknownNameError with near misses."""
     own, broken = bare(plant), fins(bare(plant))
     actuators = [channel.name for channel in plant.actuators]
-    sensors = list(plant.sensors) if isinstance(plant, HasTruth) else []
+    sensors = list(describe_plant(plant).sensors)
     if target not in (*actuators, *broken, *sensors):
         raise UnknownNameError("target of a fault", target, [*actuators, *broken, *sensors])
     if target in sensors:
@@ -123,14 +107,14 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
         return
     code, number = read_fault(target, value, ACTUATOR_FAULTS if target in actuators else FIN_FAULTS)
     if target in broken and code:
-        parameters = getattr(own, "parameters", None)
+        parameters = describe_plant(own).parameters()
         if is_dataclass(parameters) and not isinstance(parameters, type):
             replace(parameters, **{target + _LOST: number})
     elif code == A_DELAY and number >= MOST_DELAY * plant.dt:
         raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * plant.dt:g} s, got {number:g}")
 
 
-class Faulty:
+class Faulty(Wrapper):
     """A plant whose actuators may fail: between what is commanded and what the plant gets.
 
     Everything else is the plant's own.
@@ -151,24 +135,10 @@ class Faulty:
         self._address = system.address
         self._inner: Entry | None = None
         self._bind()
-        self._whole = {name: getattr(getattr(plant, "parameters", None), name + _LOST, 0) for name in fins(plant)}
-        self.set: Callable[..., None] = self._set
-        self.settable = (
-            *(FAULT + name for name in (*self._names, *self._whole)),
-            *(plant.settable if isinstance(plant, Tunable) else ()),
-        )
-        if isinstance(plant, Summarised):
-            self.trace_outputs, self.summarise = plant.trace_outputs, plant.summarise
-        if isinstance(plant, Drawn):
-            self.recent_outputs = plant.recent_outputs
-        if isinstance(plant, Drawing):
-            self.figure = plant.figure
-        if isinstance(plant, Surrounded):
-            self.medium = plant.medium
-        if isinstance(plant, Coupled):
-            self.coupling = plant.coupling
-        if isinstance(plant, Described):
-            self.parameters = plant.parameters
+        inner = describe_plant(plant)  # its twin would step without the faults
+        self._whole = {name: getattr(inner.parameters(), name + _LOST, 0) for name in fins(plant)}
+        faults = (FAULT + name for name in (*self._names, *self._whole))
+        self.description = replace(inner, set=self.set, settable=(*faults, *(inner.settable or ())), twin=None)
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
@@ -249,7 +219,8 @@ class Faulty:
             system.put(account=account.function, told=account.numbers[_TORQUES][0])
             system.arguments[1, : len(account.arguments)] = account.arguments
 
-    def _set(self, **parameters: Any) -> None:
+    def set(self, **parameters: Any) -> None:
+        """Change parameters while it runs: faults of actuators and fins are ours, the rest is the plant's."""
         own: dict[int, tuple[float, float]] = {}
         rest: dict[str, Any] = {}
         for name, value in parameters.items():
@@ -272,12 +243,11 @@ class Faulty:
 
     def _pass_on(self, parameters: Mapping[str, Any]) -> None:
         """The plant's own parameters."""
-        if not isinstance(self.sound, Settable):
+        change = describe_plant(self.sound).set
+        if change is None:
             name = next(iter(parameters), "")
             raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
-        self.sound.set(**parameters)
-        if isinstance(self.sound, Described):
-            self.parameters = self.sound.parameters
+        change(**parameters)
 
     def _checked(self, target: str, code: float, number: float) -> tuple[float, float]:
         """ModelError for a fault that this plant, at this step, cannot have."""

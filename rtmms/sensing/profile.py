@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Plant, surroundings_of
+from rtmms.plant import Plant, describe_plant
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor
 from rtmms.sensing.suite import built, senseless
 from rtmms.toml_file import read_toml
@@ -66,7 +66,7 @@ def _merged(profile: str, plant: Plant, layers: list[dict[str, Any]]) -> dict[st
 
 def _usual(plant: Plant) -> list[str]:
     outputs = {channel.name: channel.shape for channel in plant.outputs}
-    around = surroundings_of(plant)
+    around = describe_plant(plant).surroundings()
     listed = []
     for kind in KINDS:
         vectors = _OPTIONAL.get(kind)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.jit import Array, kernel
-from rtmms.plant import Plant, surroundings_of
+from rtmms.plant import Plant, describe_plant
 from rtmms.sensing.data_sheets import Sensor
 from rtmms.sensing.instruments import perfect, remember
 from rtmms.sensing.layout import (
@@ -105,11 +105,11 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
         return found
     out = np.empty((len(motion), one.size))
     work = np.zeros(M_VECTORS)
-    work[M_GRAVITY:M_VECTORS] = surroundings_of(plant).gravity
+    work[M_GRAVITY:M_VECTORS] = describe_plant(plant).surroundings().gravity
     block = one.block
     if int(block[B_KIND]) == DEPTH:
         block = block.copy()
-        block[B_MORE] = surroundings_of(plant).surface
+        block[B_MORE] = describe_plant(plant).surroundings().surface
     along(block, motion, dt, work, out)
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,7 @@ from rtmms.arguments import read_seed
 from rtmms.contract import TRUTH
 from rtmms.errors import ModelError
 from rtmms.jit import COMPILED, native
-from rtmms.plant import (
-    Account,
-    Accounted,
-    Channel,
-    Coupled,
-    Described,
-    Drawn,
-    Entry,
-    Plant,
-    Settable,
-    Summarised,
-    Surrounded,
-    Tunable,
-    Twinned,
-    surroundings_of,
-)
+from rtmms.plant import Account, Accounted, Channel, Entry, Plant, PlantDescription, Wrapper, describe_plant
 from rtmms.sensing.data_sheets import Sensor
 from rtmms.sensing.entry import (
     FRESH,
@@ -68,7 +53,7 @@ def seen_through(plant: Plant, sensors: Mapping[str, Sensor]) -> Plant:
     return Sensed(plant, sensors) if sensors else plant
 
 
-class Sensed:
+class Sensed(Wrapper):
     """A plant around a plant: its actuators, and as outputs what the sensors tell, by 'SENSOR.quantity', with the truth
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
@@ -95,7 +80,7 @@ class Sensed:
         self._accounted: Accounted | None = None
         self._inner: Entry | None = None
         self._bind()
-        self._offer()
+        self.description = self._described()
         self.switch_on(0)
 
     def reset(self, seed: int = 0) -> None:
@@ -192,7 +177,7 @@ class Sensed:
 
     def _feel(self) -> None:
         """The plant's gravity, as it is now."""
-        self._motion[M_GRAVITY:M_VECTORS] = surroundings_of(self.truth).gravity
+        self._motion[M_GRAVITY:M_VECTORS] = self.description.surroundings().gravity
 
     def _look(self) -> None:
         if self._accounted is None:
@@ -231,37 +216,24 @@ class Sensed:
         if account is not None:
             self._system.arguments[1, : len(account.arguments)] = account.arguments
 
-    def _offer(self) -> None:
-        """What the plant offers beside a plant's members: members of ours, so that whoever asks by isinstance finds
-        them."""
-        plant = self.truth
-        if isinstance(plant, Summarised):
-            self.trace_outputs = tuple(TRUTH + name for name in plant.trace_outputs)
-            self.summarise = _of_the_truth(plant.summarise)
-        if isinstance(plant, Drawn):
-            self.recent_outputs = tuple(TRUTH + name for name in plant.recent_outputs)
-        self.set: Callable[..., None] = self._set
-        self.settable = (
-            *(FAULT + name for name in self.sensors),
-            *(plant.settable if isinstance(plant, Tunable) else ()),
-        )
-        if isinstance(plant, Surrounded):
-            self.medium = plant.medium
-        if isinstance(plant, Coupled):
-            self.coupling = plant.coupling
-        if isinstance(plant, Described):
-            self.parameters = plant.parameters
-        if isinstance(plant, Twinned):
-            self.twin = plant.twin
-        if hasattr(plant, "place"):
-            self.place: Callable[..., None] = self._place
+    def _described(self) -> PlantDescription:
+        """The plant's, of outputs under other names, with faults of the sensors among its parameters. Its figure is
+        the truth's; what is known of the plant's accuracy is known of the plant alone."""
+        inner = describe_plant(self.truth)
+        return replace(
+            inner, truth=self.truth, sensors=self.sensors, set=self.set,
+            settable=(*(FAULT + name for name in self.sensors), *(inner.settable or ())),
+            trace_outputs=tuple(TRUTH + name for name in inner.trace_outputs),
+            summarise=None if inner.summarise is None else self._summarise,
+            recent_outputs=tuple(TRUTH + name for name in inner.recent_outputs), figure=None, accurate={},
+        )  # fmt: skip
 
-    def _place(self, *given: Any, **named: Any) -> None:
+    def place(self, *given: Any, **named: Any) -> None:
         """Put the plant into another state, as its own `place` does; the sensors are switched on anew there."""
         self.truth.place(*given, **named)  # type: ignore[attr-defined]
         self.switch_on(int(self._counts[SEED]))
 
-    def _set(self, **parameters: Any) -> None:
+    def set(self, **parameters: Any) -> None:
         """Faults of sensors are ours, see rtmms.sensing.faults; the rest is the plant's."""
         own = {}
         for name, value in parameters.items():
@@ -270,24 +242,18 @@ class Sensed:
                 own[target] = read_fault(target, value, SENSOR_FAULTS)
         rest = {name: value for name, value in parameters.items() if name.removeprefix(FAULT) not in own}
         if rest or not own:
-            if not isinstance(self.truth, Settable):
+            change = describe_plant(self.truth).set
+            if change is None:
                 name = next(iter(rest), "")
                 raise ModelError(f"set: this plant has no parameter '{name}' that can change while it runs")
-            self.truth.set(**rest)
+            change(**rest)
         for row, name in zip(self.suite.timing, self.sensors, strict=True):
             if name in own:
                 self._state[int(row[T_FAULT]) : int(row[T_FAULT]) + 2] = own[name]
-        if isinstance(self.truth, Described):
-            self.parameters = self.truth.parameters
         self._feel()
         self._changed()
 
-
-def _of_the_truth(summarise: Any) -> Callable[[Array, Mapping[str, Array]], dict[str, float | None]]:
-    def summary(time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        found: dict[str, float | None] = summarise(
-            time, {name.removeprefix(TRUTH): value for name, value in trace.items()}
-        )
-        return found
-
-    return summary
+    def _summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        own = describe_plant(self.truth).summarise
+        assert own is not None
+        return own(time, {name.removeprefix(TRUTH): value for name, value in trace.items()})

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, Plant, Surroundings, surroundings_of
+from rtmms.plant import Channel, Plant, Surroundings, describe_plant
 from rtmms.sensing.data_sheets import (
     KINDS,
     Currents,
@@ -107,7 +107,7 @@ def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
 
 class _Made:
     def __init__(self, plant: Plant) -> None:
-        self._plant, self._around = plant, surroundings_of(plant)
+        self._plant, self._around = plant, describe_plant(plant).surroundings()
         self._outputs = {channel.name: channel for channel in plant.outputs}
         self._timing: list[Array] = []
         self._block: list[Array] = []

@@ -1,4 +1,4 @@
-"""Any plant that tells what is to be drawn of it (rtmms.plant.Shaped): solids on bodies, skins of points."""
+"""Any plant that tells what is to be drawn of it (rtmms.plant.PlantDescription): solids on bodies, skins of points."""
 
 from __future__ import annotations
 

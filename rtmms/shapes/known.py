@@ -1,7 +1,7 @@
 """The robots that have a shape of their own: one file each beside this one, and an entry here.
 
-Others tell what is to be drawn of them (rtmms.plant.Shaped), as every tree does. Of a robot that does neither viewers
-show where its body is, and no more.
+Others tell what is to be drawn of them (rtmms.plant.PlantDescription), as every tree does. Of a robot that does neither
+viewers show where its body is, and no more.
 """
 
 from __future__ import annotations

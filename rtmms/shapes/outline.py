@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.plant import Plant, Shaped, bare
+from rtmms.plant import Plant, bare, describe_plant
 from rtmms.report.figures import takes_outline
 from rtmms.report.outline import Look, Surfaces
 from rtmms.shapes.faces import solid_faces
@@ -68,7 +68,7 @@ def figure_outline(robot: str, plant: Plant) -> RobotOutline | None:
     own = bare(plant)
     told = PlantInfo(
         robot, own.dt, "", None, None, own.actuators, own.outputs, parameters=plain_parameters(own),
-        shape=own.shape if isinstance(own, Shaped) else {},
+        shape=describe_plant(own).shape() or {},
     )  # fmt: skip
     shape = shape_of(told)
     return None if shape is None or not (shape.skins or shape.solids) else RobotOutline(shape, visual_of(told, shape))

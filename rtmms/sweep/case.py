@@ -17,7 +17,7 @@ from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace
 from rtmms.loop.tracking import Tracking
-from rtmms.plant import WORLD, Plant, Summarised, Tunable, build_plant
+from rtmms.plant import WORLD, Plant, build_plant, describe_plant
 from rtmms.scenario.links import from_values
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
@@ -91,7 +91,7 @@ class Runner:
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
         """A plant with these parameters, new or the last one with others set."""
         base, plant = self.study.base, self._plant
-        live = set(plant.settable) if plant is not None and isinstance(plant, Tunable) else set()
+        live = set[str]() if plant is None else set(describe_plant(plant).settable or ())
         fixed = (dt, {key: value for key, value in parameters.items() if key not in live})
         names = called_names(base.controllers)
         touched = any(not owner_of(name, names) for event in base.events for name in event.values)
@@ -99,12 +99,11 @@ class Runner:
             self._plant = plant = None
             whole = self._loaded(dt, parameters)
             plant = with_sensors(with_faults(whole, base.events), base.sensors, base.over, base.estimate)
-            live = set(plant.settable) if isinstance(plant, Tunable) else set()
+            live = set(describe_plant(plant).settable or ())
             self._plant, self._made = plant, (dt, {key: one for key, one in parameters.items() if key not in live})
             return plant
         changed = {key: value for key, value in parameters.items() if key in live}
         if changed:
-            assert isinstance(plant, Tunable)
             plant.set(**changed)  # type: ignore[attr-defined]
         return plant
 
@@ -186,8 +185,9 @@ def _run(
         "tracking": tracking.report() if outcome.steps else {},
         "estimate": estimate.report() if estimate is not None else {}, "summary": {},
     }  # fmt: skip
-    if trace is not None and isinstance(plant, Summarised) and outcome.ended == "duration":
-        report["summary"] = plant.summarise(*trace.read())
+    summarise = describe_plant(plant).summarise
+    if trace is not None and summarise is not None and outcome.ended == "duration":
+        report["summary"] = summarise(*trace.read())
     return dict(_flat(report))
 
 
@@ -211,7 +211,7 @@ def _unit(unit: str, name: str) -> str:
 
 
 def _trace(plant: Plant, steps: int) -> Trace | None:
-    names = plant.trace_outputs if isinstance(plant, Summarised) else ()
+    names = describe_plant(plant).trace_outputs
     return Trace(plant.outputs, names, plant.dt, steps, TRACE_ROWS, SAMPLE_APART_S) if names else None
 
 

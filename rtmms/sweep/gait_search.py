@@ -26,7 +26,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.declared import fact
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.input_file import MIB, read_input_text
-from rtmms.plant import Plant, Summarised, builder
+from rtmms.plant import Plant, builder, describe_plant
 from rtmms.sweep.exchange import Direct
 from rtmms.version import VERSION
 from rtmms.whole_file import beside
@@ -133,14 +133,16 @@ class Model:
     """A plant that candidates are run on, from rest, by the controller's own update."""
 
     def __init__(self, robot: str, controller: str, plant: Plant, threads: int | None) -> None:
-        if not isinstance(plant, Summarised):
+        about = describe_plant(plant)
+        if about.summarise is None:
             raise ModelError(f"robot '{robot}': --search needs one with a summary of its runs")
-        self.robot, self.controller, self.plant, self.summarised = robot, controller, plant, plant
+        self.robot, self.controller, self.plant = robot, controller, plant
+        self._summarise, self._traced = about.summarise, about.trace_outputs
         self.steps = round(SECONDS / plant.dt)
         self.every = max(1, round(_SAMPLE_S / plant.dt))
         self.pool = Rollout(plant, threads)
         plant.reset(0)
-        self._first = {name: np.array(plant.observe()[name]) for name in plant.trace_outputs}
+        self._first = {name: np.array(plant.observe()[name]) for name in about.trace_outputs}
 
     def values(self, gaits: Sequence[Mapping[str, float]], goals: Sequence[str]) -> list[Values]:
         """The goals of each."""
@@ -150,16 +152,13 @@ class Model:
         if not there:
             return found
         given = np.array([tables[k] for k in there])
-        runs = self.pool(given, outputs=self.summarised.trace_outputs, every=self.every)
+        runs = self.pool(given, outputs=self._traced, every=self.every)
         time = np.concatenate([[0.0], runs.time])
         for row, k in enumerate(there):
             if runs.status[row] or not np.array_equal(runs.commands[row], given[row]):
                 continue  # it diverged, or is beyond what the actuators do
-            trace = {
-                name: np.concatenate([self._first[name][None], runs.outputs[name][row]])
-                for name in self.summarised.trace_outputs
-            }
-            summary = self.summarised.summarise(time, trace)
+            trace = {name: np.concatenate([self._first[name][None], runs.outputs[name][row]]) for name in self._traced}
+            summary = self._summarise(time, trace)
             values = {goal: summary.get(GOALS[goal][0]) for goal in goals}
             if all(one is not None and math.isfinite(one) for one in values.values()):
                 found[k] = {goal: float(one) for goal, one in values.items()}  # type: ignore[arg-type]

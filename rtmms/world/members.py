@@ -13,7 +13,7 @@ import numpy as np
 import rtmms.plant
 from rtmms.arguments import read_numbers
 from rtmms.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.plant import WORLD, Composed, HasTruth, Placed, Plant, bare
+from rtmms.plant import WORLD, Composed, Plant, bare, describe_plant
 
 MOST = 64
 """Robots on one clock."""
@@ -139,12 +139,12 @@ class Member:
         """For a log, from which `read` makes it again; `plant` as it is equipped; seen: the sensors for others."""
         from rtmms.sensing.faults import Faulty
 
-        sensors = plant.sensors if isinstance(plant, HasTruth) else {}
+        about = describe_plant(plant)
         return {
             "name": self.name, "robot": self.kind, "preset": self.preset, "position": self.position,
             "heading_deg": self.heading_deg, "parameters": dict(self.parameters),
-            "suite": {name: asdict(one) for name, one in sensors.items()}, "estimate": self.estimate,
-            "faults": isinstance(plant.truth if isinstance(plant, HasTruth) else plant, Faulty),
+            "suite": {name: asdict(one) for name, one in about.sensors.items()}, "estimate": self.estimate,
+            "faults": isinstance(about.truth or plant, Faulty),
             **({"aside_m": self.aside_m} if self.aside_m else {}),
             **({"sees": {name: asdict(one) for name, one in seen.items()}} if seen else {}),
         }  # fmt: skip
@@ -152,7 +152,7 @@ class Member:
     def _put_aside(self, plant: Plant) -> None:
         """To the left of where it begins by itself, if it can be placed, and can be there."""
         sound: Any = bare(plant)
-        own = plant.observe().get("position") if isinstance(sound, Placed) else None
+        own = plant.observe().get("position") if describe_plant(sound).home() is not None else None
         if own is None or np.shape(own) != (3,):
             return
         before = dict(sound.home)
@@ -169,7 +169,7 @@ class Member:
         if self.position is None and self.heading_deg is None:
             return
         sound: Any = bare(plant)
-        if not isinstance(sound, Placed):
+        if describe_plant(sound).home() is None:
             raise ModelError(f"robot '{self.name}': {self.kind} cannot be placed: leave position and heading_deg out")
         home: dict[str, Any] = dict(sound.home)
         if self.position is not None:

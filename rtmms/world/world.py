@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from ctypes import c_double
 from dataclasses import fields, is_dataclass, replace
@@ -18,22 +18,13 @@ from rtmms.plant import (
     Account,
     Accounted,
     Channel,
-    Coupled,
     CoupledLimit,
-    Coupling,
-    Described,
     Entered,
     Entry,
-    HasEndTime,
     Plant,
-    Settable,
-    Shaped,
-    Summarised,
-    Surrounded,
-    Surroundings,
-    Tunable,
-    bare,
-    surroundings_of,
+    PlantDescription,
+    Wrapper,
+    describe_plant,
 )
 from rtmms.sensing.sensed import Sensed
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
@@ -47,7 +38,7 @@ from rtmms.world.sights import read as read_sights
 FAULT = "fault."
 
 
-class World:
+class World(Wrapper):
     """Several robots as one plant: channels of each are called NAME.channel, for example 'one.left.front'.
 
         world = rtmms.World([("one", "manta"), ("two", "eel", {"position": (0.0, 1.0, -1.0)})])
@@ -103,7 +94,8 @@ class World:
             name: [(channel.name, f"{name}.{channel.name}") for channel in plant.outputs]
             for name, plant in self.robots.items()
         }
-        self._offer()
+        self._descriptions = {name: describe_plant(plant) for name, plant in self.robots.items()}
+        self.description = self._described()
         self._bind()
         for k, (member, plant) in enumerate(zip(members, self.robots.values(), strict=True)):
             if isinstance(member.robot, str):
@@ -218,23 +210,22 @@ class World:
         changes: dict[str, dict[str, Any]] = {}
         for key, value in given.items():
             for name, own in self.owners(key):
-                plant = self.robots[name]
-                known = plant.settable if isinstance(plant, Tunable) else ()
+                known = self._descriptions[name].settable or ()
                 parts = by_components(value) if own == CURRENT and own not in known else {own: value}
                 changes.setdefault(name, {}).update(parts)
-        done: list[tuple[Settable, dict[str, Any]]] = []
+        done: list[tuple[Callable[..., None], dict[str, Any]]] = []
         try:
             for name, values in changes.items():
-                plant = self.robots[name]
-                if not isinstance(plant, Settable):
+                change = self._descriptions[name].set
+                if change is None:
                     raise ModelError(f"set: robot '{name}' has no parameters that can change while it runs")
-                former = _present(plant, values)
-                plant.set(**values)
-                done.append((plant, former))
+                former = _present(self._descriptions[name], values)
+                change(**values)
+                done.append((change, former))
         except (ModelError, ValueError):
-            for changed, former in done:
+            for change, former in done:
                 if former:
-                    changed.set(**former)
+                    change(**former)
             raise
 
     def described(self) -> list[dict[str, Any]]:
@@ -242,24 +233,6 @@ class World:
         told = [member.told(plant, self._seen[member.name])
                 for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
         return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in told]
-
-    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """See Summarised: numbers of each robot, by NAME.number."""
-        found: dict[str, float | None] = {}
-        for name, plant in self.robots.items():
-            if isinstance(plant, Summarised):
-                own = {output: trace[f"{name}.{output}"] for output in plant.trace_outputs}
-                found |= {f"{name}.{key}": value for key, value in plant.summarise(time, own).items()}
-        return found
-
-    def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated: the first robot's."""
-        return surroundings_of(next(iter(self.robots.values())))
-
-    @property
-    def parameters(self) -> Mapping[str, Any]:
-        """See rtmms.plant.Described: each robot's, by its name."""
-        return {name: plant.parameters for name, plant in self.robots.items() if isinstance(plant, Described)}
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -310,11 +283,11 @@ class World:
         name, dot, own = key.removeprefix(FAULT).partition(".")
         if name in self.robots and dot:
             return [(name, FAULT + own if fault else own)]
-        all_ = [(one, key) for one, plant in self.robots.items() if _can_change(plant, key)]
+        all_ = [(one, key) for one, about in self._descriptions.items() if _can_change(about, key)]
         if fault or not all_:
             raise UnknownNameError("parameter that can change while it runs", key, self.settable)
-        for one, plant in self.robots.items():
-            if not _can_change(plant, key) and _concerns(plant, key):
+        for one, about in self._descriptions.items():
+            if not _can_change(about, key) and _concerns(about, key):
                 names = ", ".join(f"{name}.{key}" for name, _ in all_)
                 raise ModelError(
                     f"set: {key}: expected a parameter that all robots can change while they run; robot '{one}' "
@@ -322,41 +295,53 @@ class World:
                 )
         return all_
 
-    def _offer(self) -> None:
-        """What the robots offer beside a plant's members, as ours."""
-        plants = self.robots.items()
-        self.coupled = tuple(
-            CoupledLimit(first + one.first, first + one.second, one.most, one.obeyed)
-            for name, plant in plants if isinstance(sound := bare(plant), Coupling)
-            for first in [self._parts[name].start] for one in sound.coupled
-        )  # fmt: skip
-        self.trace_outputs = tuple(
-            f"{name}.{output}" for name, plant in plants if isinstance(plant, Summarised)
-            for output in plant.trace_outputs
-        )  # fmt: skip
-        media = {plant.medium if isinstance(plant, Surrounded) else "" for _, plant in plants}
-        self.medium = media.pop() if len(media) == 1 else ""
-        ways = {name: plant.coupling for name, plant in plants if isinstance(plant, Coupled)}
-        alike = len(set(ways.values())) == 1
-        self.coupling = next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None
+    def _described(self) -> PlantDescription:
+        """What the robots have, under names with theirs; the surroundings are those of the first."""
+        all_ = self._descriptions
         own, common = [], dict[str, None]()
-        for name, plant in plants:
-            for key in plant.settable if isinstance(plant, Tunable) else ():
+        for name, about in all_.items():
+            for key in about.settable or ():
                 plain = key.removeprefix(FAULT)
                 own.append(f"{FAULT}{name}.{plain}" if plain != key else f"{name}.{key}")
                 if plain == key:
                     common[key] = None
-        if any(_can_change(plant, CURRENT) for _, plant in plants):
+        if any(_can_change(about, CURRENT) for about in all_.values()):
             common[CURRENT] = None
         shared = [
-            key for key in common if all(_can_change(plant, key) or not _concerns(plant, key) for _, plant in plants)
+            key for key in common if all(_can_change(one, key) or not _concerns(one, key) for one in all_.values())
         ]  # fmt: skip
-        self.settable = (*own, *shared)
-        ends = [plant.ends for _, plant in plants if isinstance(plant, HasEndTime) and plant.ends is not None]
-        self.ends = min(ends, default=None)
-        self.shapes = {
-            name: sound.shape for name, plant in plants if isinstance(sound := bare(plant), Shaped)
-        }  # fmt: skip
+        media = {about.medium for about in all_.values()}
+        ways = {name: about.coupling for name, about in all_.items() if about.coupling is not None}
+        alike = len(set(ways.values())) == 1
+        return PlantDescription(
+            medium=media.pop() if len(media) == 1 else "",
+            parameters=self._parameters, set=self.set, settable=(*own, *shared),
+            coupled=tuple(
+                CoupledLimit(first + one.first, first + one.second, one.most, one.obeyed)
+                for name, about in all_.items() for first in [self._parts[name].start] for one in about.coupled
+            ),
+            coupling=next(iter(ways.values())) if alike else ", ".join(f"{k} {v}" for k, v in ways.items()) or None,
+            trace_outputs=tuple(f"{name}.{output}" for name, about in all_.items() for output in about.trace_outputs),
+            summarise=self._summarise, surroundings=next(iter(all_.values())).surroundings,
+            ends=self._ends,
+        )  # fmt: skip
+
+    def _parameters(self) -> dict[str, Any]:
+        """Each robot's, by its name."""
+        told = {name: about.parameters() for name, about in self._descriptions.items()}
+        return {name: one for name, one in told.items() if one is not None}
+
+    def _ends(self) -> float | None:
+        return min((end for about in self._descriptions.values() if (end := about.ends()) is not None), default=None)
+
+    def _summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """Numbers of each robot, by NAME.number."""
+        found: dict[str, float | None] = {}
+        for name, about in self._descriptions.items():
+            if about.summarise is not None:
+                own = {output: trace[f"{name}.{output}"] for output in about.trace_outputs}
+                found |= {f"{name}.{key}": value for key, value in about.summarise(time, own).items()}
+        return found
 
     def _bind(self) -> None:
         """The record of the compiled step, where all robots have one."""
@@ -378,29 +363,27 @@ def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World
     return world
 
 
-def _can_change(plant: Plant, key: str) -> bool:
-    """Whether the plant can change a parameter while it runs, as one or by its components."""
-    known = set(plant.settable) if isinstance(plant, Tunable) else set[str]()
+def _can_change(about: PlantDescription, key: str) -> bool:
+    """Whether a plant can change a parameter while it runs, as one or by its components."""
+    known = set(about.settable or ())
     return key in known or (key == CURRENT and set(COMPONENTS) <= known)
 
 
-def _concerns(plant: Plant, key: str) -> bool:
+def _concerns(about: PlantDescription, key: str) -> bool:
     """Whether a plant would be left out if the others changed a parameter: it has it, or is in the water of a
     current."""
-    if key == CURRENT and (plant.medium if isinstance(plant, Surrounded) else "") == "water":
-        return True
-    return key in _parameters(plant)
+    return (key == CURRENT and about.medium == "water") or key in _parameters(about)
 
 
-def _parameters(plant: Plant) -> dict[str, Any]:
+def _parameters(about: PlantDescription) -> dict[str, Any]:
     """The present parameters of a plant by name; none of a plant that exposes none."""
-    exposed: Any = plant.parameters if isinstance(plant, Described) else None
+    exposed = about.parameters()
     if is_dataclass(exposed):
         return {one.name: getattr(exposed, one.name) for one in fields(exposed)}
     return dict(exposed or {})
 
 
-def _present(plant: Any, values: Mapping[str, Any]) -> dict[str, Any]:
+def _present(about: PlantDescription, values: Mapping[str, Any]) -> dict[str, Any]:
     """The present values of parameters, as far as the plant tells them; of a fault: none."""
-    known = {**_parameters(plant), **{name: "" for name in values if name.startswith(FAULT)}}
+    known = {**_parameters(about), **{name: "" for name in values if name.startswith(FAULT)}}
     return {name: known[name] for name in values if name in known}

@@ -19,7 +19,7 @@ from rtmms.cli.running.display import SIZE, Board
 from rtmms.cli.running.plan import Plan
 from rtmms.cli.running.report import as_json, blank, plain
 from rtmms.cli.running.report_table import as_table
-from rtmms.plant import Surrounded
+from rtmms.plant import describe_plant
 from rtmms.robots import eel, moth
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the display is handed its files by descriptor")
@@ -88,8 +88,7 @@ def test_our_robots_say_what_they_move_in() -> None:
         (lambda: moth.load(start="rest"), "air"),
     ):  # fmt: skip
         plant = make()
-        assert isinstance(plant, Surrounded)
-        assert plant.medium == medium
+        assert describe_plant(plant).medium == medium
 
 
 def test_words_come_line_by_line_whole_and_with_their_author() -> None:

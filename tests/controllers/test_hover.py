@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import surroundings_of
+from rtmms.plant import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.messages import plain_parameters, told_surroundings
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -48,7 +48,7 @@ def test_it_stays_about_its_place_by_typical_sensors() -> None:
 
 def test_it_weighs_by_the_plants_own_gravity() -> None:
     bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
-    assert surroundings_of(bare).gravity == (0.0, 0.0, -3.7)
+    assert describe_plant(bare).surroundings().gravity == (0.0, 0.0, -3.7)
     told = told_surroundings(bare)
     assert told == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
     info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=told,

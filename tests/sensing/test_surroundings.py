@@ -12,7 +12,7 @@ from rtmms.errors import ModelError
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.solids import Box
-from rtmms.plant import Surroundings, surroundings_of
+from rtmms.plant import Surroundings, describe_plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Sensor
 from rtmms.sensing.estimated import Estimated
@@ -91,21 +91,25 @@ def test_gravity_that_changes_is_felt_and_the_estimator_knows(wrapped: bool) -> 
 def test_robots_tell_what_they_are_in(robot: str, gravity: float, density: float) -> None:
     plant = rtmms.load(robot)
     seen = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
-    assert surroundings_of(plant) == surroundings_of(seen) == ((0.0, 0.0, gravity), density, 0.0)
+    assert (
+        describe_plant(plant).surroundings()
+        == describe_plant(seen).surroundings()
+        == ((0.0, 0.0, gravity), density, 0.0)
+    )
 
 
 def test_of_a_plant_that_tells_nothing() -> None:
     class Moon(Mover):
         parameters = {"gravity_m_s2": 1.62}  # noqa: RUF012
 
-    assert surroundings_of(Moon()) == ((0.0, 0.0, -1.62), 1000.0, 0.0)
-    assert surroundings_of(Flier()) == ((0.0, 0.0, -9.80665), 0.0, 0.0)
-    assert surroundings_of(Pendulum()).gravity == (0.0, 0.0, -9.80665)
+    assert describe_plant(Moon()).surroundings() == ((0.0, 0.0, -1.62), 1000.0, 0.0)
+    assert describe_plant(Flier()).surroundings() == ((0.0, 0.0, -9.80665), 0.0, 0.0)
+    assert describe_plant(Pendulum()).surroundings().gravity == (0.0, 0.0, -9.80665)
 
 
 def test_a_tree_without_a_medium_is_in_what_its_bodies_displace() -> None:
     g = (0.0, 0.0, -9.81)
-    told = [surroundings_of(stone(g, medium, fluid)).density for medium, fluid in (
+    told = [describe_plant(stone(g, medium, fluid)).surroundings().density for medium, fluid in (
         ("", 0.0), ("", 1.2), ("", 1025.0), ("water", 0.0), ("water", 1025.0), ("air", 1025.0), ("ground", 0.0),
     )]  # fmt: skip
     assert told == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
@@ -118,8 +122,11 @@ def test_a_urdf_is_in_water_where_the_fluid_acts_on_it(tmp_path: Any) -> None:
         '<robot name="box"><link name="box"><inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" '
         'ixz="0" iyz="0"/></inertial><collision><geometry><box size="1 1 1"/></geometry></collision></link></robot>'
     )
-    assert surroundings_of(rtmms.load(str(path))).density == 0.0
-    assert surroundings_of(rtmms.load(str(path), buoyancy="shapes", fluid_density_kg_m3=1020.0)).density == 1020.0
+    assert describe_plant(rtmms.load(str(path))).surroundings().density == 0.0
+    assert (
+        describe_plant(rtmms.load(str(path), buoyancy="shapes", fluid_density_kg_m3=1020.0)).surroundings().density
+        == 1020.0
+    )
 
 
 WET = "it measures in water, and this plant is not in water"

@@ -8,7 +8,7 @@ from rtmms.cli.running.report import plain
 from rtmms.cli.running.timing import told
 from rtmms.contract import TIMED
 from rtmms.errors import ModelError
-from rtmms.plant import Composed, Summarised
+from rtmms.plant import Composed, describe_plant
 from rtmms.report.figures import small_outputs
 from rtmms.scenario.links import as_word
 
@@ -86,7 +86,7 @@ class Keepers:
         self.outlined: Outlined | None = None
         self.commands: CommandTrace | None = None
         states: Trace | None = None
-        kept = plant.trace_outputs if isinstance(plant, Summarised) else ()
+        kept = describe_plant(plant).trace_outputs
         if not kept and plan.figure is not None:
             kept = small_outputs(plant)
         if kept:

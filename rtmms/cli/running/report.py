@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import rtmms
 from rtmms.contract import PARTS
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant import Composed, Coupled, Twinned, bare
+from rtmms.plant import Composed, bare, describe_plant
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -48,8 +48,9 @@ def add_plant(report: dict[str, Any], plant: Plant) -> None:
     """What the plant itself says: its dt, its coupling, and the units of its outputs."""
     report["dt"] = plant.dt
     report["units"] = {channel.name: channel.unit for channel in plant.outputs}
-    if isinstance(plant, Coupled) and isinstance(plant.coupling, str):
-        report["coupling"] = plant.coupling
+    coupling = describe_plant(plant).coupling
+    if isinstance(coupling, str):
+        report["coupling"] = coupling
 
 
 def add_outcome(
@@ -136,7 +137,8 @@ class Accuracy:
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
         self._known, self._warning, self._told = "", "", False
-        if plant is not None and isinstance(plant, Twinned):
+        twin = None if plant is None else describe_plant(plant).twin
+        if plant is not None and twin is not None:
             import numpy as np
 
             from rtmms.kernel_cache import cache_folder
@@ -146,7 +148,7 @@ class Accuracy:
             n = len(plant.actuators)
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)
             # written, not only reserved: a first touch within the run would be a page fault within a step
-            self.monitor = Monitor(plant.twin(), np.full((rows, n), 0.0))
+            self.monitor = Monitor(twin(), np.full((rows, n), 0.0))
             self._calibration = Calibration(plant, self.monitor.twin, cache_folder(), driven_by)
             self._known, self._warning = self._calibration.sentences()
 

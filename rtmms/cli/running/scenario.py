@@ -13,7 +13,7 @@ import click
 from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import Number
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Composed, Plant, Summarised
+from rtmms.plant import Composed, Plant, describe_plant
 from rtmms.reach import refuse_endpoint
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
@@ -273,13 +273,14 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
 
 def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:
     """The names of the plant's summary, from a moment at rest; None where it cannot be asked."""
-    if not isinstance(plant, Summarised):
+    about = describe_plant(plant)
+    if about.summarise is None:
         return ()
     import numpy as np
 
     time = np.arange(16, dtype=np.float64) * plant.dt
     try:
-        return tuple(plant.summarise(time, {name: np.stack([seen[name]] * 16) for name in plant.trace_outputs}))
+        return tuple(about.summarise(time, {name: np.stack([seen[name]] * 16) for name in about.trace_outputs}))
     except Exception:  # a plant of a user's own may need a motion
         return None
 

@@ -27,7 +27,7 @@ from rtmms.cli.running.setup import await_stall_detector, begin_attribution, mov
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
 from rtmms.contract import TIMED
 from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.plant import Composed, Summarised, Surrounded
+from rtmms.plant import Composed, describe_plant
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
@@ -76,6 +76,7 @@ class Session:
         self.branch: Branch | None = None
         self.governor: Governor | None = None
         self.begins: dict[str, list[float]] = {}
+        self._medium = ""
         self.held: Array | None = None  # what the actuators were held at before a run that goes on
         self._to_the_end = ExitStack()
 
@@ -238,7 +239,7 @@ class Session:
         if plan.figure is not None and drawing(plan.robot, plant) is None:
             raise ModelError(f"--figure {plan.figure}: robot '{plan.robot}' has no figure to draw")
         add_plant(self.report, plant)
-        self.begins = begins(plant)
+        self.begins, self._medium = begins(plant), describe_plant(plant).medium
         return plant
 
     def _assemble(
@@ -404,8 +405,9 @@ class Session:
 
     def _finish(self, plant: Plant, loop: Loop, outcome: Outcome, keep: Keepers) -> tuple[int, str]:
         """What is made of the run when it is over: summary, figure, trace of commands."""
-        if keep.trace is not None and outcome.steps and isinstance(plant, Summarised):
-            self.report["summary"] = plant.summarise(*keep.trace.read())
+        summarise = describe_plant(plant).summarise
+        if keep.trace is not None and outcome.steps and summarise is not None:
+            self.report["summary"] = summarise(*keep.trace.read())
         if self.plan.figure is not None:
             self.teller.tell("drawing the figure")
             draw = drawing(self.plan.robot, plant, keep.outlined)
@@ -484,7 +486,7 @@ class Session:
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
             "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},
-            "medium": loop.plant.medium if isinstance(loop.plant, Surrounded) else "",
+            "medium": self._medium,
             "messages": self.teller.messages,
         })  # fmt: skip
 

@@ -60,7 +60,7 @@ from rtmms.robots.manta.model import COUPLINGS, compile_manta
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.summary import TRACE_OUTPUTS, summarise
 from rtmms.robots.manta.twin import MantaTwin
-from rtmms.snapshot import pack_state, unpack_state
+from rtmms.snapshot import StatefulPlant
 
 Array = npt.NDArray[np.float64]
 
@@ -96,7 +96,7 @@ _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
 )
 
 
-class Manta:
+class Manta(StatefulPlant):
     """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
 
     Outputs are functions of the state alone: accelerations, torques and thrusts are the true ones of body and fins
@@ -110,6 +110,7 @@ class Manta:
     recent_outputs = ("joint_position", "rod_angle", "tip")
     settable = SETTABLE
     gait = GAIT
+    _name = "manta"
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
@@ -156,7 +157,8 @@ class Manta:
             if not COMPILED and self._sampler is not None:  # plain Python calls the sampler itself
                 setattr(self.system, "flow", self._sampler.handle)  # noqa: B010
             self.model = replace(self.model, finned=self.system.finned, body=self.system.body)
-            self._state, self._out, self._command = self.system.state, self.system.out, self.system.command
+            self.memory = self._state = self.system.state
+            self._out, self._command = self.system.out, self.system.command
             self._addresses = arguments(self.system)
             self._reset_state()
             check_coupling(self.model, self._state, self.system.work, self._account)
@@ -271,16 +273,6 @@ class Manta:
         out = self._out.copy()
         return {name: out[part].reshape(shape) for name, shape, part in self._parts}
 
-    def snapshot(self) -> bytes:
-        """The whole state, tied to this model by a hash of its arrays."""
-        return pack_state(self._key, self.dt, int(self._state[lay.STEP]), self._state)
-
-    def restore(self, blob: bytes) -> None:
-        """Back to a snapshot, bit for bit; ModelError if it is of another model, damaged, or not finite."""
-        _, found = unpack_state(blob, "manta", self._key, self.dt, {"state": self._state})
-        self.system.clear()
-        self._state[:] = found["state"]
-
     def set(self, **given: Any) -> None:
         """Change parameters of SETTABLE at the present state, from the next step on; they stay over a reset.
 
@@ -298,7 +290,7 @@ class Manta:
         self.parameters, self._key = parameters, self._hash()
 
     def surroundings(self) -> Surroundings:
-        """See rtmms.plant.Situated."""
+        """Return what the plant moves in, as it is now."""
         p = self.parameters
         return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
@@ -317,15 +309,6 @@ class Manta:
             entry, other.state, other.state, np.zeros(1), places, other.clear,
             lambda: other.adopt_from(self.system), other, self._account_of(other),
         )  # fmt: skip
-
-    def present(self) -> tuple[Array, int]:
-        """See rtmms.plant.Forking."""
-        return self._state.copy(), int(self._state[lay.STEP])
-
-    def put(self, state: Array, steps: int) -> None:
-        """See rtmms.plant.Forking."""
-        self.system.clear()
-        self._state[:] = state
 
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.Coordinated."""
@@ -392,6 +375,14 @@ class Manta:
         return summarise(time, trace, self.weight)
 
     # --- within ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _steps(self) -> int:
+        return int(self._state[lay.STEP])
+
+    @_steps.setter
+    def _steps(self, steps: int) -> None:
+        self._state[lay.STEP] = steps
 
     def _hash(self) -> bytes:
         """What snapshots are tied to."""

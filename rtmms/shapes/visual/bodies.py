@@ -46,7 +46,7 @@ def solid_mesh(solid: Solid) -> Mesh:
 
 
 class BodiesVisual:
-    """Of a shape that a plant tells (rtmms.plant.Shaped), or of several such shapes."""
+    """Of a shape that a plant tells (rtmms.plant.PlantDescription), or of several such shapes."""
 
     ground = None
 

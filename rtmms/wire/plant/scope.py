@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtmms.errors import UnknownNameError
-from rtmms.plant import Channel, Composed, Plant, bare
+from rtmms.plant import Channel, Composed, Plant
 from rtmms.wire.protocol.messages import (
     Reason,
     Refused,
@@ -41,7 +41,7 @@ class Scope:
     def told(self) -> dict[str, Any]:
         """Of the plant in a welcome: as it is now."""
         return {
-            "robot": self.robot, "parameters": plain_parameters(self.plant), "shape": plain_shape(bare(self.plant)),
+            "robot": self.robot, "parameters": plain_parameters(self.plant), "shape": plain_shape(self.plant),
             "surroundings": told_surroundings(self.plant),
             "actuators": [channel_map(channel) for channel in self.actuators],
             "outputs": [channel_map(channel) for channel in self.outputs],

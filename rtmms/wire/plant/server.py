@@ -15,7 +15,7 @@ import numpy as np
 from rtmms.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
 from rtmms.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.plant import Coupling, Plant, bare
+from rtmms.plant import Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
 from rtmms.wire.plant.allowance import most_said
@@ -88,12 +88,12 @@ class Server:
             self._sockets.close(0)
             raise
         behind = max(_LEAST_BEHIND, round(_BEHIND_S / plant.dt))
-        self._peers, sound = Peers(plant.actuators, links), bare(plant)
+        self._peers = Peers(plant.actuators, links)
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
             most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
-            coupled=sound.coupled if isinstance(sound, Coupling) else (),
+            coupled=describe_plant(plant).coupled,
         )  # fmt: skip
         self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)

@@ -13,7 +13,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
 from rtmms.contract import OPERATIONS
-from rtmms.plant import Channel, Plant, surroundings_of
+from rtmms.plant import Channel, Plant, describe_plant
 from rtmms.wire.protocol.limits import (
     AHEAD_STEPS,
     LIST_LENGTH,
@@ -322,7 +322,7 @@ def read_channel(entry: Mapping[str, Any]) -> Channel:
 
 def plain_parameters(plant: object) -> dict[str, Any]:
     """The plant's `parameters` (a mapping or dataclass): finite numbers, flags, short text, short lists of numbers."""
-    source = getattr(plant, "parameters", None)
+    source = describe_plant(plant).parameters()
     if source is None:
         return {}
     if not isinstance(source, Mapping):
@@ -343,7 +343,7 @@ def plain_parameters(plant: object) -> dict[str, Any]:
 
 def told_surroundings(plant: Plant) -> dict[str, Any]:
     """Of what the plant moves in: see PlantInfo. What is not finite is left out."""
-    around = surroundings_of(plant)
+    around = describe_plant(plant).surroundings()
     told = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
     return {
         name: value for name, value in told.items()
@@ -352,8 +352,8 @@ def told_surroundings(plant: Plant) -> dict[str, Any]:
 
 
 def plain_shape(plant: object) -> str:
-    """JSON of the plant's `shape` (rtmms.plant.Shaped); '' for none, or one that is no JSON or longer than SHAPE."""
-    source = getattr(plant, "shape", None)
+    """JSON of the plant's shape (rtmms.plant.PlantDescription); '' for none, no JSON, or one longer than SHAPE."""
+    source = describe_plant(plant).shape()
     if not isinstance(source, Mapping) or not source:
         return ""
     try:
