@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rtmms.cli.run import run
 from rtmms.cli.running.scenario import check_expectations, check_peers, check_times, scenario
 from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
@@ -39,7 +38,7 @@ class Swimmer(Mover):
 
 def held(path: Path) -> None:
     """All that is looked at before the first step."""
-    found = scenario(str(path), run)
+    found = scenario(str(path))
     check_times(found, found.options["duration"])
     check_peers(found)
     plant: Any = Swimmer()
@@ -149,7 +148,7 @@ def test_what_is_right_is_taken(tmp_path: Path) -> None:
         '"final.position[2]" = "< 1"\n"exchange.misses" = "== 0"\n"timing_us.plant.p99" = "< 900"\n'
         'ended = "== duration"\n"accuracy.verdict" = "== good"\n'
     )
-    found = scenario(str(path), run)
+    found = scenario(str(path))
     check_peers(found)
     check_expectations(found, Swimmer(), {"robot": "mover"})
 
