@@ -174,9 +174,9 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
 
     from rtmms.cli.list import _short, _values
     from rtmms.cli.words import value
+    from rtmms.parameters import build
     from rtmms.robots import urdf
     from rtmms.robots.manta import parameters as manta
-    from rtmms.robots.parameters import build
 
     known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
     printed = {name: _short(one) for name, one in _values(type("Told", (), {"parameters": known})()).items()}
@@ -186,7 +186,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     if parameters == "manta":
         assert manta.build(None, typed) == known
     else:
-        assert build(urdf.Options, typed, urdf.CHOICES, urdf._MAY_VANISH, urdf._SIGNED) == known
+        assert build(urdf.Options, typed, robot="urdf") == known
 
 
 def test_a_robot_of_a_file_is_told_by_its_tree() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.parameters import settable
 from rtmms.robots import eel
 from rtmms.robots.manta import face as manta
 from rtmms.robots.moth import face as moth
@@ -98,18 +99,18 @@ def test_what_cannot_be_set_is_refused_and_nothing_changes(robot: str, built: An
 
 
 @pytest.mark.parametrize(
-    ("settable", "parameters"),
-    [(manta.SETTABLE, manta.MantaParameters()), (eel.SETTABLE, eel.Eel()), (moth.SETTABLE, moth.Moth())],
+    ("names", "parameters"),
+    [(settable(type(one)), one) for one in (manta.MantaParameters(), eel.Eel(), moth.Moth())],
 )
-def test_each_settable_parameter_exists_and_takes_its_own_value(settable: tuple[str, ...], parameters: Any) -> None:
-    assert set(settable) <= set(type(parameters).__dataclass_fields__)
+def test_each_settable_parameter_exists_and_takes_its_own_value(names: tuple[str, ...], parameters: Any) -> None:
+    assert names
+    assert set(names) <= set(type(parameters).__dataclass_fields__)
 
 
 @pytest.mark.parametrize(("robot", "built"), [("manta", SMALL), ("eel", {"joints": 2}), ("moth", {"start": "rest"})])
 def test_setting_all_to_what_they_are_changes_no_bit(robot: str, built: Any) -> None:
     plant, same = rtmms.load(robot, **built), rtmms.load(robot, **built)
-    settable = {"manta": manta, "eel": eel, "moth": moth}[robot].SETTABLE
-    plant.set(**{name: getattr(plant.parameters, name) for name in settable})  # type: ignore[attr-defined]
+    plant.set(**{name: getattr(plant.parameters, name) for name in plant.settable})  # type: ignore[attr-defined]
     assert plant.snapshot() == same.snapshot()
     steps(plant, 5), steps(same, 5)
     assert plant.snapshot() == same.snapshot()

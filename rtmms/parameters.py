@@ -1,0 +1,187 @@
+"""Parameters of robots: each is declared once, beside its type and its default, and read from what a person types.
+
+A robot's parameters are a frozen dataclass whose fields are Annotated with a Parameter. `build` makes an instance of
+given values. `rtmms list`, `set`, the bounds of `rtmms identify` and the tables of the pages read the declarations.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any
+
+from rtmms.errors import ModelError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Declaration of a parameter. A number must be > 0 where neither `gt`, `ge` nor `signed` says otherwise.
+
+    Parameters
+    ----------
+    about
+        One sentence.
+    unit
+        Of a number.
+    gt, ge, le
+        Range of a number.
+    signed
+        The number may be negative; `le` is the greatest size then.
+    choices
+        Words that it may be.
+    live
+        `set` may change it while the robot runs.
+    in_model
+        The compiled model has it: a change compiles the model anew.
+    why
+        Reason for the range, for its error.
+    """
+
+    about: str
+    unit: str = ""
+    gt: float | None = None
+    ge: float | None = None
+    le: float | None = None
+    signed: bool = False
+    choices: tuple[str, ...] = ()
+    live: bool = False
+    in_model: bool = True
+    why: str = ""
+
+    @property
+    def strict(self) -> bool:
+        """Whether the lower bound itself is excluded."""
+        return self.ge is None and not self.signed
+
+    @property
+    def low(self) -> float | None:
+        """Lower bound; None for none."""
+        if self.ge is not None:
+            return self.ge
+        if self.signed:
+            return None if self.le is None else -self.le
+        return self.gt or 0.0
+
+    @property
+    def range_text(self) -> str:
+        """Range as a person reads it: '> 0', 'from 0 to 100'; '' for no bound and for words."""
+        if self.choices:
+            return ""
+        low, high = self.low, self.le
+        if low is not None and high is not None and not self.strict:
+            return f"from {low:g} to {high:g}"
+        ends = [f"{'>' if self.strict else '>='} {low:g}"] if low is not None else []
+        return " and ".join(ends + ([f"<= {high:g}"] if high is not None else []))
+
+    def fault(self, number: float) -> str:
+        """Return what a number must be, '' where it is in range."""
+        reason = f", {self.why}" if self.why else ""
+        if self.signed:
+            return f"<= {self.le:g} in size{reason}" if self.le is not None and abs(number) > self.le else ""
+        low = self.low
+        if low is not None and (number < low or (number == low and self.strict)):
+            return f"{'>' if self.strict else '>='} {low:g}{reason}"
+        return f"<= {self.le:g}{reason}" if self.le is not None and number > self.le else ""
+
+
+def parameters_of(kind: Any) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a dataclass by name, in the order of its fields."""
+    return _declared(kind)
+
+
+@cache
+def _declared(kind: Any) -> Mapping[str, Parameter]:
+    try:
+        hints = typing.get_type_hints(kind, include_extras=True)
+    except (NameError, TypeError, AttributeError):  # a class of a user's own, or none
+        return {}
+    declared = {
+        name: [one for one in typing.get_args(hint) if isinstance(one, Parameter)] for name, hint in hints.items()
+    }
+    return {name: found[0] for name, found in declared.items() if found}
+
+
+def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a plant by name; {} where its parameters are no such dataclass."""
+    kind: Any = type(getattr(plant, "parameters", None))
+    return parameters_of(kind)
+
+
+def settable(kind: Any) -> tuple[str, ...]:
+    """Return the names of parameters that `set` may change while the robot runs."""
+    return tuple(name for name, one in parameters_of(kind).items() if one.live)
+
+
+def in_model(kind: Any, names: Iterable[str]) -> bool:
+    """Return whether the compiled model has one of these parameters."""
+    return any(parameters_of(kind)[name].in_model for name in names)
+
+
+def build(
+    kind: Any, given: Mapping[str, Any], *, robot: str = "", preset: str | None = None,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Any:  # fmt: skip
+    """Return an instance of a dataclass of parameters from its defaults, a preset, and given values.
+
+    A number whose default is None may be None, or the word 'none', as `rtmms list` prints it.
+
+    Parameters
+    ----------
+    kind
+        The dataclass.
+    given
+        Values by name.
+    robot
+        Name in errors; the dataclass's own where it is ''.
+    preset, presets
+        Name of a set of values that `given` replaces, and the sets by name.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        With robot and parameter.
+    """
+    robot = robot or kind.__name__.lower()
+    if preset is not None and preset not in (presets or {}):
+        raise UnknownNameError(f"{robot} preset", preset, presets or ())
+    defaults, declared = {f.name: f.default for f in fields(kind)}, parameters_of(kind)
+    values: dict[str, Any] = {}
+    for name, value in {**((presets or {})[preset] if preset is not None else {}), **given}.items():
+        if name not in defaults:
+            raise UnknownNameError(f"{robot} parameter", name, defaults)
+        default, one = defaults[name], declared[name]
+        if one.choices:
+            if value not in one.choices:
+                near = difflib.get_close_matches(str(value), one.choices, n=1)
+                hint = f"; did you mean '{near[0]}'?" if near else ""
+                raise ModelError(f"{robot}: {name} must be one of {', '.join(one.choices)}, got '{value}'{hint}")
+            values[name] = value
+        elif default is None and value in (None, "none"):
+            values[name] = None
+        elif default is None or isinstance(default, (int, float)):
+            values[name] = number = read_number(robot, name, value, isinstance(default, int))
+            expected = one.fault(number)
+            if expected:
+                raise ModelError(f"{robot}: {name} must be {expected}, got {number}")
+        else:
+            values[name] = value
+    return replace(kind(), **values)
+
+
+def read_number(robot: str, name: str, value: Any, whole: bool) -> Any:
+    """Return a value as a finite number, a whole one where asked; ModelError with robot and parameter."""
+    if isinstance(value, bool):
+        raise ModelError(f"{robot}: {name} must be a number, got {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{robot}: {name} must be a number, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{robot}: {name} must be finite, got {value}")
+    if whole and number != int(number):
+        raise ModelError(f"{robot}: {name} must be a whole number, got {value}")
+    return int(number) if whole else number
