@@ -12,7 +12,7 @@ from rtmms.plant import builder
 
 
 def parameters_table(kind: Any, about: str = "") -> str:
-    """Return every parameter of a dataclass with default, unit and sentence.
+    """Return every parameter of a dataclass with default, unit, range, whether `set` may change it, and sentence.
 
     Parameters
     ----------
@@ -27,8 +27,9 @@ def parameters_table(kind: Any, about: str = "") -> str:
         own = declared[one.name]
         value = _value(one.default)
         others = ", ".join(word for word in own.choices if word != one.default)
-        lines.append((f"`{one.name}`", f"{value} ({others})" if others else value, own.unit, own.about))
-    return table(("parameter", "default (others)", "unit", about), lines)
+        text = f"{value} ({others})" if others else value
+        lines.append((f"`{one.name}`", text, own.unit, own.range_text, "`set`" if own.live else "", own.about))
+    return table(("parameter", "default (others)", "unit", "range", "while it runs", about), lines)
 
 
 def robot_table(robot: str) -> str:
