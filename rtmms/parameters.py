@@ -7,11 +7,14 @@ given values. `rtmms list`, `set`, the bounds of `rtmms identify` and the tables
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
+import sys
 import typing
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
@@ -39,6 +42,8 @@ class Parameter:
         The compiled model has it: a change compiles the model anew.
     why
         Reason for the range, for its error.
+    kind
+        int or float of a number, None of others; `parameters_of` takes it from the type.
     """
 
     about: str
@@ -51,6 +56,7 @@ class Parameter:
     live: bool = False
     in_model: bool = True
     why: str = ""
+    kind: type | None = None
 
     @property
     def strict(self) -> bool:
@@ -69,7 +75,7 @@ class Parameter:
     @property
     def range_text(self) -> str:
         """Range as a person reads it: '> 0', 'from 0 to 100'; '' for no bound and for words."""
-        if self.choices:
+        if self.choices or self.kind is None:
             return ""
         low, high = self.low, self.le
         if low is not None and high is not None and not self.strict:
@@ -95,14 +101,55 @@ def parameters_of(kind: Any) -> Mapping[str, Parameter]:
 
 @cache
 def _declared(kind: Any) -> Mapping[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    for base in reversed(kind.__mro__):  # a field that a class gives another default has the declaration of its base
+        space = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+        for name, hint in inspect.get_annotations(base).items():
+            inner = typing.get_args(_resolved(hint, space, dict(vars(base))))
+            for one in inner:
+                if isinstance(one, Parameter):
+                    found[name] = replace(one, kind=_number_of(inner[0]))
+    return found
+
+
+def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
+    """A type of its text, one at a time: others of its class may have names that a type checker alone can read."""
+    holder: Any = SimpleNamespace(__annotations__={"it": hint})
     try:
-        hints = typing.get_type_hints(kind, include_extras=True)
-    except (NameError, TypeError, AttributeError):  # a class of a user's own, or none
-        return {}
-    declared = {
-        name: [one for one in typing.get_args(hint) if isinstance(one, Parameter)] for name, hint in hints.items()
-    }
-    return {name: found[0] for name, found in declared.items() if found}
+        return typing.get_type_hints(holder, space, own, include_extras=True)["it"]
+    except (NameError, TypeError, AttributeError):
+        return None
+
+
+def _number_of(hint: Any) -> type | None:
+    """The type of number that a type is, may be, or has as its entries; None for other types."""
+    inner = {hint, *typing.get_args(hint)}
+    return float if float in inner else int if int in inner else None
+
+
+def check_parameters(place: str, owner: Any) -> None:
+    """Hold the declared fields of an instance to their ranges and words. None is the absence of a value.
+
+    Parameters
+    ----------
+    place
+        Of the error, as "controller 'gait': ".
+
+    Raises
+    ------
+    ModelError
+        With place and parameter.
+    """
+    for name, one in parameters_of(type(owner)).items():
+        value = getattr(owner, name)
+        if one.choices and value not in one.choices:
+            raise ModelError(f"{place}{name}: {UnknownNameError(name, str(value), one.choices)}")
+        if one.choices or one.kind is None or value is None:
+            continue
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or one.fault(value):
+            noun = "a whole number" if one.kind is int else "a number" if one.range_text else "a finite number"
+            raise ModelError(f"{place}{name}: expected {noun} {one.range_text}".rstrip() + f", got {value!r}")
 
 
 def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:

@@ -18,6 +18,8 @@ from rtmms.report.parameter_table import parameters_table
 from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.manta.parameters import build as build_manta
+from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.plugins import registered
 
 
 def kind_of(robot: str) -> Any:
@@ -125,3 +127,40 @@ def test_a_declaration_makes_values_sets_and_bounds() -> None:
     assert (mass.low, mass.high, mass.unit) == (1e-6, 10.0, "kg")
     assert (drag.low, drag.high) == (0.0, math.inf)
     assert (tilt.low, tilt.high) == (-2.0, 2.0)
+
+
+# --- Controllers and bridges
+
+
+PEERS: dict[str, type] = {
+    name: point.load() for group in ("rtmms.controllers", "rtmms.bridges")
+    for name, point in registered(group).items() if point.module.startswith("rtmms_")
+}  # fmt: skip
+PEER_CASES = [(peer, name) for peer, kind in PEERS.items() for name in parameters_of(kind) if peer != "serial"]
+
+
+@pytest.mark.parametrize(("peer", "name"), PEER_CASES, ids=[f"{peer} {name}" for peer, name in PEER_CASES])
+def test_what_a_parameter_of_a_peer_cannot_be_is_refused_by_name(peer: str, name: str) -> None:
+    kind: Any = PEERS[peer]
+    declared = parameters_of(kind)[name]
+    if declared.kind is None and not declared.choices:
+        return
+    default = 0.0 if declared.kind else ""
+    for value in wrong(declared, default):
+        with pytest.raises(ModelError, match=name):
+            kind(**{name: value})
+
+
+def test_each_parameter_of_our_controllers_is_declared() -> None:
+    for name, kind in PEERS.items():
+        if issubclass(kind, Controller) and is_dataclass(kind):
+            assert set(parameters_of(kind)) == {one.name for one in fields(kind) if one.init}, name
+            assert set(kind.settable) >= set(settable(kind)), name
+    assert PEERS["gait"].settable[:2] == ("amplitude_deg", "frequency_hz")  # type: ignore[attr-defined]
+
+
+def test_a_class_of_a_users_own_has_the_settable_that_it_names() -> None:
+    class Mine(Controller):
+        settable = ("gain",)
+
+    assert (Mine.settable, Controller.settable) == (("gain",), ())

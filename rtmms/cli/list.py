@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -74,7 +75,11 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
             for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
-                print_text(f"      {parameter['name']} ({parameter['kind']}, {default}{live})")
+                kind = ", ".join(filter(None, (parameter["kind"], parameter["unit"])))
+                bounds = f", {parameter['range']}" if parameter["range"] else ""
+                print_text(
+                    f"      {parameter['name']} ({kind}, {default}{bounds}{live})  {parameter['about']}".rstrip()
+                )
     if briefly:
         print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
@@ -97,9 +102,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     except ModelError as error:
         return entry | {"error": str(error)}
     entry["about"] = (found.__doc__ or "").strip().partition("\n")[0]
-    entry["parameters"] = [
-        {"name": one.name, "kind": one.kind, "default": one.default, "required": one.required} for one in known.values()
-    ]
+    entry["parameters"] = [asdict(one) for one in known.values()]
     if kind == "bridges":
         entry["missing"] = _missing(found, point.name)
     else:
