@@ -12,14 +12,14 @@ from math import radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.parameters import Parameter, check_parameters, parameters_of
 
 from .helm import Helm, checked_gains, most_of
 from .mixing import TURNS
 from .pilot import Aim, Gains
 
 SET_POINTS = ("depth_m", "heading_deg", "speed_m_s", "roll_deg", "pitch_deg")
-_GAINS = Gains()
+_GAINS, _DECLARED = Gains(), parameters_of(Gains)
 
 
 @dataclass
@@ -43,20 +43,20 @@ class Autopilot(rtmms.Controller):
     turn: Annotated[str, Parameter("How the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
     frequency_hz: Annotated[float, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=3, live=True)] = 0.8
     amplitude_deg: Annotated[float, Parameter("Amplitude of the stroke at full thrust.", "deg", ge=1, le=45)] = 30.0
-    depth_p: Annotated[float, Parameter("Gain, see pilot.py.", "1/m", ge=0, live=True)] = _GAINS.depth_p
-    depth_i: Annotated[float, Parameter("Gain, see pilot.py.", "1/(m s)", ge=0, live=True)] = _GAINS.depth_i
-    climb_d: Annotated[float, Parameter("Gain, see pilot.py.", "s/m", ge=0, live=True)] = _GAINS.climb_d
-    heading_p: Annotated[float, Parameter("Gain, see pilot.py.", "1/s", ge=0, live=True)] = _GAINS.heading_p
-    turn_p: Annotated[float, Parameter("Gain, see pilot.py.", "s/rad", ge=0, live=True)] = _GAINS.turn_p
-    turn_i: Annotated[float, Parameter("Gain, see pilot.py.", "1/rad", ge=0, live=True)] = _GAINS.turn_i
-    roll_p: Annotated[float, Parameter("Gain, see pilot.py.", "1/rad", ge=0, live=True)] = _GAINS.roll_p
-    roll_i: Annotated[float, Parameter("Gain, see pilot.py.", "1/(rad s)", ge=0, live=True)] = _GAINS.roll_i
-    roll_d: Annotated[float, Parameter("Gain, see pilot.py.", "s/rad", ge=0, live=True)] = _GAINS.roll_d
-    pitch_i: Annotated[float, Parameter("Gain, see pilot.py.", "1/(rad s)", ge=0, live=True)] = _GAINS.pitch_i
-    pitch_d: Annotated[float, Parameter("Gain, see pilot.py.", "s/rad", ge=0, live=True)] = _GAINS.pitch_d
-    speed_p: Annotated[float, Parameter("Gain, see pilot.py.", "s/m", ge=0, live=True)] = _GAINS.speed_p
-    speed_i: Annotated[float, Parameter("Gain, see pilot.py.", "1/m", ge=0, live=True)] = _GAINS.speed_i
-    steady_s2_m2: Annotated[float, Parameter("Gain, see pilot.py.", "s2/m2", ge=0, live=True)] = _GAINS.steady_s2_m2
+    depth_p: Annotated[float, _DECLARED["depth_p"]] = _GAINS.depth_p
+    depth_i: Annotated[float, _DECLARED["depth_i"]] = _GAINS.depth_i
+    climb_d: Annotated[float, _DECLARED["climb_d"]] = _GAINS.climb_d
+    heading_p: Annotated[float, _DECLARED["heading_p"]] = _GAINS.heading_p
+    turn_p: Annotated[float, _DECLARED["turn_p"]] = _GAINS.turn_p
+    turn_i: Annotated[float, _DECLARED["turn_i"]] = _GAINS.turn_i
+    roll_p: Annotated[float, _DECLARED["roll_p"]] = _GAINS.roll_p
+    roll_i: Annotated[float, _DECLARED["roll_i"]] = _GAINS.roll_i
+    roll_d: Annotated[float, _DECLARED["roll_d"]] = _GAINS.roll_d
+    pitch_i: Annotated[float, _DECLARED["pitch_i"]] = _GAINS.pitch_i
+    pitch_d: Annotated[float, _DECLARED["pitch_d"]] = _GAINS.pitch_d
+    speed_p: Annotated[float, _DECLARED["speed_p"]] = _GAINS.speed_p
+    speed_i: Annotated[float, _DECLARED["speed_i"]] = _GAINS.speed_i
+    steady_s2_m2: Annotated[float, _DECLARED["steady_s2_m2"]] = _GAINS.steady_s2_m2
     # fmt: on
 
     robots = ("manta",)

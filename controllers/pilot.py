@@ -40,19 +40,19 @@ class Gains:
     """Of the cascades, as `rtmms bench gains` computes them from the period-averaged model; SI, words of the mixer."""
 
     # fmt: off
-    depth_p: Annotated[float, Parameter("Depth.", "1/m", ge=0, le=110)] = 5.5
-    depth_i: Annotated[float, Parameter("Depth.", "1/(m s)", ge=0, le=20)] = 0.46
-    climb_d: Annotated[float, Parameter("Climb.", "s/m", ge=0, le=20)] = 0.0
-    heading_p: Annotated[float, Parameter("Heading.", "1/s", ge=0, le=20)] = 1.0
-    turn_p: Annotated[float, Parameter("Turn.", "s/rad", ge=0, le=94)] = 4.7
-    turn_i: Annotated[float, Parameter("Turn.", "1/rad", ge=0, le=20)] = 0.8
-    roll_p: Annotated[float, Parameter("Roll.", "1/rad", ge=0, le=80)] = 4.0
-    roll_i: Annotated[float, Parameter("Roll.", "1/(rad s)", ge=0, le=60)] = 3.0
-    roll_d: Annotated[float, Parameter("Roll.", "s/rad", ge=0, le=20)] = 0.0
-    pitch_i: Annotated[float, Parameter("Pitch.", "1/(rad s)", ge=0, le=270)] = 13.5
-    pitch_d: Annotated[float, Parameter("Pitch.", "s/rad", ge=0, le=20)] = 0.0
-    speed_p: Annotated[float, Parameter("Speed.", "s/m", ge=0, le=50)] = 2.5
-    speed_i: Annotated[float, Parameter("Speed.", "1/m", ge=0, le=20)] = 0.375
+    depth_p: Annotated[float, Parameter("Depth.", "1/m", ge=0, le=110, live=True)] = 5.5
+    depth_i: Annotated[float, Parameter("Depth.", "1/(m s)", ge=0, le=20, live=True)] = 0.46
+    climb_d: Annotated[float, Parameter("Climb.", "s/m", ge=0, le=20, live=True)] = 0.0
+    heading_p: Annotated[float, Parameter("Heading.", "1/s", ge=0, le=20, live=True)] = 1.0
+    turn_p: Annotated[float, Parameter("Turn.", "s/rad", ge=0, le=94, live=True)] = 4.7
+    turn_i: Annotated[float, Parameter("Turn.", "1/rad", ge=0, le=20, live=True)] = 0.8
+    roll_p: Annotated[float, Parameter("Roll.", "1/rad", ge=0, le=80, live=True)] = 4.0
+    roll_i: Annotated[float, Parameter("Roll.", "1/(rad s)", ge=0, le=60, live=True)] = 3.0
+    roll_d: Annotated[float, Parameter("Roll.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    pitch_i: Annotated[float, Parameter("Pitch.", "1/(rad s)", ge=0, le=270, live=True)] = 13.5
+    pitch_d: Annotated[float, Parameter("Pitch.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    speed_p: Annotated[float, Parameter("Speed.", "s/m", ge=0, le=50, live=True)] = 2.5
+    speed_i: Annotated[float, Parameter("Speed.", "1/m", ge=0, le=20, live=True)] = 0.375
     steady_s2_m2: Annotated[float, Parameter(
         "Thrust word over the square of the speed that it keeps.", "s2/m2", ge=0, le=38,
     )] = 1.9

@@ -161,10 +161,6 @@ DASK_SECURITY = click.option(
     "--dask-security", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
     help="TLS for --dask: a file with ca, cert and key, the names of PEM files.",
 )  # fmt: skip
-COUPLING = click.option(
-    "--coupling", metavar="NAME",
-    help="How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).",
-)  # fmt: skip
 
 
 def check_choice(robot: str, parameter: str, word: str | None) -> None:
@@ -228,3 +224,11 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return command
 
     return decorate
+
+
+def as_in_run(*names: str) -> Callable[[Any], Any]:
+    """Return the decorator with some options of `rtmms run`, for a command that has them too."""
+    from rtmms.scenario.options import run_options  # not with every command
+
+    found = [run_options()[name] for name in names]
+    return options(*(declared_option(one, one.default, one.help_text(one.default)) for one in found))
