@@ -38,7 +38,7 @@ class Path(rtmms.Controller):
     )] = 0.0
     speed_m_s: Annotated[float, Parameter("Speed over the ground.", "m/s", ge=0.05, le=1, live=True)] = 0.4
     lookahead_m: Annotated[float, Parameter("Of the line of sight.", "m", ge=0.1, live=True)] = 0.7
-    compensate: Annotated[str, Parameter("What a current is found by: estimate, integrator or none.")] = "estimate"
+    compensate: Annotated[str, Parameter("What a current is found by.", choices=COMPENSATIONS)] = "estimate"
     turn: Annotated[str, Parameter("As the autopilot's.", choices=TURNS)] = "phase"
     frequency_hz: Annotated[float, Parameter("As the autopilot's.", "Hz", ge=0.1, le=3)] = 0.8
     amplitude_deg: Annotated[float, Parameter("As the autopilot's.", "deg", ge=1, le=45)] = 30.0
@@ -66,9 +66,6 @@ class Path(rtmms.Controller):
             way = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'path': {fault}") from None
-        if self.compensate not in COMPENSATIONS:
-            unknown = rtmms.UnknownNameError("way", self.compensate, COMPENSATIONS)
-            raise rtmms.ModelError(f"controller 'path': compensate: {unknown}")
         strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("path", checked_gains("path", object()), strokes, self.frequency_hz)
         self._guide, self._aim = Guide(way, self.lookahead_m, self.compensate), Aim()
