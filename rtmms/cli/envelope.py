@@ -12,7 +12,7 @@ import click
 from rtmms.child_process import run_python
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
 from rtmms.errors import ModelError
-from rtmms.scenario.options import Study, run_options
+from rtmms.scenario.options import StudyUse, run_options
 from rtmms.terminal import print_json, print_text
 from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
@@ -139,7 +139,7 @@ def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, 
     The files that a single run writes are written into a folder that goes."""
     seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in found.events)]))
     with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
-        files = [one for one in run_options().values() if one.study is Study.FILE and one.name in found.options]
+        files = [one for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
         elsewhere = [(one.word, str(Path(folder) / f"run{one.writes or '.png'}")) for one in files]
         done = run_python([
             "-m", "rtmms.cli.main", "run", scenario, "--mode", "realtime", "--json", "--quiet",

@@ -21,7 +21,7 @@ from rtmms.reach import NamesAddress
 from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 
 
-class Study(Enum):
+class StudyUse(Enum):
     """Use of an option by a study (`rtmms sweep`, `rtmms envelope`), whose cases are runs in lockstep.
 
     CARRIED decides the numbers of a case, MACHINE cannot change them, FILE names a file of a single run, which a study
@@ -103,7 +103,7 @@ class Option:
     key: bool = True
     not_in_file: str = ""
     timed: bool = False
-    study: Study = Study.REFUSED
+    study: StudyUse = StudyUse.REFUSED
     reason: str = "a study does not carry this option of `rtmms run`; leave it out"
     study_help: str = ""
     varies: bool = False
@@ -163,11 +163,11 @@ class RunOptions:
     controllers: Annotated[tuple[str, ...], Option(
         "A controller, each in a process of its own; may be repeated; 'none' for none.",
         flag="--controller", metavar="NAME[:KEY=VALUE,...]", group="rtmms.controllers", commands=("run",), key=False,
-        study=Study.CARRIED, study_help="As rtmms run.",
+        study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = ()
     duration: Annotated[float | None, Option(
         "Simulated time (default {default}).", unit="s", served=None,
-        study=Study.CARRIED, study_help="Simulated time of a run (default {default}).", varies=True,
+        study=StudyUse.CARRIED, study_help="Simulated time of a run (default {default}).", varies=True,
     )] = 20.0
     bridges: Annotated[tuple[str, ...], Option(
         "A bridge to other software, each in a process of its own; may be repeated.",
@@ -176,7 +176,8 @@ class RunOptions:
     links: Annotated[tuple[Impairment, ...], Option(
         "Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, duplicate, "
         "reorder, rate_hz, from_s, until_s; may be repeated.",
-        flag="--link", metavar="CONTROLLER:KEY=VALUE,...", key=False, study=Study.CARRIED, study_help="As rtmms run.",
+        flag="--link", metavar="CONTROLLER:KEY=VALUE,...", key=False,
+        study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = ()
     degrade: Annotated[bool, Option(
         "Change to cheaper variants of the robot where steps are about to overrun, and back.",
@@ -191,7 +192,7 @@ class RunOptions:
         "Simulated time over wall time (default {default}).", timed=True, reason=_OVERRUN,
     )] = 1.0
     dt: Annotated[float | None, Option(
-        "Step; default the robot's own.", unit="s", study=Study.CARRIED, varies=True, of_log=True,
+        "Step; default the robot's own.", unit="s", study=StudyUse.CARRIED, varies=True, of_log=True,
     )] = None
     deadline: Annotated[float | None, Option(
         "Time within a step by which commands must be in hand.", unit="s", timed=True, reason=_OVERRUN,
@@ -234,75 +235,76 @@ class RunOptions:
     )] = 0.0
     coupling: Annotated[str | None, Option(
         "How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).", metavar="NAME",
-        study=Study.CARRIED, of_log=True,
+        study=StudyUse.CARRIED, of_log=True,
     )] = None
     parameters: Annotated[Mapping[str, Any], Option(
         "A parameter; may be repeated.", flag="--set", name="set_", metavar="KEY=VALUE", key=False,
-        study=Study.CARRIED, study_help="A parameter of all runs; may be repeated.",
+        study=StudyUse.CARRIED, study_help="A parameter of all runs; may be repeated.",
     )] = dataclasses.field(default_factory=dict)
     preset: Annotated[str | None, Option(
-        "A named set of the robot's parameters, or a file.", metavar="NAME|FILE.toml", study=Study.CARRIED,
+        "A named set of the robot's parameters, or a file.", metavar="NAME|FILE.toml", study=StudyUse.CARRIED,
         of_log=True,
     )] = None
     sensors: Annotated[str, Option(
         "What controllers see: the true state (default), typical instruments, or those of a file.",
-        metavar="ideal|typical|FILE.toml", key=False, study=Study.CARRIED, study_help="As rtmms run.",
+        metavar="ideal|typical|FILE.toml", key=False, study=StudyUse.CARRIED, study_help="As rtmms run.",
         not_with_log="the log's sensors stay",
     )] = "ideal"
     seed: Annotated[int, Option(
         "Seed of what is random (default {default}).", least=0, most=2**63 - 1,
-        study=Study.CARRIED, study_help="Seed of each run (default {default}).", varies=True, of_log=True,
+        study=StudyUse.CARRIED, study_help="Seed of each run (default {default}).", varies=True, of_log=True,
     )] = 0
     priority: Annotated[str, Option(
         "Real-time priority: where permitted (default), none, or SCHED_FIFO N.", metavar="auto|off|N", number=True,
-        study=Study.MACHINE,
+        study=StudyUse.MACHINE,
     )] = "auto"
     keys: Annotated[Path | None, Option(
         "Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one).", metavar="DIR",
-        not_in_file="is named on the command line only (--keys DIR), got '{value}' in a scenario", study=Study.MACHINE,
+        not_in_file="is named on the command line only (--keys DIR), got '{value}' in a scenario",
+        study=StudyUse.MACHINE,
     )] = None
     affinity: Annotated[str, Option(
         "Core of the loop; after ':' those of controllers. Default: the last for both, where permitted.",
-        metavar="auto|off|CORE[:CORE,...]", study=Study.MACHINE,
+        metavar="auto|off|CORE[:CORE,...]", study=StudyUse.MACHINE,
     )] = "auto"
     exchange: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where peers say hello (default {EXCHANGE}).", metavar="ENDPOINT", study=Study.MACHINE,
+        f"Where peers say hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     step: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where states and commands go (default {STEP}).", metavar="ENDPOINT", study=Study.MACHINE,
+        f"Where states and commands go (default {STEP}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     telemetry: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where observers listen (default {TELEMETRY}).", metavar="ENDPOINT", study=Study.MACHINE,
+        f"Where observers listen (default {TELEMETRY}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     log: Annotated[Path | None, Option(
         "Record every step, for rtmms replay, log and plot; a log of that name is overwritten.", metavar="FILE.mcap",
-        writes=".mcap", study=Study.FILE,
+        writes=".mcap", study=StudyUse.FILE,
     )] = None
     force: Annotated[bool, Option(
         "--log, --trace and --figure overwrite files of other kinds, too.",
-        not_in_file="is said on the command line alone", study=Study.MACHINE,
+        not_in_file="is said on the command line alone", study=StudyUse.MACHINE,
     )] = False
     telemetry_hz: Annotated[float, Option(
-        "States per second of wall time for observers, at most (default {default}).", unit="Hz", study=Study.MACHINE,
+        "States per second of wall time for observers, at most (default {default}).", unit="Hz", study=StudyUse.MACHINE,
     )] = 100.0
     as_json: Annotated[bool, Option(
-        "Print the report as one JSON object.", flag="--json", study=Study.MACHINE,
+        "Print the report as one JSON object.", flag="--json", study=StudyUse.MACHINE,
     )] = False
-    quiet: Annotated[bool, Option("No progress on standard error.", study=Study.MACHINE)] = False
+    quiet: Annotated[bool, Option("No progress on standard error.", study=StudyUse.MACHINE)] = False
     figure: Annotated[Path | None, Option(
-        "Draw the run.", metavar="FILE.png", writes="", commands=("run",), study=Study.FILE,
+        "Draw the run.", metavar="FILE.png", writes="", commands=("run",), study=StudyUse.FILE,
     )] = None
     trace: Annotated[Path | None, Option(
         "Keep every step's command, for rtmms replay.", metavar="FILE.npz", writes=".npz", commands=("run",),
-        study=Study.FILE, not_with_log="use --log, from t = 0 on",
+        study=StudyUse.FILE, not_with_log="use --log, from t = 0 on",
     )] = None
     estimate: Annotated[bool, Option(
         "Run the estimator beside the plant; the report says how wrong it was.", commands=("run",),
-        study=Study.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
+        study=StudyUse.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
     )] = False
     tracking_from: Annotated[float, Option(
         "Simulated time from which distances from set-points count (default {default}).", unit="s", zero=True,
-        commands=("run",), study=Study.CARRIED, study_help="As rtmms run.",
+        commands=("run",), study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = 0.0
     # fmt: on
 

@@ -17,7 +17,7 @@ from rtmms.cli.serve import serve
 from rtmms.cli.sweep import sweep
 from rtmms.errors import ModelError
 from rtmms.scenario import options as declarations
-from rtmms.scenario.options import Option, Study, run_options
+from rtmms.scenario.options import Option, StudyUse, run_options
 from rtmms.sweep.study import Base
 from tests.cli.shell import rtmms
 
@@ -25,7 +25,7 @@ from tests.cli.shell import rtmms
 @pytest.fixture
 def shake(monkeypatch: pytest.MonkeyPatch) -> Option:
     """A new option, declared as the others are."""
-    hint = Annotated[float, Option("Shake the table (default {default}).", unit="Hz", study=Study.CARRIED)]
+    hint = Annotated[float, Option("Shake the table (default {default}).", unit="Hz", study=StudyUse.CARRIED)]
     made = declarations.declared("shake_hz", hint, 2.0)
     monkeypatch.setitem(run_options(), "shake_hz", made)  # type: ignore[misc]
     return made
@@ -75,7 +75,7 @@ def test_the_commands_have_the_option(name: str) -> None:
     one = run_options()[name]
     for word, command in (("run", run), ("serve", serve)):
         assert (name in {param.name for param in command.params}) is (word in one.commands)
-    assert one.study is not Study.CARRIED or name in {param.name for param in sweep.params}
+    assert one.study is not StudyUse.CARRIED or name in {param.name for param in sweep.params}
 
 
 @pytest.mark.parametrize("name", [name for name, one in run_options().items() if one.key])

@@ -21,7 +21,7 @@ from rtmms.cli.running.one_case import why_not
 from rtmms.cli.sweep import sweep
 from rtmms.errors import ModelError
 from rtmms.scenario.links import KEYS as LINK_KEYS
-from rtmms.scenario.options import Study, run_options
+from rtmms.scenario.options import StudyUse, run_options
 from rtmms.scenario.reading import EVENT, ROBOT, TABLES
 from tests.cli.shell import rtmms
 
@@ -96,7 +96,7 @@ BRIDGE = one(tables='[[bridge]]\nname = "udp"')
 
 def refused() -> dict[str, str]:
     """Each key that a study refuses, with a scenario that has another value than the default."""
-    keys = {name: one for name, one in run_options().items() if one.study is Study.REFUSED and one.key}
+    keys = {name: one for name, one in run_options().items() if one.study is StudyUse.REFUSED and one.key}
     found = {}
     for name, option in keys.items():
         other = next((word for word in option.names if word not in ("lockstep", option.default)), None)
@@ -157,7 +157,7 @@ def in_robot(text: str) -> str:
 
 
 def test_every_option_that_a_study_carries_has_an_example() -> None:
-    carried = {name for name, one in run_options().items() if one.study is not Study.REFUSED}
+    carried = {name for name, one in run_options().items() if one.study is not StudyUse.REFUSED}
     assert {"robots", "mode", *carried} == {*CARRIES, "force", "keys"}, (
         "an option that a study carries needs an example"
     )
@@ -186,7 +186,7 @@ def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
             sweep.make_context("sweep", ["manta", "-o", "t.parquet", word, "1"])
         missing.append(str(param.name))
         assert word in str(told.value.format_message())
-    carried = {name for name, one in run_options().items() if one.study is Study.CARRIED}
+    carried = {name for name, one in run_options().items() if one.study is StudyUse.CARRIED}
     assert not carried & set(missing), "what a case carries can be typed, too"
 
 

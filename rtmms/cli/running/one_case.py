@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rtmms.errors import ModelError
-from rtmms.scenario.options import Option, Study, run_options
+from rtmms.scenario.options import Option, StudyUse, run_options
 from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def why_not(option: Option, value: Any) -> str:
     """Return why a study does not carry an option of `run` with this value of a scenario, '' where it does."""
-    if option.study is not Study.REFUSED or value == ("lockstep" if option.name == "mode" else option.default):
+    if option.study is not StudyUse.REFUSED or value == ("lockstep" if option.name == "mode" else option.default):
         return ""
     return option.reason
 
@@ -56,7 +56,7 @@ def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping
             raise found.fault(f"{name}: {reason}", name)
     _name_left_out(found)
     words = merged(found, {**defaults(), **typed}, typed)
-    words |= {name: one.default for name, one in options.items() if one.study in (Study.FILE, Study.MACHINE)}
+    words |= {name: one.default for name, one in options.items() if one.study in (StudyUse.FILE, StudyUse.MACHINE)}
     words["mode"] = "lockstep"
     check_times(found, float(words["duration"]))
     check_peers(found)
@@ -87,7 +87,7 @@ def case_of(asked: Plan) -> Base:
     """Return what each run of a study is, of the plan of one run."""
     from rtmms.sweep.study import Base
 
-    options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is Study.CARRIED}
+    options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is StudyUse.CARRIED}
     return Base(asked.robot, **options)
 
 
@@ -102,6 +102,6 @@ def check_table(found: Scenario, asked: Plan) -> None:
 
 def _name_left_out(found: Scenario) -> None:
     """Say which files of a single run the study does not write."""
-    names = [one.name for one in run_options().values() if one.study is Study.FILE and one.name in found.options]
+    names = [one.name for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
     if names:
         print_text(f"rtmms: {found.path}: {', '.join(names)}: of a single run; the study does not write it", err=True)

@@ -16,7 +16,7 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
-from rtmms.scenario.options import Option, RunOptions, Study, run_options
+from rtmms.scenario.options import Option, RunOptions, StudyUse, run_options
 from rtmms.scenario.plant import called_names
 from rtmms.toml_file import read_toml
 from rtmms.user_file import split_word
@@ -180,7 +180,7 @@ def study_options() -> Callable[[Any], Any]:
     """Return the decorator with the options of `run` that a study carries; None, False or () where unsaid."""
     found = []
     for one in run_options().values():
-        if one.study is Study.CARRIED:
+        if one.study is StudyUse.CARRIED:
             unsaid = () if one.repeats else False if one.value_type is bool else None
             found.append(declared_option(one, unsaid, one.help_text(one.default, of_study=True)))
     return options(*found)
