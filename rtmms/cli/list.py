@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 KINDS = ("robots", "controllers", "bridges")
 GROUPS = {"robots": "rtmms.plants", "controllers": "rtmms.controllers", "bridges": "rtmms.bridges"}
+DECLARED = ("unit", "range", "about")
+"""Keys of a parameter that only a declared one has."""
 _WIDTH = 22
 
 
@@ -75,11 +77,9 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
             for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
-                kind = ", ".join(filter(None, (parameter["kind"], parameter["unit"])))
-                bounds = f", {parameter['range']}" if parameter["range"] else ""
-                print_text(
-                    f"      {parameter['name']} ({kind}, {default}{bounds}{live})  {parameter['about']}".rstrip()
-                )
+                unit, bounds, about = (parameter.get(key, "") for key in DECLARED)
+                told = ", ".join(filter(None, (parameter["kind"], unit, default, bounds)))
+                print_text(f"      {parameter['name']} ({told}{live})  {about}".rstrip())
     if briefly:
         print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
@@ -102,7 +102,9 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     except ModelError as error:
         return entry | {"error": str(error)}
     entry["about"] = (found.__doc__ or "").strip().partition("\n")[0]
-    entry["parameters"] = [asdict(one) for one in known.values()]
+    entry["parameters"] = [
+        {key: value for key, value in asdict(one).items() if value or key not in DECLARED} for one in known.values()
+    ]
     if kind == "bridges":
         entry["missing"] = _missing(found, point.name)
     else:
