@@ -18,6 +18,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.typed import WORDS
 
 
 @dataclass(frozen=True)
@@ -85,13 +86,13 @@ class Parameter:
 
     def fault(self, number: float) -> str:
         """Return what a number must be, '' where it is in range."""
-        reason = f", {self.why}" if self.why else ""
+        rest = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
         if self.signed:
-            return f"<= {self.le:g} in size{reason}" if self.le is not None and abs(number) > self.le else ""
+            return f"<= {self.le:g}{rest} in size" if self.le is not None and abs(number) > self.le else ""
         low = self.low
         if low is not None and (number < low or (number == low and self.strict)):
-            return f"{'>' if self.strict else '>='} {low:g}{reason}"
-        return f"<= {self.le:g}{reason}" if self.le is not None and number > self.le else ""
+            return f"{'>' if self.strict else '>='} {low:g}{rest}"
+        return f"<= {self.le:g}{rest}" if self.le is not None and number > self.le else ""
 
 
 def parameters_of(kind: Any) -> Mapping[str, Parameter]:
@@ -200,35 +201,70 @@ def build(
     for name, value in {**((presets or {})[preset] if preset is not None else {}), **given}.items():
         if name not in defaults:
             raise UnknownNameError(f"{robot} parameter", name, defaults)
-        default, one = defaults[name], declared[name]
-        if one.choices:
-            if value not in one.choices:
-                near = difflib.get_close_matches(str(value), one.choices, n=1)
-                hint = f"; did you mean '{near[0]}'?" if near else ""
-                raise ModelError(f"{robot}: {name} must be one of {', '.join(one.choices)}, got '{value}'{hint}")
-            values[name] = value
-        elif default is None and value in (None, "none"):
-            values[name] = None
-        elif default is None or isinstance(default, (int, float)):
-            values[name] = number = read_number(robot, name, value, isinstance(default, int))
-            expected = one.fault(number)
-            if expected:
-                raise ModelError(f"{robot}: {name} must be {expected}, got {number}")
-        else:
-            values[name] = value
+        values[name] = read_value(f"{robot}: {name}{{}}", defaults[name], declared[name], value)
     return replace(kind(), **values)
 
 
-def read_number(robot: str, name: str, value: Any, whole: bool) -> Any:
-    """Return a value as a finite number, a whole one where asked; ModelError with robot and parameter."""
+def read_value(place: str, default: Any, declared: Parameter, value: Any) -> Any:
+    """Return a value of a parameter in the type of its default, also from what a person types.
+
+    Parameters
+    ----------
+    place
+        Of the error, with {} where the index of an element goes.
+    default, declared
+        Of the parameter.
+    value
+        A word, number, truth value, or list; text of these.
+
+    Raises
+    ------
+    ModelError
+        With the place.
+    """
+    at = place.format("")
+    if declared.choices:
+        if value not in declared.choices:
+            near = difflib.get_close_matches(str(value), declared.choices, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise ModelError(f"{at} must be one of {', '.join(declared.choices)}, got '{value}'{hint}")
+        return value
+    if default is None and value in (None, "none"):
+        return None
+    if isinstance(default, bool):
+        word = WORDS.get(value.strip().lower()) if isinstance(value, str) else value
+        if not isinstance(word, bool):
+            raise ModelError(f"{at} must be true or false, got {value!r}")
+        return word
+    if isinstance(default, tuple):
+        try:
+            parts = list(value.split(",") if isinstance(value, str) else value)
+        except TypeError:
+            parts = [value]
+        if len(parts) != len(default):
+            raise ModelError(f"{at} must be {len(default)} numbers, got {len(parts)}")
+        return tuple(_in_range(place.format(f"[{i}]"), default[0], declared, part) for i, part in enumerate(parts))
+    return _in_range(at, default, declared, value) if default is None or isinstance(default, (int, float)) else value
+
+
+def _in_range(at: str, default: Any, declared: Parameter, value: Any) -> Any:
+    number = read_number(at, value, isinstance(default, int))
+    bound = declared.fault(number)
+    if bound:
+        raise ModelError(f"{at} must be {bound}, got {number:g}")
+    return number
+
+
+def read_number(at: str, value: Any, whole: bool) -> Any:
+    """Return a value as a finite number, a whole one where asked; ModelError with the place."""
     if isinstance(value, bool):
-        raise ModelError(f"{robot}: {name} must be a number, got {value!r}")
+        raise ModelError(f"{at} must be a number, got {value!r}")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ModelError(f"{robot}: {name} must be a number, got {value!r}") from None
+        raise ModelError(f"{at} must be a number, got {value!r}") from None
     if not math.isfinite(number):
-        raise ModelError(f"{robot}: {name} must be finite, got {value}")
+        raise ModelError(f"{at} must be finite, got {value}")
     if whole and number != int(number):
-        raise ModelError(f"{robot}: {name} must be a whole number, got {value}")
+        raise ModelError(f"{at} must be a whole number, got {value}")
     return int(number) if whole else number

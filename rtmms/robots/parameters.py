@@ -15,7 +15,7 @@ Substeps = Annotated[int, Parameter("Steps of the method in a step of the plant.
 
 def step_of(robot: str, dt: Any, default: float) -> float:
     """s, the plant's step: `default` for None. ModelError where it is not a number, not finite or not > 0."""
-    step: float = read_number(robot, "dt", default if dt is None else dt, False)
+    step: float = read_number(f"{robot}: dt", default if dt is None else dt, False)
     if step <= 0.0:
         raise ModelError(f"{robot}: dt must be > 0 s, got {dt}")
     return step

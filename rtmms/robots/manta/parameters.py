@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.parameters import Parameter, parameters_of
+from rtmms.parameters import Parameter, parameters_of, read_value
 
 CHAINS_MAX, LINKS_MAX = 1000, 24
 TABLE_CHAINS, TABLE_LINKS = 30, 3
@@ -124,7 +124,8 @@ class MantaParameters:
     def __post_init__(self) -> None:
         declared = parameters_of(MantaParameters)
         for f in fields(self):
-            object.__setattr__(self, f.name, _checked(f.name, f.default, declared[f.name], getattr(self, f.name)))
+            value = read_value(f"manta parameter '{f.name}'{{}}:", f.default, declared[f.name], getattr(self, f.name))
+            object.__setattr__(self, f.name, value)
         if self.front_rod_m < self.back_rod_m:
             raise ModelError(
                 f"front_rod_m: must be at least back_rod_m = {self.back_rod_m:g} m, or the front rod's amplitude "
@@ -147,61 +148,6 @@ class MantaParameters:
             raise ModelError(
                 f"support_length_m: must exceed front_rod_m - back_rod_m = {reach:g} m, got {self.support_length_m:g}"
             )
-
-
-def _number(place: str, value: Any, want: str) -> float:
-    if isinstance(value, bool):
-        raise ModelError(f"{place}: expected {want}, got {value!r}")
-    try:
-        x = float(value)
-    except (TypeError, ValueError):
-        raise ModelError(f"{place}: expected {want}, got {value!r}") from None
-    if not math.isfinite(x):
-        raise ModelError(f"{place}: must be finite, got {x}")
-    return x
-
-
-def _in_range(place: str, x: float, declared: Parameter) -> float:
-    low, high, unit = declared.low, declared.le, f" {declared.unit}" if declared.unit else ""
-    if low is not None and (x < low or (declared.strict and x == low)):
-        raise ModelError(f"{place}: must be {'>' if declared.strict else '>='} {low:g}{unit}, got {x:g}")
-    if high is not None and x > high:
-        raise ModelError(f"{place}: must be <= {high:g}{unit}, got {x:g}")
-    return x
-
-
-def _checked(name: str, default: Any, declared: Parameter, value: Any) -> Any:
-    """The value in its field's type, also from the words a person types; ModelError that names the field."""
-    place = f"manta parameter '{name}'"
-    if declared.choices:
-        if value not in declared.choices:
-            raise ModelError(f"{place}: expected one of {', '.join(declared.choices)}; got {value!r}")
-        return value
-    if isinstance(default, bool):
-        words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-        if isinstance(value, str) and value.strip().lower() in words:
-            return words[value.strip().lower()]
-        if isinstance(value, bool):
-            return value
-        raise ModelError(f"{place}: expected true or false, got {value!r}")
-    if isinstance(default, int):
-        x = _number(place, value, "a whole number")
-        if x != int(x):
-            raise ModelError(f"{place}: expected a whole number, got {value!r}")
-        return int(_in_range(place, x, declared))
-    if isinstance(default, float):
-        wanted = f"a number in {declared.unit}" if declared.unit else "a number"
-        return _in_range(place, _number(place, value, wanted), declared)
-    parts = value.split(",") if isinstance(value, str) else value
-    try:
-        parts = list(parts)
-    except TypeError:
-        parts = [value]
-    if len(parts) != len(default):
-        raise ModelError(f"{place}: expected {len(default)} numbers, got {len(parts)}")
-    return tuple(
-        _in_range(f"{place}[{i}]", _number(f"{place}[{i}]", v, "a number"), declared) for i, v in enumerate(parts)
-    )
 
 
 PRESETS: dict[str, dict[str, Any]] = {
