@@ -248,21 +248,22 @@ def read_value(place: str, default: Any, declared: Parameter, value: Any) -> Any
 
 
 def _in_range(at: str, default: Any, declared: Parameter, value: Any) -> Any:
-    number = read_number(at, value, isinstance(default, int))
+    number = read_number(at, value, isinstance(default, int), declared.unit)
     bound = declared.fault(number)
     if bound:
         raise ModelError(f"{at} must be {bound}, got {number:g}")
     return number
 
 
-def read_number(at: str, value: Any, whole: bool) -> Any:
+def read_number(at: str, value: Any, whole: bool, unit: str = "") -> Any:
     """Return a value as a finite number, a whole one where asked; ModelError with the place."""
+    expected = f"a number in {unit}" if unit else "a number"
     if isinstance(value, bool):
-        raise ModelError(f"{at} must be a number, got {value!r}")
+        raise ModelError(f"{at} must be {expected}, got {value!r}")
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ModelError(f"{at} must be a number, got {value!r}") from None
+        raise ModelError(f"{at} must be {expected}, got {value!r}") from None
     if not math.isfinite(number):
         raise ModelError(f"{at} must be finite, got {value}")
     if whole and number != int(number):

@@ -277,7 +277,7 @@ def test_as_a_plant():
         ({"density_kg_m3": -1.0}, "density_kg_m3 must be > 0 kg/m3, got -1"),
         ({"joints": 2.5}, "joints must be a whole number"),
         ({"period_s": math.nan}, "period_s must be finite"),
-        ({"period_s": "long"}, "period_s must be a number, got 'long'"),
+        ({"period_s": "long"}, "period_s must be a number in s, got 'long'"),
         ({"c1": 3e4}, "c1 must be <= 100, got 30000"),
         ({"yaw_offset_rad": -9.0}, r"yaw_offset_rad must be <= 3.14159 rad in size, got -9"),
         ({"tail_length_m": 0.2}, "tail_length_m must be shorter"),
