@@ -102,7 +102,7 @@ class Plant:
     [
         ({"mass_kg": 0}, "toy: mass_kg must be > 0 kg, got 0"), ({"mass_kg": 11}, "mass_kg must be <= 10 kg, got 11"),
         ({"drag": -1}, "toy: drag must be >= 0, got -1"), ({"tilt_rad": -3}, "must be <= 2 rad in size, got -3"),
-        ({"mass_kg": "x"}, "mass_kg must be a number, got 'x'"), ({"links": 2.5}, "links must be a whole number"),
+        ({"mass_kg": "x"}, "mass_kg must be a number in kg, got 'x'"), ({"links": 2.5}, "links must be a whole number"),
         ({"links": 1}, "toy: links must be >= 2, one is no chain, got 1"),
         ({"mass_kg": True}, "mass_kg must be a number"), ({"drag": math.nan}, "drag must be finite, got nan"),
         ({"drive": "torqe"}, "drive must be one of motion, torque, got 'torqe'; did you mean 'torque'?"),
