@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from rtmms.errors import ModelError
+from rtmms.plant import robots
 from rtmms.report import manta_page
 from rtmms.report.page import blocks, filled
+from rtmms.report.parameter_table import robot_table
 
 from . import against, tables_loop
 
@@ -33,6 +36,7 @@ PARTS: dict[str, Part] = {
     "exchange": (tables_loop.exchange, ("exchange",)),
     "hour": (tables_loop.hour, ("soak_hour",)),
     "parameters": (manta_page.parameter_table, ()),
+    **{f"parameters {robot}": (partial(robot_table, robot), ()) for robot in robots() if robot != "manta"},
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
 }

@@ -18,6 +18,7 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 
 from .autopilot.pulses import map_channels
@@ -91,7 +92,6 @@ class ArduPilot(Worded):
                  over its limits. A channel without pulses (0 us) sets its actuator to neutral
     words        channels to words of a controller, as parameters that it lets be set, 3=mixer.thrust: 1000 to 2000 us
                  are -1 to 1, no pulse is 0; '-' before one turns its sign. With words and no channels it claims nothing
-    frame_rate   frames per second of simulated time; 0: as its packets say. A frame is a whole number of plant steps
     home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
     pose         the plant's outputs to read the motion from
     more         further keys of its JSON (rng_1 ... rng_6, airspeed, velocity_wind, windvane_direction, windvane_speed,
@@ -108,7 +108,9 @@ class ArduPilot(Worded):
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
     words: dict[str, str] = field(default_factory=dict)
-    frame_rate: float = 0.0
+    frame_rate: Annotated[float, Parameter(
+        "Frames of whole plant steps per second of simulated time; 0: as its packets say.", "Hz", ge=0,
+    )] = 0.0  # fmt: skip
     home: Home = field(default_factory=Home)
     pose: PoseNames = field(default_factory=PoseNames)
     more: dict[str, str] = field(default_factory=dict)
@@ -123,8 +125,6 @@ class ArduPilot(Worded):
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: the autopilot's frames set the rate here; frame_rate overrides theirs")
-        if not self.frame_rate >= 0:
-            raise rtmms.ModelError(f"frame_rate: expected a number >= 0, got {self.frame_rate}")
         check(self.more)
         self._words = Words(self.words, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:

@@ -13,6 +13,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
+from rtmms.parameters import Parameter
 from rtmms.trust import NamesFile
 from rtmms.wire.protocol.state import PlantInfo
 
@@ -37,18 +38,13 @@ class Can(rtmms.Bridge):
     far          udp_multicast: other machines may hear and drive; else it is kept to this one
     dbc          FILE.dbc; own: the robot's own, as --write-dbc writes it; none: no messages but the drives'.
                  '': own, or none where there are drives
-    first_id     own: the first identifier
-    cycle_ms     of messages that the file has no cycle of, in simulated time
     signals      with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX], with *SCALE or without
     channels     with a file: [MESSAGE.]SIGNAL to actuators
     counter, checksum   signals of these names are counters and checksums; '' for none
     checksum_kind   crc8 (SAE J1850), xor or sum
-    time_out_cycles   a command that has not come for so many of its cycles is late (peer_timeout_s where the file has
-                 no cycle); 0: never
     time_out     peer_lost: its actuators do what peer_lost says; loop: the plant gets no command, so that its own miss
                  policy acts
     drives       actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]]
-    drive_ms     between TPDOs that answer no SYNC (wall time);  heartbeat_ms  of the drives
     """
 
     interface: str = "socketcan"
@@ -57,18 +53,24 @@ class Can(rtmms.Bridge):
     fd: bool = False
     far: bool = False
     dbc: Annotated[str, NamesFile("input")] = ""
-    first_id: int = 0x100
-    cycle_ms: int = 10
+    first_id: Annotated[int, Parameter("First identifier, dbc=own.", ge=1, le=0x600)] = 0x100
+    cycle_ms: Annotated[int, Parameter(
+        "Cycle of messages that the file has no cycle of, in simulated time.", "ms", ge=1, le=65535,
+    )] = 10  # fmt: skip
     signals: dict[str, str] = field(default_factory=dict)
     channels: tuple[ChannelMapping, ...] = ()
     counter: str = "Counter"
     checksum: str = "Checksum"
     checksum_kind: Checksum = "crc8"
-    time_out_cycles: float = 5.0
+    time_out_cycles: Annotated[float, Parameter(
+        "Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.", ge=0,
+    )] = 5.0  # fmt: skip
     time_out: Literal["peer_lost", "loop"] = "peer_lost"
     drives: tuple[DriveAt, ...] = ()
-    drive_ms: int = 10
-    heartbeat_ms: int = 500
+    drive_ms: Annotated[int, Parameter(
+        "Time between TPDOs that answer no SYNC (wall time).", "ms", ge=1, le=65535,
+    )] = 10  # fmt: skip
+    heartbeat_ms: Annotated[int, Parameter("Heartbeats of the drives.", "ms", ge=0, le=65535)] = 500
     peer_timeout_s: float = 1.0
 
     extra: ClassVar[str] = "can"
@@ -77,13 +79,6 @@ class Can(rtmms.Bridge):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_interface(self.interface, self.channel, self.options)
-        if not 0 < self.first_id <= 0x600:
-            raise rtmms.ModelError(f"first_id: expected a number from 1 to {0x600}, got {self.first_id}")
-        for name, least in (("cycle_ms", 1), ("drive_ms", 1), ("heartbeat_ms", 0)):
-            if not least <= getattr(self, name) <= 65535:
-                raise rtmms.ModelError(f"{name}: expected a number from {least} to 65535, got {getattr(self, name)}")
-        if not self.time_out_cycles >= 0:
-            raise rtmms.ModelError(f"time_out_cycles: expected a number >= 0, got {self.time_out_cycles}")
         self._dbc = self.dbc or (NONE if self.drives else OWN)
         if self._dbc in (OWN, NONE) and (self.signals or self.channels):
             raise rtmms.ModelError(f"signals and channels: need a file (dbc=FILE.dbc), got dbc={self._dbc}")

@@ -12,12 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import floor, isfinite
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from xml.sax.saxutils import quoteattr
 
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from rtmms.errors import ModelError
+from rtmms.parameters import Parameter
 from rtmms.shapes.rotations import Vector
 
 from .lines.from_here import from_here
@@ -134,7 +135,6 @@ def fuzzed() -> Fuzzed:
 class Dds(rtmms.Bridge):
     """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms.
 
-    domain         ROS_DOMAIN_ID
     interface      network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI), by
                    default the first network
     namespace      before the names of the topics: rt/NAMESPACE/odom
@@ -142,14 +142,13 @@ class Dds(rtmms.Bridge):
     tf             also publish odom to body as rt/tf
     fin_joints     also the joints of each chain of a fin
     reliability    of what is published; either can be read by a best-effort reader
-    depth          messages kept for a slow reader
     command_type   JointState or Float64MultiArray, on rt/joint_commands; taken only with a `claim`
     pose, gravity  the plant's outputs of its motion; m/s2 for the IMU, none: the plant's own
     """
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 50.0
-    domain: int = 0
+    domain: Annotated[int, Parameter("ROS_DOMAIN_ID.", ge=0, le=232)] = 0
     interface: str = "127.0.0.1"
     namespace: str = ""
     odom: str = "odom"
@@ -157,7 +156,7 @@ class Dds(rtmms.Bridge):
     tf: bool = True
     fin_joints: bool = False
     reliability: Literal["reliable", "best_effort"] = "reliable"
-    depth: int = 10
+    depth: Annotated[int, Parameter("Messages kept for a slow reader.", ge=1, le=10_000)] = 10
     command_type: Literal["JointState", "Float64MultiArray"] = "JointState"
     pose: PoseNames = field(default_factory=PoseNames)
     gravity: float | None = None
@@ -167,10 +166,6 @@ class Dds(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.domain <= 232:
-            raise ModelError(f"domain: expected a whole number from 0 to 232, got {self.domain}")
-        if not 1 <= self.depth <= 10_000:
-            raise ModelError(f"depth: expected a whole number from 1 to 10000, got {self.depth}")
         if not _INTERFACE.fullmatch(self.interface):
             raise ModelError(f"interface: expected the name or address of an interface, got {self.interface!r:.80}")
         for key in ("odom", "body"):

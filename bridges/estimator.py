@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
 from rtmms.contract import ESTIMATE
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import rotate_back
 from rtmms.toml_file import read_toml
@@ -34,14 +35,15 @@ class Estimator(rtmms.Bridge):
     sensors      what is known of the sensors: typical, or the FILE.toml that --sensors got
     position     where the robot is at the start, m; none: the origin
     heading_deg  and where it looks, from world x to the left
-    publish_hz   estimates per second of simulated time; 0: one a sample of the imu
     """
 
     to: tuple[Annotated[str, NamesAddress("connect")], ...] = (f"127.0.0.1:{_PORT}",)
     sensors: Annotated[str, NamesFile("input")] = "typical"
     position: tuple[float, ...] = ()
     heading_deg: float = 0.0
-    publish_hz: float = 0.0
+    publish_hz: Annotated[float, Parameter(
+        "Estimates per second of simulated time; 0: one a sample of the imu.", "Hz", ge=0,
+    )] = 0.0  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -55,8 +57,6 @@ class Estimator(rtmms.Bridge):
             host_port(text, "to", _PORT)
         if len(self.position) not in (0, 3):
             raise rtmms.ModelError(f"position: expected 3 numbers, got {len(self.position)}")
-        if not 0.0 <= self.publish_hz < inf:
-            raise rtmms.ModelError(f"publish_hz: expected a number >= 0, got {self.publish_hz}")
         self._time, self._slot, self._lost_since = -inf, -1, inf
         self._profile, self._over = "typical", dict[str, Any]()
         if self.sensors.endswith(".toml"):

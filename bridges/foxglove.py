@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 from rtmms.errors import ModelError, shown
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.shapes.known import shape_of
 from rtmms.trust import NamesFile
@@ -92,8 +93,7 @@ ORIGINS = ("https://app.foxglove.dev",)
 class Foxglove(rtmms.Bridge):
     """A live server for Foxglove and Lichtblick: transforms, shape, joints, odometry, plots.
 
-    host, port   where it listens
-    backlog      messages kept for a client that reads too slowly; beyond that its oldest are dropped
+    host         where it listens
     tls_cert, tls_key   PEM files: then it speaks wss:// only
     world, body  names of the frames
     fin_joints   also the joints of each chain of a fin in /joint_states
@@ -106,8 +106,10 @@ class Foxglove(rtmms.Bridge):
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 30.0
     host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 8765
-    backlog: int = 64
+    port: Annotated[int, Parameter("Port where it listens; 0: a free one.", ge=0, le=65535)] = 8765
+    backlog: Annotated[int, Parameter(
+        "Messages kept for a client that reads too slowly; beyond that its oldest are dropped.", ge=1,
+    )] = 64  # fmt: skip
     tls_cert: Annotated[str, NamesFile("input")] = ""
     tls_key: Annotated[str, NamesFile("input")] = ""
     world: str = "world"
@@ -121,10 +123,6 @@ class Foxglove(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.port < 65536:
-            raise ModelError(f"port: expected a whole number from 0 to 65535, got {self.port}")
-        if self.backlog < 1:
-            raise ModelError(f"backlog: expected a whole number >= 1, got {self.backlog}")
         if bool(self.tls_cert) != bool(self.tls_key):
             raise ModelError("tls_cert and tls_key: expected both or none")
         for origin in self.origins:

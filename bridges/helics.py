@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from math import inf, isfinite, prod
+from math import isfinite, prod
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.trust import NamesFile
 
@@ -59,25 +60,19 @@ class Helics(rtmms.Bridge):
     core         type of the core: zmq, zmq_ss, tcp, tcp_ss, udp, ipc, inproc
     broker       HOST or HOST:PORT; a broker's name for ipc and inproc; none: HELICS' own default for the core
     broker_key   a key that broker and core share; none: no key
-    local_interface, local_port   where the core itself listens; none, 0: HELICS' own default, which is loopback
-    timeout_s, network_timeout_s, heartbeat_s   how long the core waits for a connection and for the broker, and how
-                 often it sends heartbeats (HELICS' `timeout`, `networktimeout`, `tick`); 0: HELICS' own default
+    local_interface   where the core itself listens; none: HELICS' own default, which is loopback
     slow_responding   the broker does not give up this core when it answers heartbeats late
     encryption_config   JSON file of HELICS' encryption; none: not encrypted
     core_words   is refused: it could name files that HELICS writes
-    period_s     of the federation: a multiple of the plant's step
     layout       arrays: an array is one publication, a vector; numbers: each of its numbers is one, FEDERATE/OUTPUT[0],
                  for HELICS converts the units of scalars alone
     commands     inputs: an input FEDERATE/ACTUATOR for each actuator that is claimed; endpoint: JSON messages
                  {"values": {actuator: number}} to FEDERATE/command
     subscribe    publications of others to actuators, {"pilot/thrust" = "left.front"}
     realtime     a real-time federate: HELICS grants by the wall clock, whether the others are ready or not
-    rt_lag_s, rt_lead_s   of a real-time federate: how much later and earlier than the wall clock a grant may be
-    stall_s      a partner that keeps a grant back for longer, or does not answer for longer, is named
     on_stall     wait: in real time the plant goes on without (peer_lost), and with the federation when it goes on; in
                  lockstep the plant waits; leave: leave the federation, and let the plant go on alone
     partners     federates whose silence counts as a loss; none: all
-    patience_s   how long to look for a broker, and for the others at the start
     """
 
     federate: str = "{robot}"
@@ -85,24 +80,42 @@ class Helics(rtmms.Bridge):
     broker: Annotated[str, NamesAddress("connect")] = ""
     broker_key: str = ""
     local_interface: Annotated[str, NamesAddress("connect")] = ""
-    local_port: int = 0
-    timeout_s: float = 0.0
-    network_timeout_s: float = 0.0
-    heartbeat_s: float = 0.0
+    local_port: Annotated[int, Parameter(
+        "Port where the core itself listens; 0: HELICS' own default.", ge=0, le=65535,
+    )] = 0  # fmt: skip
+    timeout_s: Annotated[float, Parameter(
+        "Time that the core waits for a connection (`timeout`); 0: HELICS' own default.", "s", ge=0,
+    )] = 0.0  # fmt: skip
+    network_timeout_s: Annotated[float, Parameter(
+        "Time that the core waits for the broker (`networktimeout`); 0: HELICS' own default.", "s", ge=0,
+    )] = 0.0  # fmt: skip
+    heartbeat_s: Annotated[float, Parameter(
+        "Time between the core's heartbeats (`tick`); 0: HELICS' own default.", "s", ge=0,
+    )] = 0.0  # fmt: skip
     slow_responding: bool = False
     encryption_config: Annotated[str, NamesFile("input")] = ""
     core_words: str = ""
-    period_s: float = 0.01
+    period_s: Annotated[float, Parameter(
+        "Period of the federation: a multiple of the plant's step.", "s", ge=1e-9,
+    )] = 0.01  # fmt: skip
     layout: Literal["arrays", "numbers"] = "arrays"
     commands: Literal["inputs", "endpoint"] = "inputs"
     subscribe: dict[str, str] = field(default_factory=dict)
     realtime: bool = False
-    rt_lag_s: float = 0.05
-    rt_lead_s: float = 0.05
-    stall_s: float = 0.5
+    rt_lag_s: Annotated[float, Parameter(
+        "Real-time federate: how much later than the wall clock a grant may be.", "s", ge=0,
+    )] = 0.05  # fmt: skip
+    rt_lead_s: Annotated[float, Parameter(
+        "Real-time federate: how much earlier than the wall clock a grant may be.", "s", ge=0,
+    )] = 0.05  # fmt: skip
+    stall_s: Annotated[float, Parameter(
+        "A partner that keeps a grant back, or does not answer, for longer is named.", "s", ge=0,
+    )] = 0.5  # fmt: skip
     on_stall: Literal["wait", "leave"] = "wait"
     partners: tuple[str, ...] = ()
-    patience_s: float = 20.0
+    patience_s: Annotated[float, Parameter(
+        "Time to look for a broker, and for the others at the start.", "s", ge=0,
+    )] = 20.0  # fmt: skip
 
     extra: ClassVar[str] = "helics"
     requires: ClassVar[dict[str, str]] = {"helics": "helics"}
@@ -126,25 +139,10 @@ class Helics(rtmms.Bridge):
                 _check_word(key, getattr(self, key))
         for source in self.subscribe:
             _check_name("subscribe", source)
-        if not 0 <= self.local_port <= 65535:
-            raise rtmms.ModelError(f"local_port: expected a port from 0 to 65535, got {self.local_port}")
         if self.encryption_config and not Path(self.encryption_config).expanduser().is_file():
             raise rtmms.ModelError(f"encryption_config: there is no file '{self.encryption_config}'")
         if self.core not in CORES:
             raise rtmms.UnknownNameError("core of HELICS", self.core, CORES)
-        for key, least in (
-            ("period_s", 1e-9),
-            ("stall_s", 0.0),
-            ("patience_s", 0.0),
-            ("rt_lag_s", 0.0),
-            ("rt_lead_s", 0.0),
-            ("timeout_s", 0.0),
-            ("network_timeout_s", 0.0),
-            ("heartbeat_s", 0.0),
-        ):
-            value = getattr(self, key)
-            if not least <= value < inf:
-                raise rtmms.ModelError(f"{key}: expected a number >= {least:g} s, got {value}")
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: the federation's period sets the rate here: period_s")
         self._host, self._port = self._place()

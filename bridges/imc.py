@@ -14,6 +14,7 @@ from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from rtmms.contract import ESTIMATE
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import euler, rotate_back
 
@@ -38,30 +39,29 @@ class Imc(Worded):
     """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
 
     system       by which it announces itself; '': the robot's name
-    number       its IMC number; kind  UUV, USV, UAV or UGV
+    kind         UUV, USV, UAV or UGV
     network      address of the network that it is on; 127.0.0.1: this machine alone
-    port         where messages come in; 0: a free one
     peer         who is heard: HOST, HOST:PORT or NETWORK/BITS; none: all of the network
     nodes        HOST:PORT each: those that get everything without announcing themselves
     home         where the world's origin lies
-    state_hz     EstimatedState per second of simulated time
     channels     servo.N and thruster.N to actuators
     words        heading_deg, depth_m, speed_m_s, pitch_deg to parameters of a controller; plans need heading_deg
-    reached_m    a plan's waypoint counts as reached within it
     """
 
     system: str = ""
-    number: int = 0x0801
+    number: Annotated[int, Parameter("IMC number.", ge=1, le=EVERYONE - 1)] = 0x0801
     kind: Kind = "UUV"
     network: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 6002
+    port: Annotated[int, Parameter("Port where messages come in; 0: a free one.", ge=0, le=65535)] = 6002
     peer: tuple[str, ...] = ()
     nodes: tuple[Annotated[str, NamesAddress("connect")], ...] = ()
     home: Home = field(default_factory=lambda: Home(lat_deg=41.184, lon_deg=-8.705))
-    state_hz: float = 5.0
+    state_hz: Annotated[float, Parameter("EstimatedState per second of simulated time.", "Hz", le=1e6)] = 5.0
     channels: tuple[ChannelMapping, ...] = ()
     words: dict[str, str] = field(default_factory=dict)
-    reached_m: float = 2.0
+    reached_m: Annotated[float, Parameter(
+        "Distance within which a plan's waypoint counts as reached.", "m", le=1e6,
+    )] = 2.0  # fmt: skip
     peer_timeout_s: float = 10.0
     pose: PoseNames = field(default_factory=PoseNames)
 
@@ -70,19 +70,12 @@ class Imc(Worded):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.port <= 65535:
-            raise rtmms.ModelError(f"port: expected a port from 0 to 65535, got {self.port}")
-        if not 1 <= self.number < EVERYONE:
-            raise rtmms.ModelError(f"number: expected an IMC number from 1 to {EVERYONE - 1}, got {self.number}")
         try:
             usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others are told to send there
         except ValueError:
             usable = False
         if not usable:
             raise rtmms.ModelError(f"network: expected an IPv4 address of this machine, got '{self.network}'")
-        for name in ("state_hz", "reached_m"):
-            if not 0 < getattr(self, name) < 1e6:
-                raise rtmms.ModelError(f"{name}: expected a number > 0, got {getattr(self, name)}")
         self._fixed = [_host_port(text) for text in self.nodes]
         self._map = ChannelMap(self.channels)
         for entry in self._map.entries:

@@ -13,6 +13,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import Field
 from rtmms.bridging.fields import field as find_field
 from rtmms.bridging.untrusted import Refusal
+from rtmms.parameters import Parameter as Declared
 from rtmms.reach import NamesAddress
 from rtmms.shapes.rotations import euler
 from rtmms.trust import NamesFile
@@ -48,10 +49,7 @@ class Mavlink(Worded):
                  turns its sign
     armed        set-points count from the start; else when a station has armed it
     peer_timeout_s   stations that are silent for so long are lost, with all that they drove (wall time); 0: never
-    home_after_s actuators of axes go to neutral when no MANUAL_CONTROL has come for so long (wall time); 0: never
     key          file with the signing key: then all is signed, and what is not is refused
-    system, component, vehicle_type   who it says it is (vehicle_type: MAV_TYPE; 12 submarine, 19 fixed wing, ...)
-    attitude_hz, position_hz, values_hz   messages per second of simulated time
     values       NAMED_VALUE_FLOAT: a name of at most 10 letters to an output, or output[index]
     home         where the world's origin lies; without: no GLOBAL_POSITION_INT
     x_bearing_deg   compass bearing of the world's x axis, where there is no home
@@ -64,14 +62,18 @@ class Mavlink(Worded):
     words: dict[str, str] = field(default_factory=dict)
     armed: bool = False
     peer_timeout_s: float = 5.0
-    home_after_s: float = 1.0
+    home_after_s: Annotated[float, Declared(
+        "Time without MANUAL_CONTROL after which actuators of axes go to neutral (wall time); 0: never.", "s", ge=0,
+    )] = 1.0  # fmt: skip
     key: Annotated[str, NamesFile("input")] = ""
-    system: int = 1
-    component: int = 1
-    vehicle_type: int = 0
-    attitude_hz: float = 20.0
-    position_hz: float = 10.0
-    values_hz: float = 5.0
+    system: Annotated[int, Declared("System that it says it is.", ge=1, le=255)] = 1
+    component: Annotated[int, Declared("Component that it says it is.", ge=1, le=255)] = 1
+    vehicle_type: Annotated[int, Declared(
+        "MAV_TYPE that it says it is: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
+    )] = 0  # fmt: skip
+    attitude_hz: Annotated[float, Declared("Messages of attitude per second of simulated time.", "Hz", ge=0)] = 20.0
+    position_hz: Annotated[float, Declared("Messages of position per second of simulated time.", "Hz", ge=0)] = 10.0
+    values_hz: Annotated[float, Declared("Messages of values per second of simulated time.", "Hz", ge=0)] = 5.0
     values: dict[str, str] = field(default_factory=dict)
     home: Home | None = None
     x_bearing_deg: float = 90.0
@@ -86,14 +88,6 @@ class Mavlink(Worded):
             raise rtmms.ModelError("stations: expected at least one HOST:PORT")
         for text in self.stations:
             host_port(text, "stations", _PORT)
-        for name in ("attitude_hz", "position_hz", "values_hz", "home_after_s"):
-            if not getattr(self, name) >= 0:
-                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
-        for name, least in (("system", 1), ("component", 1), ("vehicle_type", 0)):
-            if not least <= getattr(self, name) <= 255:
-                raise rtmms.ModelError(
-                    f"{name}: expected a whole number from {least} to 255, got {getattr(self, name)}"
-                )
         for name in self.values:
             if not (name.isascii() and 1 <= len(name) <= 10):
                 raise rtmms.ModelError(f"values: a name has 1 to 10 letters, got '{name}'")

@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from math import inf
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 
 from .federation.frames import steps_of
@@ -62,10 +62,8 @@ class _Ask:
 class Mosaik(rtmms.Bridge):
     """The plant as a simulator of mosaik, time-based or hybrid, with one entity of the model 'Robot'.
 
-    host, port   where to listen for mosaik
-    step_s       from step to step: a multiple of the plant's step
+    host         where to listen for mosaik
     kind         time-based, or hybrid: a new value of an actuator makes a step at its own time
-    stall_s      when mosaik does not ask for longer, it is named; 0: never
     on_stall     wait: in real time the plant goes on without it (peer_lost), in lockstep the plant waits; leave: hang
                  up, and let the plant go on alone
     In lockstep the run ends when mosaik stops it; otherwise it goes on (peer_lost), and mosaik may come again. A mosaik
@@ -73,10 +71,10 @@ class Mosaik(rtmms.Bridge):
     """
 
     host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 5678
-    step_s: float = 0.01
+    port: Annotated[int, Parameter("Port where to listen for mosaik.", ge=1, le=65535)] = 5678
+    step_s: Annotated[float, Parameter("From step to step: a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
     kind: Literal["time-based", "hybrid"] = "time-based"
-    stall_s: float = 1.0
+    stall_s: Annotated[float, Parameter("When mosaik does not ask for longer, it is named; 0: never.", "s", ge=0)] = 1.0
     on_stall: Literal["wait", "leave"] = "wait"
 
     extra: ClassVar[str] = "mosaik"
@@ -84,11 +82,6 @@ class Mosaik(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.port <= 65535:
-            raise rtmms.ModelError(f"port: expected a port from 1 to 65535, got {self.port}")
-        for key, least in (("step_s", 1e-9), ("stall_s", 0.0)):
-            if not least <= getattr(self, key) < inf:
-                raise rtmms.ModelError(f"{key}: expected a number >= {least:g} s, got {getattr(self, key)}")
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: mosaik's steps set the rate here: step_s")
 

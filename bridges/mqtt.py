@@ -19,6 +19,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.outbox import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
 from rtmms.input_file import MIB, read_input_text
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.trust import NamesFile
 
@@ -66,7 +67,7 @@ def fuzzed() -> Fuzzed:
 class Mqtt(rtmms.Bridge):
     """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
 
-    host, port     the broker; port 0: 1883, or 8883 with TLS
+    host           the broker
     topic          what all topics begin with; {robot} is the plant's name, {name} the bridge's
     client_id      at the broker; '' lets the broker choose
     layout         json: all of a state in TOPIC/state; topics: each output in TOPIC/state/NAME; both
@@ -78,11 +79,10 @@ class Mqtt(rtmms.Bridge):
     ca_file        certificates to check it against; '': the system's
     cert_file, key_file   this client's own, where the broker asks for one
     channels       what the peers call which actuator; none: the actuators' names
-    waiting        states kept for a broker that is slow; the oldest go first
     """
 
     host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
-    port: int = 0
+    port: Annotated[int, Parameter("Port of the broker; 0: 1883, or 8883 with TLS.", ge=0, le=65535)] = 0
     topic: str = "rtmms/{robot}"
     client_id: str = ""
     layout: Literal["json", "topics", "both"] = "json"
@@ -95,15 +95,13 @@ class Mqtt(rtmms.Bridge):
     cert_file: Annotated[str, NamesFile("input")] = ""
     key_file: Annotated[str, NamesFile("input")] = ""
     channels: tuple[ChannelMapping, ...] = ()
-    waiting: int = 100
+    waiting: Annotated[int, Parameter("States kept for a broker that is slow; the oldest go first.", ge=1)] = 100
 
     extra: ClassVar[str] = "mqtt"
     requires: ClassVar[dict[str, str]] = {"paho.mqtt": "paho-mqtt"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.port <= 65535:
-            raise rtmms.ModelError(f"port: expected a port from 0 to 65535, got {self.port}")
         try:
             self._prefix = self.topic.format(robot="robot", name="name")
         except (KeyError, IndexError, ValueError):
@@ -120,8 +118,6 @@ class Mqtt(rtmms.Bridge):
             path = getattr(self, key)
             if path and not Path(path).expanduser().is_file():
                 raise rtmms.ModelError(f"{key}: there is no file '{path}'")
-        if self.waiting < 1:
-            raise rtmms.ModelError(f"waiting: expected a whole number >= 1, got {self.waiting}")
         if self.password_file and not self.user:
             raise rtmms.ModelError("password_file: needs a user")
         if self.password_file and not self._password():

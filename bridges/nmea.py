@@ -14,6 +14,7 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import field as find_field
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.trust import NamesFile
 
@@ -52,7 +53,6 @@ class Nmea(Worded):
     water_c      temperature that MTW and PD6 tell; none: no MTW
     epoch        UTC at simulated time 0, as 2026-06-01T12:00:00; none: such that the first state is now
     pd6          where a Doppler log's ensembles go, as `to`; none: nowhere
-    pd6_hz       of those, at most;  sound_m_s  the speed of sound they tell
     set_points   sentences of one's own: NAME to FIELD[:compass|knots] parted by '/'
     checksums    required, or optional: what has none is taken
     channels     set-points to actuators;  words  to parameters of a controller, APB.heading_deg=autopilot.heading_deg
@@ -72,8 +72,8 @@ class Nmea(Worded):
     water_c: float | None = None
     epoch: str = ""
     pd6: Annotated[str, NamesAddress("connect"), NamesFile("device")] = ""
-    pd6_hz: float = 10.0
-    sound_m_s: float = 1500.0
+    pd6_hz: Annotated[float, Parameter("Ensembles of pd6 per second, at most.", "Hz")] = 10.0
+    sound_m_s: Annotated[float, Parameter("Speed of sound that pd6 tells.", "m/s")] = 1500.0
     set_points: dict[str, str] = field(default_factory=dict)
     checksums: of.Checksums = "required"
     channels: tuple[ChannelMapping, ...] = ()
@@ -93,9 +93,6 @@ class Nmea(Worded):
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
         self._told = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
-        for name in ("pd6_hz", "sound_m_s"):
-            if not getattr(self, name) > 0:
-                raise rtmms.ModelError(f"{name}: expected a number > 0, got {getattr(self, name)}")
         if not 0.0 < self.beam_deg < 90.0:
             raise rtmms.ModelError(f"beam_deg: expected a number from 0 to 90, got {self.beam_deg}")
         self._epoch = _utc(self.epoch)

@@ -18,6 +18,7 @@ import rtmms
 from rtmms.bridging.admission import Admission
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Fuzzed, Refusal
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
@@ -91,13 +92,8 @@ class Px4(Worded):
                  actuator i over its limits. Not armed: all actuators neutral
     words        controls to words of a controller, as parameters that it lets be set, 3=mixer.thrust; '-' before one
                  turns its sign. Not armed: 0. With words and no channels it claims nothing
-    sensor_hz    frames of HIL_SENSOR per second of simulated time; a frame is a whole number of the plant's steps
-    mag_hz, baro_hz, gps_hz, state_hz   how often these are in it; state_hz until PX4 asks for another rate
     home         where the world's origin lies, and how its x axis is turned
     field_ned_gauss   the magnetic field, north, east, down; none: the World Magnetic Model's at home
-    noise        over the usual noise of sensors that the plant does not have itself; 0 for none, which PX4 takes for
-                 broken sensors
-    unanswered_s a frame that PX4 has not answered for so long (wall time) is followed by the next; 0: never
     peer_timeout_s   not in lockstep: PX4 is lost when it has sent no actuators for so long (wall time); 0: never
     reset        reset the plant when PX4 connects again
     ground       HOST:PORT of a ground station that may listen (UDP): all that goes to PX4, and what comes from it
@@ -110,16 +106,24 @@ class Px4(Worded):
     peer: tuple[str, ...] = ()
     channels: tuple[ChannelMapping, ...] = ()
     words: dict[str, str] = field(default_factory=dict)
-    sensor_hz: float = 250.0
-    mag_hz: float = 50.0
-    baro_hz: float = 50.0
-    gps_hz: float = 10.0
-    state_hz: float = 50.0
+    sensor_hz: Annotated[float, Parameter(
+        "Frames of HIL_SENSOR, of whole plant steps, per second of simulated time.", "Hz",
+    )] = 250.0  # fmt: skip
+    mag_hz: Annotated[float, Parameter("Rate of the magnetic field within the frames.", "Hz", ge=0)] = 50.0
+    baro_hz: Annotated[float, Parameter("Rate of the pressure within the frames.", "Hz", ge=0)] = 50.0
+    gps_hz: Annotated[float, Parameter("Rate of HIL_GPS.", "Hz", ge=0)] = 10.0
+    state_hz: Annotated[float, Parameter(
+        "Rate of HIL_STATE_QUATERNION, until PX4 asks for another.", "Hz", ge=0,
+    )] = 50.0  # fmt: skip
     home: Home = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))
     field_ned_gauss: tuple[float, ...] = ()
     pose: PoseNames = field(default_factory=PoseNames)
-    noise: float = 1.0
-    unanswered_s: float = 1.0
+    noise: Annotated[float, Parameter(
+        "Factor on the usual noise of sensors that the plant has not; PX4 takes 0 for broken sensors.", ge=0,
+    )] = 1.0  # fmt: skip
+    unanswered_s: Annotated[float, Parameter(
+        "Time after which a frame without an answer is followed by the next (wall time); 0: never.", "s", ge=0,
+    )] = 1.0  # fmt: skip
     peer_timeout_s: float = 1.0
     reset: bool = True
     ground: Annotated[str, NamesAddress("connect")] = ""
@@ -132,11 +136,6 @@ class Px4(Worded):
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
-        if not self.sensor_hz > 0:
-            raise rtmms.ModelError(f"sensor_hz: expected a number > 0, got {self.sensor_hz}")
-        for name in ("mag_hz", "baro_hz", "gps_hz", "state_hz", "noise", "unanswered_s"):
-            if not getattr(self, name) >= 0:
-                raise rtmms.ModelError(f"{name}: expected a number >= 0, got {getattr(self, name)}")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
         self._words = Words(self.words, tuple(str(i) for i in range(1, _CONTROLS + 1)))

@@ -14,6 +14,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.fields import fields
 from rtmms.bridging.turns import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 
 from .lines.addresses import bound
@@ -51,8 +52,8 @@ def fuzzed_struct() -> Fuzzed:
 class Udp(rtmms.Bridge):
     """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts.
 
-    host, port     where states go; port 0: to where the last good command came from
-    bind, bind_port   where commands come in
+    host           where states go
+    bind           where commands come in
     peer           who may send them: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port
     format         json or struct, both ways; command_format for commands, if other
     endian         of structures: little or big
@@ -66,9 +67,11 @@ class Udp(rtmms.Bridge):
     """
 
     host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
-    port: int = 9900
+    port: Annotated[int, Parameter(
+        "Port where states go; 0: to where the last good command came from.", ge=0, le=65535,
+    )] = 9900  # fmt: skip
     bind: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    bind_port: int = 9901
+    bind_port: Annotated[int, Parameter("Port where commands come in.", ge=0, le=65535)] = 9901
     peer: tuple[str, ...] = ()
     format: Literal["json", "struct"] = "json"
     command_format: Literal["json", "struct"] | None = None
@@ -82,9 +85,6 @@ class Udp(rtmms.Bridge):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, port in (("port", self.port), ("bind_port", self.bind_port)):
-            if not 0 <= port <= 65535:
-                raise rtmms.ModelError(f"{name}: expected a port from 0 to 65535, got {port}")
         if self.format == "struct" and not self.state_fields:
             raise rtmms.ModelError("state_fields: format=struct needs them, in their order")
         self._map = ChannelMap(self.channels)

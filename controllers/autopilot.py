@@ -7,68 +7,66 @@ rtmms set autopilot.depth_m=2 autopilot.depth_p=4
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import radians
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters, parameters_of
 
-from .helm import Helm, checked_gains, checked_most
+from .helm import Helm, checked_gains, most_of
+from .mixing import TURNS
 from .pilot import Aim, Gains
-from .rods import checked
 
-SET_POINTS = {"depth_m": 1e4, "heading_deg": 360.0, "speed_m_s": 1.0, "roll_deg": 10.0, "pitch_deg": 0.25}
-_GAINS = Gains()
+SET_POINTS = ("depth_m", "heading_deg", "speed_m_s", "roll_deg", "pitch_deg")
+_GAINS, _DECLARED = Gains(), parameters_of(Gains)
 
 
 @dataclass
 class Autopilot(rtmms.Controller):
     """Cascades over the coupled oscillators (pilot.py); every set-point and gain may change while it runs.
 
-    depth_m        positive down;  heading_deg  counted to the left from world x;  speed_m_s  over the ground
-    roll_deg       > 0: right side down.  pitch_deg  > 0: nose down, 0.25 at most: the fins' bias can do no more
-    turn           how the inner fin loses thrust: phase, amplitude or both
-    frequency_hz, amplitude_deg   of the stroke, and its amplitude at full thrust
-    depth_p ... steady_s2_m2      gains, see pilot.py
-
     Each fifth step, with one sample of delay. Falls back where a sensor is silent or the estimate lost; docs say how.
     """
 
-    depth_m: float = 0.5
-    heading_deg: float = 0.0
-    speed_m_s: float = 0.4
-    roll_deg: float = 0.0
-    pitch_deg: float = 0.0
-    turn: str = "phase"
-    frequency_hz: float = 0.8
-    amplitude_deg: float = 30.0
-    depth_p: float = _GAINS.depth_p
-    depth_i: float = _GAINS.depth_i
-    climb_d: float = _GAINS.climb_d
-    heading_p: float = _GAINS.heading_p
-    turn_p: float = _GAINS.turn_p
-    turn_i: float = _GAINS.turn_i
-    roll_p: float = _GAINS.roll_p
-    roll_i: float = _GAINS.roll_i
-    roll_d: float = _GAINS.roll_d
-    pitch_i: float = _GAINS.pitch_i
-    pitch_d: float = _GAINS.pitch_d
-    speed_p: float = _GAINS.speed_p
-    speed_i: float = _GAINS.speed_i
-    steady_s2_m2: float = _GAINS.steady_s2_m2
+    # fmt: off
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.5
+    heading_deg: Annotated[float, Parameter(
+        "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
+    )] = 0.0
+    speed_m_s: Annotated[float, Parameter("Speed over the ground.", "m/s", signed=True, le=1, live=True)] = 0.4
+    roll_deg: Annotated[float, Parameter("Roll, > 0: right side down.", "deg", signed=True, le=10, live=True)] = 0.0
+    pitch_deg: Annotated[float, Parameter(
+        "Pitch, > 0: nose down; the fins' bias can do no more than 0.25.", "deg", signed=True, le=0.25, live=True,
+    )] = 0.0
+    turn: Annotated[str, Parameter("How the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
+    frequency_hz: Annotated[float, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=3, live=True)] = 0.8
+    amplitude_deg: Annotated[float, Parameter("Amplitude of the stroke at full thrust.", "deg", ge=1, le=45)] = 30.0
+    depth_p: Annotated[float, _DECLARED["depth_p"]] = _GAINS.depth_p
+    depth_i: Annotated[float, _DECLARED["depth_i"]] = _GAINS.depth_i
+    climb_d: Annotated[float, _DECLARED["climb_d"]] = _GAINS.climb_d
+    heading_p: Annotated[float, _DECLARED["heading_p"]] = _GAINS.heading_p
+    turn_p: Annotated[float, _DECLARED["turn_p"]] = _GAINS.turn_p
+    turn_i: Annotated[float, _DECLARED["turn_i"]] = _GAINS.turn_i
+    roll_p: Annotated[float, _DECLARED["roll_p"]] = _GAINS.roll_p
+    roll_i: Annotated[float, _DECLARED["roll_i"]] = _GAINS.roll_i
+    roll_d: Annotated[float, _DECLARED["roll_d"]] = _GAINS.roll_d
+    pitch_i: Annotated[float, _DECLARED["pitch_i"]] = _GAINS.pitch_i
+    pitch_d: Annotated[float, _DECLARED["pitch_d"]] = _GAINS.pitch_d
+    speed_p: Annotated[float, _DECLARED["speed_p"]] = _GAINS.speed_p
+    speed_i: Annotated[float, _DECLARED["speed_i"]] = _GAINS.speed_i
+    steady_s2_m2: Annotated[float, _DECLARED["steady_s2_m2"]] = _GAINS.steady_s2_m2
+    # fmt: on
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     interpolation = "linear"
-    tracks = tuple(SET_POINTS)
-    settable = (*SET_POINTS, "turn", "frequency_hz", *(one.name for one in fields(Gains)))
+    tracks = SET_POINTS
 
     def __post_init__(self) -> None:
-        for name, most in SET_POINTS.items():
-            checked("autopilot", name, getattr(self, name), -most, most)
-        checked("autopilot", "frequency_hz", self.frequency_hz, 0.1, 3.0)
-        strokes = checked_most("autopilot", self.amplitude_deg, self.turn)
+        check_parameters("controller 'autopilot': ", self)
+        strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("autopilot", checked_gains("autopilot", self), strokes, self.frequency_hz)
         self._take_up()
 
@@ -97,7 +95,7 @@ class Autopilot(rtmms.Controller):
     def _take_up(self) -> None:
         helm = self._helm
         helm.pilot.tune(checked_gains("autopilot", self))
-        helm.pilot.most, helm.frequency_hz = checked_most("autopilot", self.amplitude_deg, self.turn), self.frequency_hz
+        helm.pilot.most, helm.frequency_hz = most_of(self.amplitude_deg, self.turn), self.frequency_hz
         self._aim = Aim(
             self.depth_m, radians(self.pitch_deg), radians(self.roll_deg), radians(self.heading_deg), self.speed_m_s
         )

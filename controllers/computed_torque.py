@@ -9,30 +9,29 @@ the base is free, so its acceleration follows with the torques. The wanted motio
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
-
-from .rods import checked
+from rtmms.parameters import Parameter, check_parameters
 
 
 @dataclass
 class ComputedTorque(rtmms.Controller):
-    """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0).
+    """Drives an eel with drive=torque, its own servo and gait off (gait=none, kp_n_m=0, kd_n_m_s=0)."""
 
-    gait                  'planar' or 'loop'
-    bandwidth_rad_s       of the error: k_p = bandwidth^2, k_d = 2 bandwidth
-    amplitude_rad, period_s, wavelength_m, yaw_offset_rad, pitch_offset_rad   of the gait, as in the eel's own
-    """
-
-    gait: str = "planar"
-    bandwidth_rad_s: float = 20.0
-    amplitude_rad: float = 0.06
-    period_s: float = 2.0
-    wavelength_m: float = 1.8
-    yaw_offset_rad: float = 0.0
-    pitch_offset_rad: float = 0.07853981633974483
+    # fmt: off
+    gait: Annotated[str, Parameter("Gait, as the eel's own.", choices=("planar", "loop"))] = "planar"
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "Bandwidth of the error: k_p = bandwidth^2, k_d = 2 bandwidth.", "rad/s", ge=0,
+    )] = 20.0
+    amplitude_rad: Annotated[float, Parameter("Of the gait, as the eel's own.", "rad", signed=True)] = 0.06
+    period_s: Annotated[float, Parameter("Of the gait, as the eel's own.", "s", signed=True)] = 2.0
+    wavelength_m: Annotated[float, Parameter("Of the gait, as the eel's own.", "m", signed=True)] = 1.8
+    yaw_offset_rad: Annotated[float, Parameter("Of the gait, as the eel's own.", "rad", signed=True)] = 0.0
+    pitch_offset_rad: Annotated[float, Parameter(
+        "Of the gait, as the eel's own.", "rad", signed=True,
+    )] = 0.07853981633974483
+    # fmt: on
 
     robots = ("eel",)
     claim = ("*.torque",)
@@ -41,21 +40,20 @@ class ComputedTorque(rtmms.Controller):
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        if self.gait not in ("planar", "loop"):
-            raise rtmms.ModelError(f"controller 'computed_torque': gait: expected planar or loop, got {self.gait!r}")
-        checked("computed_torque", "bandwidth_rad_s", self.bandwidth_rad_s, 0.0, inf)
+        check_parameters("controller 'computed_torque': ", self)
         self.error = 0.0
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Build the inverse model from the plant's own parameters, and warm it up."""
         from rtmms.analysis.inverse import Inverse
         from rtmms.fluids.ambient import Flow
+        from rtmms.parameters import build
         from rtmms.robots import eel
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
             raise rtmms.ModelError("controller 'computed_torque': expected torques; run the eel with drive=torque")
         told = {name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}}
-        own = eel.parameters(None, told)
+        own = build(eel.Eel, told)
         current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
         model = eel.model_of(own)
         self._inverse = Inverse(model, current, strip_nodes=own.nodes)
@@ -63,7 +61,7 @@ class ComputedTorque(rtmms.Controller):
             name: getattr(self, name)
             for name in ("gait", "amplitude_rad", "period_s", "wavelength_m", "yaw_offset_rad", "pitch_offset_rad")
         }
-        self._law: Any = eel.gait(eel.parameters(None, {**told, **gait}))
+        self._law: Any = eel.gait(build(eel.Eel, {**told, **gait}))
         self._names = [f"{name}.torque" for name in model.joint_names]
         self._inverse(model.state(), self._law.motion[:, 0].copy())
 

@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import exp, inf, radians
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
 from .oscillators import Oscillators
-from .rods import checked
 from .strokes import Fins, Stroke, check_rods
 
-_LIMITS = {
-    "amplitude_deg": (0.0, 90.0), "phase_deg": (-180.0, 180.0), "bias_deg": (-90.0, 90.0),
-    "incidence_deg": (-45.0, 45.0),
-}  # fmt: skip
+_OF_A_SIDE = ("amplitude_deg", "phase_deg", "bias_deg", "incidence_deg")
 _MANTA = {"amplitude_deg": 25.0, "frequency_hz": 0.8, "phase_deg": 60.0}
 _EEL = {"amplitude_deg": 6.0, "frequency_hz": 0.5, "phase_deg": 28.0}
 GROWTH = 0.17
@@ -33,50 +30,62 @@ GROWTH = 0.17
 class Cpg(rtmms.Controller):
     """Coupled phase oscillators; any parameter may change at any time.
 
-    amplitude_deg  of the manta's back rods (front rods by the rule of equal height), of the eel's last yaw joint
-    frequency_hz   of all
-    phase_deg      manta: by which the front rods lead, > 0 drives forward. Eel: by which each joint trails the one
-                   before it
-    bias_deg       manta: on all rods. Eel: on every yaw joint, > 0 turns right
-    incidence_deg  manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives
-    left_..., right_...   of one side of the manta, in place of the same without it
-    rate_1_s       how fast parameters follow: by three poles at -rate;  coupling_1_s  how fast phases do
-
     Without a value: 25 deg, 0.8 Hz, 60 deg for the manta; 6 deg, 0.5 Hz, 28 deg for the eel; else 0.
     """
 
-    amplitude_deg: float | None = None
-    frequency_hz: float | None = None
-    phase_deg: float | None = None
-    bias_deg: float = 0.0
-    incidence_deg: float = 0.0
-    left_amplitude_deg: float | None = None
-    left_phase_deg: float | None = None
-    left_bias_deg: float | None = None
-    left_incidence_deg: float | None = None
-    right_amplitude_deg: float | None = None
-    right_phase_deg: float | None = None
-    right_bias_deg: float | None = None
-    right_incidence_deg: float | None = None
-    rate_1_s: float = 6.0
-    coupling_1_s: float = 5.0
+    # fmt: off
+    amplitude_deg: Annotated[float | None, Parameter(
+        "Of the manta's back rods (front rods by the rule of equal height), of the eel's last yaw joint.",
+        "deg", ge=0, le=90, live=True,
+    )] = None
+    frequency_hz: Annotated[float | None, Parameter("Frequency of all.", "Hz", ge=0, le=5, live=True)] = None
+    phase_deg: Annotated[float | None, Parameter(
+        "Manta: lead of the front rods, > 0 drives forward. Eel: lag of each joint to the one before it.",
+        "deg", signed=True, le=180, live=True,
+    )] = None
+    bias_deg: Annotated[float, Parameter(
+        "Manta: on all rods. Eel: on every yaw joint, > 0 turns right.", "deg", signed=True, le=90, live=True,
+    )] = 0.0
+    incidence_deg: Annotated[float, Parameter(
+        "Manta: front rods up, back rods down: it climbs. Eel: on every pitch joint, > 0 dives.",
+        "deg", signed=True, le=45, live=True,
+    )] = 0.0
+    left_amplitude_deg: Annotated[float | None, Parameter(
+        "Of the manta's left side alone.", "deg", ge=0, le=90, live=True,
+    )] = None
+    left_phase_deg: Annotated[float | None, Parameter(
+        "Of the manta's left side alone.", "deg", signed=True, le=180, live=True,
+    )] = None
+    left_bias_deg: Annotated[float | None, Parameter(
+        "Of the manta's left side alone.", "deg", signed=True, le=90, live=True,
+    )] = None
+    left_incidence_deg: Annotated[float | None, Parameter(
+        "Of the manta's left side alone.", "deg", signed=True, le=45, live=True,
+    )] = None
+    right_amplitude_deg: Annotated[float | None, Parameter(
+        "Of the manta's right side alone.", "deg", ge=0, le=90, live=True,
+    )] = None
+    right_phase_deg: Annotated[float | None, Parameter(
+        "Of the manta's right side alone.", "deg", signed=True, le=180, live=True,
+    )] = None
+    right_bias_deg: Annotated[float | None, Parameter(
+        "Of the manta's right side alone.", "deg", signed=True, le=90, live=True,
+    )] = None
+    right_incidence_deg: Annotated[float | None, Parameter(
+        "Of the manta's right side alone.", "deg", signed=True, le=45, live=True,
+    )] = None
+    rate_1_s: Annotated[float, Parameter(
+        "How fast parameters follow: by three poles at -rate.", "1/s", ge=0.1, le=100,
+    )] = 6.0
+    coupling_1_s: Annotated[float, Parameter("How fast phases follow.", "1/s", ge=0, le=100)] = 5.0
+    # fmt: on
 
     robots = ("manta", "eel")
     claim = ("*",)
     outputs = ("none",)
-    settable = (
-        "frequency_hz", *(f"{side}{name}" for side in ("", "left_", "right_") for name in _LIMITS),
-    )  # fmt: skip
 
     def __post_init__(self) -> None:
-        checked("cpg", "rate_1_s", self.rate_1_s, 0.1, 100.0)
-        checked("cpg", "coupling_1_s", self.coupling_1_s, 0.0, 100.0)
-        if self.frequency_hz is not None:
-            checked("cpg", "frequency_hz", self.frequency_hz, 0.0, 5.0)
-        for side in ("", "left_", "right_"):
-            for name, (lower, upper) in _LIMITS.items():
-                if getattr(self, side + name) is not None:
-                    checked("cpg", side + name, getattr(self, side + name), lower, upper)
+        check_parameters("controller 'cpg': ", self)
         self._player: _Rods | _Chain | None = None
         self._plant: Any = None
 
@@ -118,7 +127,7 @@ class Cpg(rtmms.Controller):
     def side(self, side: str) -> Stroke:
         """The stroke of 'left' or 'right'."""
         values = []
-        for name in _LIMITS:
+        for name in _OF_A_SIDE:
             own = getattr(self, f"{side}_{name}")
             value = getattr(self, name) if own is None else own
             values.append(radians(_MANTA[name] if value is None else value))

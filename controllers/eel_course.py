@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import cos, inf, radians, sin
+from typing import Annotated
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
 from .cpg import Cpg
 from .pilot import wrapped
-from .rods import checked
 from .senses import Motion, Senses
 
 _STEEPEST = radians(20.0)
@@ -23,42 +24,32 @@ _STEEPEST = radians(20.0)
 
 @dataclass
 class EelCourse(rtmms.Controller):
-    """A turn by the mean bend, a dive by the mean pitch, both limited.
+    """A turn by the mean bend, a dive by the mean pitch, both limited."""
 
-    heading_deg    counted to the left from world x;  depth_m  positive down
-    amplitude_deg, frequency_hz, phase_deg   of the wave, as cpg's
-    turn_deg       most yaw of a joint;  dive_deg  most pitch of a joint
-    heading_p, heading_d   deg of a joint per rad of error, and per rad/s
-    depth_p    rad of pitch per m of error;  depth_d  deg of a joint per rad of pitch
-    """
-
-    heading_deg: float = 0.0
-    depth_m: float = 0.0
-    amplitude_deg: float = 8.0
-    frequency_hz: float = 0.8
-    phase_deg: float = 28.0
-    turn_deg: float = 5.0
-    dive_deg: float = 3.0
-    heading_p: float = 6.0
-    heading_d: float = 10.0
-    depth_p: float = 0.6
-    depth_d: float = 8.0
+    # fmt: off
+    heading_deg: Annotated[float, Parameter(
+        "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
+    )] = 0.0
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.0
+    amplitude_deg: Annotated[float, Parameter("Amplitude of the wave, as cpg's.", "deg", ge=0, le=90)] = 8.0
+    frequency_hz: Annotated[float, Parameter("Frequency of the wave, as cpg's.", "Hz", ge=0.05, le=5)] = 0.8
+    phase_deg: Annotated[float, Parameter("Phase of the wave, as cpg's.", "deg", signed=True, le=180)] = 28.0
+    turn_deg: Annotated[float, Parameter("Greatest yaw of a joint.", "deg", ge=0, le=20)] = 5.0
+    dive_deg: Annotated[float, Parameter("Greatest pitch of a joint.", "deg", ge=0, le=20)] = 3.0
+    heading_p: Annotated[float, Parameter("Yaw of a joint per error.", "deg/rad", ge=0, le=100, live=True)] = 6.0
+    heading_d: Annotated[float, Parameter("Yaw of a joint per rate.", "deg s/rad", ge=0, le=100, live=True)] = 10.0
+    depth_p: Annotated[float, Parameter("Pitch per error.", "rad/m", ge=0, le=100, live=True)] = 0.6
+    depth_d: Annotated[float, Parameter("Pitch of a joint per pitch.", "deg/rad", ge=0, le=100, live=True)] = 8.0
+    # fmt: on
 
     robots = ("eel",)
     claim = ("yaw*.angle", "pitch*.angle")
     every = 5
     interpolation = "linear"
     tracks = ("heading_deg", "depth_m")
-    settable = ("heading_deg", "depth_m", "heading_p", "heading_d", "depth_p", "depth_d")
 
     def __post_init__(self) -> None:
-        for name, most in (("heading_deg", 360.0), ("depth_m", 1e4)):
-            checked("eel_course", name, getattr(self, name), -most, most)
-        for name in ("heading_p", "heading_d", "depth_p", "depth_d"):
-            checked("eel_course", name, getattr(self, name), 0.0, 100.0)
-        for name in ("turn_deg", "dive_deg"):
-            checked("eel_course", name, getattr(self, name), 0.0, 20.0)
-        checked("eel_course", "frequency_hz", self.frequency_hz, 0.05, 5.0)
+        check_parameters("controller 'eel_course': ", self)
         self._cpg = Cpg(amplitude_deg=self.amplitude_deg, frequency_hz=self.frequency_hz, phase_deg=self.phase_deg)
         self._senses = Senses("eel_course")
         self._window: deque[tuple[float, float, float, float]] = deque()

@@ -9,46 +9,45 @@ or down.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import exp, inf, pi, radians, sin
+from math import exp, pi, radians, sin
+from typing import Annotated
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
-from .rods import SoftStart, checked
+from .rods import SoftStart
 
 
 @dataclass
 class EelWave(rtmms.Controller):
-    """Swims an eel whose own gait is off (gait=none) and whose actuators are angles.
+    """Swims an eel whose own gait is off (gait=none) and whose actuators are angles."""
 
-    amplitude_rad, growth_1_m, wavelength_m, period_s   A, alpha, lambda, T
-    speed_m_s         of the wave, lambda / T; given, it decides the period
-    yaw_offset_deg    on every yaw joint: turns; pitch_offset_deg on every pitch joint: climbs or dives
-    ramp_s            time of the soft start
-    """
-
-    amplitude_rad: float = 0.06
-    growth_1_m: float = 1.2
-    wavelength_m: float = 1.8
-    period_s: float = 2.0
-    speed_m_s: float | None = None
-    yaw_offset_deg: float = 0.0
-    pitch_offset_deg: float = 0.0
-    ramp_s: float = 2.0
+    # fmt: off
+    amplitude_rad: Annotated[float, Parameter("A, the amplitude at the head.", "rad", ge=0)] = 0.06
+    growth_1_m: Annotated[float, Parameter("alpha, the growth of the amplitude.", "1/m", signed=True)] = 1.2
+    wavelength_m: Annotated[float, Parameter("lambda, the wave's length.", "m", ge=1e-3)] = 1.8
+    period_s: Annotated[float, Parameter("T, the wave's period.", "s", ge=1e-3)] = 2.0
+    speed_m_s: Annotated[float | None, Parameter(
+        "Speed of the wave, lambda / T; where it is given it decides the period.", "m/s", ge=1e-3,
+    )] = None
+    yaw_offset_deg: Annotated[float, Parameter("On every yaw joint: turns.", "deg", signed=True, le=45)] = 0.0
+    pitch_offset_deg: Annotated[float, Parameter(
+        "On every pitch joint: climbs or dives.", "deg", signed=True, le=45,
+    )] = 0.0
+    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 2.0
+    # fmt: on
 
     robots = ("eel",)
     claim = ("yaw*.angle", "pitch*.angle")
     outputs = ("none",)
 
     def __post_init__(self) -> None:
-        for name, lower in (("amplitude_rad", 0.0), ("growth_1_m", -inf), ("wavelength_m", 1e-3), ("period_s", 1e-3)):
-            checked("eel_wave", name, getattr(self, name), lower, inf)
-        period = self.period_s
-        if self.speed_m_s is not None:
-            period = self.wavelength_m / checked("eel_wave", "speed_m_s", self.speed_m_s, 1e-3, inf)
+        check_parameters("controller 'eel_wave': ", self)
+        period = self.period_s if self.speed_m_s is None else self.wavelength_m / self.speed_m_s
         self._omega, self._k = 2.0 * pi / period, 2.0 * pi / self.wavelength_m
-        self._yaw = radians(checked("eel_wave", "yaw_offset_deg", self.yaw_offset_deg, -45.0, 45.0))
-        self._pitch = radians(checked("eel_wave", "pitch_offset_deg", self.pitch_offset_deg, -45.0, 45.0))
-        self._strength = SoftStart(checked("eel_wave", "ramp_s", self.ramp_s, 0.0, inf))
+        self._yaw = radians(self.yaw_offset_deg)
+        self._pitch = radians(self.pitch_offset_deg)
+        self._strength = SoftStart(self.ramp_s)
         self._stations: list[tuple[float, float]] = []
 
     def start(self, plant: rtmms.PlantInfo) -> None:

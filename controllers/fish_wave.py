@@ -6,37 +6,34 @@ tau_j(t) = A (1 - X_j / l) sin 2 pi (X_j / lambda - t / T)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, pi, sin
+from math import pi, sin
+from typing import Annotated
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
-from .rods import SoftStart, checked
+from .rods import SoftStart
 
 
 @dataclass
 class FishWave(rtmms.Controller):
-    """Swims a fish by torques on its joints.
+    """Swims a fish by torques on its joints."""
 
-    torque_n_m      A, at the head's end; wavelength_m, period_s   lambda, T
-    bias_n_m        on every joint: turns;  ramp_s   time of the soft start
-    """
-
-    torque_n_m: float = 0.02
-    wavelength_m: float = 0.2
-    period_s: float = 0.5
-    bias_n_m: float = 0.0
-    ramp_s: float = 0.5
+    torque_n_m: Annotated[float, Parameter("A, at the head's end.", "N m", ge=0)] = 0.02
+    wavelength_m: Annotated[float, Parameter("lambda, the wave's length.", "m", ge=1e-3)] = 0.2
+    period_s: Annotated[float, Parameter("T, the wave's period.", "s", ge=1e-3)] = 0.5
+    bias_n_m: Annotated[float, Parameter("On every joint: turns.", "N m", signed=True)] = 0.0
+    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 0.5
 
     robots = ("fish",)
     claim = ("bend*.torque",)
     outputs = ("none",)
 
     def __post_init__(self) -> None:
-        checked("fish_wave", "torque_n_m", self.torque_n_m, 0.0, inf)
-        checked("fish_wave", "bias_n_m", self.bias_n_m, -inf, inf)
-        self._k = 2.0 * pi / checked("fish_wave", "wavelength_m", self.wavelength_m, 1e-3, inf)
-        self._omega = 2.0 * pi / checked("fish_wave", "period_s", self.period_s, 1e-3, inf)
-        self._strength = SoftStart(checked("fish_wave", "ramp_s", self.ramp_s, 0.0, inf))
+        check_parameters("controller 'fish_wave': ", self)
+        self._k = 2.0 * pi / self.wavelength_m
+        self._omega = 2.0 * pi / self.period_s
+        self._strength = SoftStart(self.ramp_s)
         self._joints: list[tuple[str, float, float]] = []
 
     def start(self, plant: rtmms.PlantInfo) -> None:

@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import inf, pi, radians, sin
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
-from .rods import checked, front_amplitude, rod_ratio, within_limits
-
-_LIMITS = {
-    "amplitude_deg": (0.0, 90.0),
-    "frequency_hz": (0.0, 50.0),
-    "phase_deg": (-180.0, 180.0),
-    "bias_deg": (-90.0, 90.0),
-}
+from .rods import front_amplitude, rod_ratio, within_limits
 
 (_NOW, _FROM, _RAMP, _FINS) = range(4)
 (_OMEGA, _PHASE, _BIAS, _FRONT, _BACK, _BEHIND) = range(6)
@@ -29,40 +23,51 @@ _WORDS = _FINS + 2 * _FIN
 class Gait(rtmms.Controller):
     """Flaps both fins at a steady gait (Qu 2024, section 5); any of the first four can be given for one side.
 
-    amplitude_deg  of the back rod; the front rod's follows from the rule of equal height
-    frequency_hz   of the flapping
-    phase_deg      by which the front rod leads; > 0 drives forward
-    bias_deg       added to both rods
-    ramp_s         time of the soft start
-
     A stronger left fin turns right: right_phase_deg=0, or right_amplitude_deg=20, beside the defaults.
     """
 
-    amplitude_deg: float = 40.0
-    frequency_hz: float = 0.6
-    phase_deg: float = 40.0
-    bias_deg: float = 0.0
-    ramp_s: float = 1.0
-    left_amplitude_deg: float | None = None
-    left_frequency_hz: float | None = None
-    left_phase_deg: float | None = None
-    left_bias_deg: float | None = None
-    right_amplitude_deg: float | None = None
-    right_frequency_hz: float | None = None
-    right_phase_deg: float | None = None
-    right_bias_deg: float | None = None
+    # fmt: off
+    amplitude_deg: Annotated[float, Parameter(
+        "Of the back rod; the front rod's follows from the rule of equal height.", "deg", ge=0, le=90, live=True,
+    )] = 40.0
+    frequency_hz: Annotated[float, Parameter("Of the flapping.", "Hz", ge=0, le=50, live=True)] = 0.6
+    phase_deg: Annotated[float, Parameter(
+        "Lead of the front rod; > 0 drives forward.", "deg", signed=True, le=180, live=True,
+    )] = 40.0
+    bias_deg: Annotated[float, Parameter("Added to both rods.", "deg", signed=True, le=90, live=True)] = 0.0
+    ramp_s: Annotated[float, Parameter("Time of the soft start.", "s", ge=0)] = 1.0
+    left_amplitude_deg: Annotated[float | None, Parameter(
+        "Of the left side alone.", "deg", ge=0, le=90, live=True,
+    )] = None
+    left_frequency_hz: Annotated[float | None, Parameter(
+        "Of the left side alone.", "Hz", ge=0, le=50, live=True,
+    )] = None
+    left_phase_deg: Annotated[float | None, Parameter(
+        "Of the left side alone.", "deg", signed=True, le=180, live=True,
+    )] = None
+    left_bias_deg: Annotated[float | None, Parameter(
+        "Of the left side alone.", "deg", signed=True, le=90, live=True,
+    )] = None
+    right_amplitude_deg: Annotated[float | None, Parameter(
+        "Of the right side alone.", "deg", ge=0, le=90, live=True,
+    )] = None
+    right_frequency_hz: Annotated[float | None, Parameter(
+        "Of the right side alone.", "Hz", ge=0, le=50, live=True,
+    )] = None
+    right_phase_deg: Annotated[float | None, Parameter(
+        "Of the right side alone.", "deg", signed=True, le=180, live=True,
+    )] = None
+    right_bias_deg: Annotated[float | None, Parameter(
+        "Of the right side alone.", "deg", signed=True, le=90, live=True,
+    )] = None
+    # fmt: on
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("none",)
-    settable = tuple(
-        f"{side}{name}"
-        for side in ("", "left_", "right_")
-        for name in ("amplitude_deg", "frequency_hz", "phase_deg", "bias_deg")
-    )
 
     def __post_init__(self) -> None:
-        checked("gait", "ramp_s", self.ramp_s, 0.0, inf)
+        check_parameters("controller 'gait': ", self)
         import numpy as np  # with the first of them, not with this file
 
         self._fins = [(side, *self._of_side(side)) for side in ("left", "right")]
@@ -127,9 +132,8 @@ class Gait(rtmms.Controller):
     def _of_side(self, side: str) -> tuple[float, float, float, float]:
         """Amplitude, angular frequency, phase and bias of a side in rad and rad/s."""
         values = []
-        for name, (lower, upper) in _LIMITS.items():
+        for name in ("amplitude_deg", "frequency_hz", "phase_deg", "bias_deg"):
             own = getattr(self, f"{side}_{name}")
-            place = name if own is None else f"{side}_{name}"
-            values.append(checked("gait", place, getattr(self, place), lower, upper))
+            values.append(float(getattr(self, name) if own is None else own))
         amplitude, frequency, phase, bias = values
         return radians(amplitude), 2.0 * pi * frequency, radians(phase), radians(bias)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import atan2, exp, inf, pi, radians
-from typing import Any
+from math import atan2, exp, pi, radians
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
-from .rods import SoftStart, checked, front_amplitude, rod_angles, rod_ratio, within_limits
+from .rods import SoftStart, front_amplitude, rod_angles, rod_ratio, within_limits
 
 _PER_RAD = 3.0
 _PER_RAD_S = 3.0
@@ -36,29 +37,34 @@ def wrapped(angle: float) -> float:
 class Heading(rtmms.Controller):
     """A proportional-derivative law from the heading's error to the fins' difference.
 
-    heading_deg    to turn to, in the world, counted to the left from world x
-    amplitude_deg, frequency_hz, phase_deg, ramp_s   of the straight gait, as in `gait`
-
     The stronger fin is the outer one: a stronger left fin turns right. The inner fin loses phase, and with it thrust;
     a little amplitude goes from the inner to the outer fin, which keeps the mean, and so the speed.
     """
 
-    heading_deg: float = 0.0
-    amplitude_deg: float = 40.0
-    frequency_hz: float = 0.6
-    phase_deg: float = 40.0
-    ramp_s: float = 1.0
+    # fmt: off
+    heading_deg: Annotated[float, Parameter(
+        "Heading to turn to, in the world, counted to the left from world x.", "deg", signed=True, le=360, live=True,
+    )] = 0.0
+    amplitude_deg: Annotated[float, Parameter(
+        "Of the straight gait, as in `gait`.", "deg", ge=0, le=70, live=True,
+    )] = 40.0
+    frequency_hz: Annotated[float, Parameter("Of the straight gait, as in `gait`.", "Hz", ge=0, le=50)] = 0.6
+    phase_deg: Annotated[float, Parameter(
+        "Of the straight gait, as in `gait`.", "deg", signed=True, le=180, live=True,
+    )] = 40.0
+    ramp_s: Annotated[float, Parameter("Of the straight gait, as in `gait`.", "s", ge=0)] = 1.0
+    # fmt: on
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("quaternion", "angular_velocity")
     tracks = ("heading_deg",)
-    settable = ("heading_deg", "amplitude_deg", "phase_deg")
 
     def __post_init__(self) -> None:
-        self._omega = 2.0 * pi * checked("heading", "frequency_hz", self.frequency_hz, 0.0, 50.0)
+        check_parameters("controller 'heading': ", self)
+        self._omega = 2.0 * pi * self.frequency_hz
         self._take_up()
-        self._strength = SoftStart(checked("heading", "ramp_s", self.ramp_s, 0.0, inf))
+        self._strength = SoftStart(self.ramp_s)
         self._ratio = rod_ratio({})
         self._turn = self._before = 0.0
 
@@ -74,9 +80,9 @@ class Heading(rtmms.Controller):
         self._take_up()
 
     def _take_up(self) -> None:
-        self._heading = radians(checked("heading", "heading_deg", self.heading_deg, -360.0, 360.0))
-        self._amplitude = radians(checked("heading", "amplitude_deg", self.amplitude_deg, 0.0, 70.0))
-        self._phase = radians(checked("heading", "phase_deg", self.phase_deg, -180.0, 180.0))
+        self._heading = radians(self.heading_deg)
+        self._amplitude = radians(self.amplitude_deg)
+        self._phase = radians(self.phase_deg)
 
     def _see_to_limits(self, amplitude_deg: float) -> None:
         strongest = radians(amplitude_deg) * (1.0 + _AMPLITUDE_SHARE)

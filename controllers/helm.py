@@ -7,12 +7,12 @@ from math import radians
 from typing import Any
 
 import rtmms
+from rtmms.parameters import check_parameters
 from rtmms.terminal import print_text
 
 from .following import Following
-from .mixing import TURNS, Most
+from .mixing import Most
 from .pilot import MOST, Aim, Gains, Pilot
-from .rods import checked
 from .senses import Motion, Senses
 from .strokes import Fins, check_rods
 from .watch import Watch
@@ -51,18 +51,15 @@ class Helm:
         return angles
 
 
-def checked_most(controller: str, amplitude_deg: float, turn: str) -> Most:
-    """The strokes of a controller's parameters; ModelError naming the one that makes no sense."""
-    checked(controller, "amplitude_deg", amplitude_deg, 1.0, 45.0)
-    if turn not in TURNS:
-        raise rtmms.ModelError(f"controller '{controller}': turn: {rtmms.UnknownNameError('way', turn, TURNS)}")
+def most_of(amplitude_deg: float, turn: str) -> Most:
+    """The strokes of a controller's parameters."""
     return Most(radians(amplitude_deg), MOST.lead, MOST.incidence, MOST.bias, turn)
 
 
 def checked_gains(controller: str, own: Any) -> Gains:
     """Those among a controller's parameters; ModelError naming the one that makes no sense."""
     gains = Gains(**{one.name: getattr(own, one.name) for one in fields(Gains) if hasattr(own, one.name)})
-    gains.check(controller)
+    check_parameters(f"controller '{controller}': ", gains)
     return gains
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import atan2, cos, inf, radians, sin, sqrt
+from math import atan2, cos, radians, sin, sqrt
+from typing import Annotated
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 from rtmms.terminal import print_text
 
-from .rods import checked
 from .senses import Senses
 
 _PLACE = (1.5, 2.2)
 _ATTITUDE = (50.0, 11.0)
 _YAW = (4.0, 4.0)
-_FAR = 1e6
 _TILT = radians(25.0)
 _G = 9.81
 
@@ -24,34 +24,31 @@ _G = 9.81
 class Hover(rtmms.Controller):
     """Flies to a place and stays there.
 
-    x_m, y_m, z_m, yaw_deg    the place and heading to hold, in the world
-    mass_kg, ixx_kg_m2, izz_kg_m2, arm_m, thrust_n_s2, drag_n_m_s2    of the quadrotor; those that the plant tells win
-
     Where the plant tells its sensors alone it flies by what an estimator makes of them (docs/sensors.md).
     Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
     """
 
-    x_m: float = 0.0
-    y_m: float = 0.0
-    z_m: float = 1.0
-    yaw_deg: float = 0.0
-    mass_kg: float = 0.5
-    ixx_kg_m2: float = 2.3e-3
-    izz_kg_m2: float = 4.0e-3
-    arm_m: float = 0.17
-    thrust_n_s2: float = 5.6e-6
-    drag_n_m_s2: float = 1.4e-7
+    # fmt: off
+    x_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 0.0
+    y_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 0.0
+    z_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 1.0
+    yaw_deg: Annotated[float, Parameter("Heading to hold, in the world.", "deg", signed=True, le=1e6, live=True)] = 0.0
+    mass_kg: Annotated[float, Parameter("Mass of the quadrotor; what the plant tells wins.", "kg", ge=1e-12)] = 0.5
+    ixx_kg_m2: Annotated[float, Parameter("Inertia about x; what the plant tells wins.", "kg m2", ge=1e-12)] = 2.3e-3
+    izz_kg_m2: Annotated[float, Parameter("Inertia about z; what the plant tells wins.", "kg m2", ge=1e-12)] = 4.0e-3
+    arm_m: Annotated[float, Parameter("Arm of a rotor; what the plant tells wins.", "m", ge=1e-12)] = 0.17
+    thrust_n_s2: Annotated[float, Parameter("Thrust of a rotor; what the plant tells wins.", "N s2", ge=1e-12)] = 5.6e-6
+    drag_n_m_s2: Annotated[float, Parameter(
+        "Drag torque of a rotor; what the plant tells wins.", "N m s2", ge=1e-12,
+    )] = 1.4e-7
+    # fmt: on
 
     claim = ("front.speed", "left.speed", "back.speed", "right.speed")
     robots = ("quadrotor",)
     tracks = ("x_m", "y_m", "z_m", "yaw_deg")
-    settable = ("x_m", "y_m", "z_m", "yaw_deg")
 
     def __post_init__(self) -> None:
-        for name in ("x_m", "y_m", "z_m", "yaw_deg"):
-            checked("hover", name, getattr(self, name), -_FAR, _FAR)
-        for name in _OF_THE_PLANT:
-            checked("hover", name, getattr(self, name), 1e-12, inf)
+        check_parameters("controller 'hover': ", self)
         self._senses, self._g = Senses("hover"), _G
 
     def prepare(self) -> None:

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf, pi
-from typing import Any
+from math import pi
+from typing import Annotated, Any
 
 import rtmms
-
-from .rods import checked
+from rtmms.parameters import Parameter, check_parameters
 
 _MOST = 0.35
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")
@@ -25,32 +24,32 @@ _STEPS = (1e-4,) * 3 + (1e-3,) * 3 + (1e-3,) * 3 + (1e-2,) * 3
 
 @dataclass
 class Lqr(rtmms.Controller):
-    """Hovers at a place.
+    """Hovers at a place."""
 
-    x_m, y_m, z_m   from the start, body frame of the start
-    position_m, attitude_rad, velocity_m_s, rate_rad_s, word   what counts as one of each in the quadratic cost
-    """
-
-    x_m: float = 0.0
-    y_m: float = 0.0
-    z_m: float = 0.0
-    position_m: float = 0.1
-    attitude_rad: float = 1.0
-    velocity_m_s: float = 0.5
-    rate_rad_s: float = 20.0
-    word: float = 0.015
+    # fmt: off
+    x_m: Annotated[float, Parameter(
+        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+    )] = 0.0
+    y_m: Annotated[float, Parameter(
+        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+    )] = 0.0
+    z_m: Annotated[float, Parameter(
+        "Place from the start, body frame of the start.", "m", signed=True, le=1e3, live=True,
+    )] = 0.0
+    position_m: Annotated[float, Parameter("What counts as one in the quadratic cost.", "m", ge=1e-6)] = 0.1
+    attitude_rad: Annotated[float, Parameter("What counts as one in the quadratic cost.", "rad", ge=1e-6)] = 1.0
+    velocity_m_s: Annotated[float, Parameter("What counts as one in the quadratic cost.", "m/s", ge=1e-6)] = 0.5
+    rate_rad_s: Annotated[float, Parameter("What counts as one in the quadratic cost.", "rad/s", ge=1e-6)] = 20.0
+    word: Annotated[float, Parameter("What counts as one in the quadratic cost.", ge=1e-6)] = 0.015
+    # fmt: on
 
     robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "quaternion", "velocity", "angular_velocity")
     tracks = ("x_m", "y_m", "z_m")
-    settable = ("x_m", "y_m", "z_m")
 
     def __post_init__(self) -> None:
-        for name in ("x_m", "y_m", "z_m"):
-            checked("lqr", name, getattr(self, name), -1e3, 1e3)
-        for name in ("position_m", "attitude_rad", "velocity_m_s", "rate_rad_s", "word"):
-            checked("lqr", name, getattr(self, name), 1e-6, inf)
+        check_parameters("controller 'lqr': ", self)
         self._held: dict[str, float] = dict.fromkeys(self.claim, 0.0)
         self._gain: Any = None
 

@@ -9,51 +9,35 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import radians
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
 from .mixing import TURNS, Most, mixed
-from .rods import checked
 from .strokes import Fins, check_rods
-
-WORDS = ("thrust", "yaw", "pitch", "roll")
-STROKE = {"amplitude_deg": (0.0, 60.0), "phase_deg": (0.0, 90.0), "frequency_hz": (0.0, 5.0),
-          "incidence_deg": (0.0, 30.0)}  # fmt: skip
 
 
 @dataclass
 class Mixer(rtmms.Controller):
-    """Words to fins through the coupled oscillators, smooth whatever comes.
+    """Words to fins through the coupled oscillators, smooth whatever comes."""
 
-    thrust   forward; < 0 swims backward.  yaw  > 0 turns left.  pitch  > 0 lifts: it climbs, if it swims forward
-    roll     > 0: the right side goes down
-    turn     how the inner fin loses thrust: phase, amplitude or both
-    amplitude_deg, phase_deg, frequency_hz   of the stroke at thrust 1;  incidence_deg  of the fins at pitch 1
-    """
-
-    thrust: float = 0.0
-    yaw: float = 0.0
-    pitch: float = 0.0
-    roll: float = 0.0
-    turn: str = "phase"
-    amplitude_deg: float = 30.0
-    phase_deg: float = 60.0
-    frequency_hz: float = 0.8
-    incidence_deg: float = 12.0
+    thrust: Annotated[float, Parameter("Forward; < 0 swims backward.", signed=True, le=1, live=True)] = 0.0
+    yaw: Annotated[float, Parameter("> 0 turns left.", signed=True, le=1, live=True)] = 0.0
+    pitch: Annotated[float, Parameter("> 0 lifts: it climbs, if it swims forward.", signed=True, le=1, live=True)] = 0.0
+    roll: Annotated[float, Parameter("> 0: the right side goes down.", signed=True, le=1, live=True)] = 0.0
+    turn: Annotated[str, Parameter("How the inner fin loses thrust.", choices=TURNS, live=True)] = "phase"
+    amplitude_deg: Annotated[float, Parameter("Of the stroke at thrust 1.", "deg", ge=0, le=60)] = 30.0
+    phase_deg: Annotated[float, Parameter("Of the stroke at thrust 1.", "deg", ge=0, le=90)] = 60.0
+    frequency_hz: Annotated[float, Parameter("Of the stroke at thrust 1.", "Hz", ge=0, le=5, live=True)] = 0.8
+    incidence_deg: Annotated[float, Parameter("Of the fins at pitch 1.", "deg", ge=0, le=30)] = 12.0
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("none",)
-    settable = (*WORDS, "turn", "frequency_hz")
 
     def __post_init__(self) -> None:
-        for name in WORDS:
-            checked("mixer", name, getattr(self, name), -1.0, 1.0)
-        for name, (lower, upper) in STROKE.items():
-            checked("mixer", name, getattr(self, name), lower, upper)
-        if self.turn not in TURNS:
-            raise rtmms.ModelError(f"controller 'mixer': turn: {rtmms.UnknownNameError('way', self.turn, TURNS)}")
+        check_parameters("controller 'mixer': ", self)
         self._fins = Fins()
 
     def start(self, plant: rtmms.PlantInfo) -> None:

@@ -13,38 +13,44 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass
 from math import inf, pi
+from typing import Annotated
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
-from .rods import SoftStart, checked
+from .rods import SoftStart
 
 
 @dataclass
 class MothHover(rtmms.Controller):
-    """Hovers the moth at a height, or flies it ahead at a speed.
+    """Hovers the moth at a height, or flies it ahead at a speed."""
 
-    altitude_m     above the start to hold; speed_m_s  forward to hold, backward < 0
-    gain           added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more
-    bias_rad       added to both wings' offsets: > 0 turns both to the left, the body to the right
-    ramp_s         time in which altitude, speed, gain and bias come in
-    """
-
-    altitude_m: float = 0.0
-    speed_m_s: float = 0.0
-    gain: float = 0.0
-    bias_rad: float = 0.0
-    ramp_s: float = 0.5
+    # fmt: off
+    altitude_m: Annotated[float, Parameter(
+        "Height above the start to hold.", "m", signed=True, le=1e3, live=True,
+    )] = 0.0
+    speed_m_s: Annotated[float, Parameter(
+        "Speed forward to hold, backward < 0.", "m/s", signed=True, le=0.5, live=True,
+    )] = 0.0
+    gain: Annotated[float, Parameter(
+        "Added to the strokes' amplitude, both wings, as a fraction: 0.1 for a tenth more.",
+        signed=True, le=0.3, live=True,
+    )] = 0.0
+    bias_rad: Annotated[float, Parameter(
+        "Added to both wings' offsets: > 0 turns both to the left, the body to the right.",
+        "rad", signed=True, le=0.3, live=True,
+    )] = 0.0
+    ramp_s: Annotated[float, Parameter("Time in which altitude, speed, gain and bias come in.", "s", ge=0)] = 0.5
+    # fmt: on
 
     robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "velocity", "angular_velocity")
     tracks = ("altitude_m", "speed_m_s")
-    settable = ("altitude_m", "speed_m_s", "gain", "bias_rad")
 
     def __post_init__(self) -> None:
-        for name, most in (("altitude_m", 1e3), ("speed_m_s", 0.5), ("gain", 0.3), ("bias_rad", 0.3)):
-            checked("moth_hover", name, getattr(self, name), -most, most)
-        self._strength = SoftStart(checked("moth_hover", "ramp_s", self.ramp_s, 0.0, inf))
+        check_parameters("controller 'moth_hover': ", self)
+        self._strength = SoftStart(self.ramp_s)
         self._window: deque[tuple[float, ...]] = deque(maxlen=1)
         self._time, self._dt = inf, 1.0
 

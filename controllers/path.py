@@ -8,55 +8,52 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import inf
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 
 from .course_progress import CourseProgress
 from .guiding import COMPENSATIONS, Guide
-from .helm import Helm, checked_gains, checked_most, tell
+from .helm import Helm, checked_gains, most_of, tell
+from .mixing import TURNS
 from .pilot import Aim
-from .rods import checked
 
 
 @dataclass
 class Path(rtmms.Controller):
-    """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on.
+    """Line of sight along a course, over the autopilot's cascades; at its end it swims straight on."""
 
-    course        waypoints, helix or eight
-    waypoints     'x y z; x y z; ...' in m, world; of course=waypoints
-    radius_m      of the helix, and of the narrowest turn of the eight;  rise_m  a turn of the helix;  turns  of either
-    depth_m, course_heading_deg   where helix and eight begin, above or below the origin, and in which direction
-    speed_m_s     over the ground;  lookahead_m  of the line of sight
-    compensate    what a current is found by: estimate, integrator or none
-    turn, frequency_hz, amplitude_deg   as the autopilot's
-    """
-
-    course: str = "helix"
-    waypoints: str = ""
-    radius_m: float = 4.0
-    rise_m: float = -1.0
-    turns: float = 2.0
-    depth_m: float = 0.5
-    course_heading_deg: float = 0.0
-    speed_m_s: float = 0.4
-    lookahead_m: float = 0.7
-    compensate: str = "estimate"
-    turn: str = "phase"
-    frequency_hz: float = 0.8
-    amplitude_deg: float = 30.0
+    # fmt: off
+    course: Annotated[str, Parameter("waypoints, helix or eight.")] = "helix"
+    waypoints: Annotated[str, Parameter("'x y z; x y z; ...' in m, world; of course=waypoints.")] = ""
+    radius_m: Annotated[float, Parameter(
+        "Of the helix, and of the narrowest turn of the eight.", "m", signed=True,
+    )] = 4.0
+    rise_m: Annotated[float, Parameter("A turn of the helix.", "m", signed=True)] = -1.0
+    turns: Annotated[float, Parameter("Of helix and eight.", signed=True)] = 2.0
+    depth_m: Annotated[float, Parameter("Where helix and eight begin, below the origin.", "m", signed=True)] = 0.5
+    course_heading_deg: Annotated[float, Parameter(
+        "Direction in which helix and eight begin.", "deg", signed=True,
+    )] = 0.0
+    speed_m_s: Annotated[float, Parameter("Speed over the ground.", "m/s", ge=0.05, le=1, live=True)] = 0.4
+    lookahead_m: Annotated[float, Parameter("Of the line of sight.", "m", ge=0.1, live=True)] = 0.7
+    compensate: Annotated[str, Parameter("What a current is found by.", choices=COMPENSATIONS)] = "estimate"
+    turn: Annotated[str, Parameter("As the autopilot's.", choices=TURNS)] = "phase"
+    frequency_hz: Annotated[float, Parameter("As the autopilot's.", "Hz", ge=0.1, le=3)] = 0.8
+    amplitude_deg: Annotated[float, Parameter("As the autopilot's.", "deg", ge=1, le=45)] = 30.0
+    # fmt: on
 
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     interpolation = "linear"
     tracks = ("cross_track_m",)
-    settable = ("speed_m_s", "lookahead_m")
 
     def __post_init__(self) -> None:
         from rtmms.analysis.courses import course, spelled  # numpy's, with the first of them
 
+        check_parameters("controller 'path': ", self)
         if self.waypoints and self.course != "waypoints":
             told = f"waypoints: they go with course=waypoints, got course={self.course}"
             raise rtmms.ModelError(f"controller 'path': {told}")
@@ -69,13 +66,7 @@ class Path(rtmms.Controller):
             way = course(self.course, waypoints=self.waypoints, **numbers)
         except rtmms.RtmmsError as fault:
             raise rtmms.ModelError(f"controller 'path': {fault}") from None
-        checked("path", "speed_m_s", self.speed_m_s, 0.05, 1.0)
-        checked("path", "lookahead_m", self.lookahead_m, 0.1, inf)
-        checked("path", "frequency_hz", self.frequency_hz, 0.1, 3.0)
-        if self.compensate not in COMPENSATIONS:
-            unknown = rtmms.UnknownNameError("way", self.compensate, COMPENSATIONS)
-            raise rtmms.ModelError(f"controller 'path': compensate: {unknown}")
-        strokes = checked_most("path", self.amplitude_deg, self.turn)
+        strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("path", checked_gains("path", object()), strokes, self.frequency_hz)
         self._guide, self._aim = Guide(way, self.lookahead_m, self.compensate), Aim()
         self._progress = CourseProgress("path", way.whole_m, tell)

@@ -10,12 +10,14 @@ Where something is not to be believed (`Motion.doubts`) it falls back, see FALLB
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import inf, pi, radians
+from typing import Annotated
+
+from rtmms.parameters import Parameter
 
 from .loops import Loop
 from .mixing import Most, mixed
-from .rods import checked
 from .senses import Motion
 from .strokes import Stroke
 
@@ -35,34 +37,26 @@ MOST = Most(radians(30.0), radians(60.0), radians(12.0), radians(15.0))
 
 @dataclass(frozen=True)
 class Gains:
-    """Of the cascades, by the rules of tests/controllers/test_gains.py from the period-averaged model; SI, words of the
-    mixer.
+    """Gains of the cascades, from the period-averaged model (tests/controllers/test_gains.py); SI."""
 
-    depth_p 1/m, depth_i 1/(m s), climb_d s/m; heading_p 1/s; turn_p s/rad, turn_i 1/rad; roll_p 1/rad, roll_i
-    1/(rad s), roll_d s/rad; pitch_i 1/(rad s), pitch_d s/rad; speed_p s/m, speed_i 1/m; steady_s2_m2: thrust word over
-    the square of the speed that it keeps
-    """
-
-    depth_p: float = 5.5
-    depth_i: float = 0.46
-    climb_d: float = 0.0
-    heading_p: float = 1.0
-    turn_p: float = 4.7
-    turn_i: float = 0.8
-    roll_p: float = 4.0
-    roll_i: float = 3.0
-    roll_d: float = 0.0
-    pitch_i: float = 13.5
-    pitch_d: float = 0.0
-    speed_p: float = 2.5
-    speed_i: float = 0.375
-    steady_s2_m2: float = 1.9
-
-    def check(self, controller: str) -> None:
-        """ModelError naming the gain that is no number within what can be stable."""
-        usual = Gains()
-        for one in fields(self):
-            checked(controller, one.name, getattr(self, one.name), 0.0, 20.0 * max(getattr(usual, one.name), 1.0))
+    # fmt: off
+    depth_p: Annotated[float, Parameter("Depth.", "1/m", ge=0, le=110, live=True)] = 5.5
+    depth_i: Annotated[float, Parameter("Depth.", "1/(m s)", ge=0, le=20, live=True)] = 0.46
+    climb_d: Annotated[float, Parameter("Climb.", "s/m", ge=0, le=20, live=True)] = 0.0
+    heading_p: Annotated[float, Parameter("Heading.", "1/s", ge=0, le=20, live=True)] = 1.0
+    turn_p: Annotated[float, Parameter("Turn.", "s/rad", ge=0, le=94, live=True)] = 4.7
+    turn_i: Annotated[float, Parameter("Turn.", "1/rad", ge=0, le=20, live=True)] = 0.8
+    roll_p: Annotated[float, Parameter("Roll.", "1/rad", ge=0, le=80, live=True)] = 4.0
+    roll_i: Annotated[float, Parameter("Roll.", "1/(rad s)", ge=0, le=60, live=True)] = 3.0
+    roll_d: Annotated[float, Parameter("Roll.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    pitch_i: Annotated[float, Parameter("Pitch.", "1/(rad s)", ge=0, le=270, live=True)] = 13.5
+    pitch_d: Annotated[float, Parameter("Pitch.", "s/rad", ge=0, le=20, live=True)] = 0.0
+    speed_p: Annotated[float, Parameter("Speed.", "s/m", ge=0, le=50, live=True)] = 2.5
+    speed_i: Annotated[float, Parameter("Speed.", "1/m", ge=0, le=20, live=True)] = 0.375
+    steady_s2_m2: Annotated[float, Parameter(
+        "Thrust word over the square of the speed that it keeps.", "s2/m2", ge=0, le=38,
+    )] = 1.9
+    # fmt: on
 
 
 @dataclass(slots=True)

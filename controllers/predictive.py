@@ -18,6 +18,7 @@ from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
+from rtmms.parameters import Parameter, check_parameters
 from rtmms.terminal import print_text
 from rtmms.trust import NamesFile
 
@@ -47,7 +48,7 @@ from .planned import (
     rotor_knots,
     usual,
 )
-from .rods import checked, rod_ratio
+from .rods import rod_ratio
 from .senses import Motion, Senses, quaternion_of
 from .stroke_plans import StrokePlans
 from .strokes import RODS
@@ -69,63 +70,70 @@ class Predictive(PlanFigures, rtmms.Controller):
     """Plans on the robot's full model, over gait words of both fins or knots of the commands, and follows the plan
     until the next.
 
-    model         of which robot its model is: manta, quadrotor, eel or moth; with `cost` any robot that plans can be
-                  made for, by name or FILE.py:NAME
-
-    course        waypoints, helix or eight, with waypoints, radius_m, rise_m, turns and course_heading_deg as those of
-                  `path`; without one it holds depth, heading and speed
-    depth_m       positive down;  heading_deg  to the left from world x;  speed_m_s  over the ground
-    x_m, y_m, z_m, yaw_deg   of the quadrotor and the moth: where it flies to; z_m is 1 or 0 where it is not given
-    cost          FILE.py:NAME, a cost of your own (rtmms.cost) in place of these
-    method        cem, mppi, ps or ilqr; linear for the moth (that is its usual one, and takes no cost)
-    samples       candidates of a plan;  iterations  of ilqr, at most, of a plan
-    horizon_s     more than a beat;  rate_hz  plans a second
-    grid_s        step of the planner's model;  targets  of each word within the horizon
-    stage_s       of ilqr: from knot to knot of the commands;  smooth  what it costs to change them
-    frequency_hz  of the stroke
-    preset        FILE.toml of parameters (as `rtmms identify --write` makes): in the model, in place of what the plant
-                  tells; one that names a preset begins from that
     Where no candidate of a plan has a cost that is a number, the last plan goes on, with a sentence; after a horizon of
     such plans nothing is left to follow, and the controller ends with an error. `failed_plans` counts them.
-
-    observe_current  whether a current is looked for, by replays of the last seconds;  threads, seed
     """
 
-    course: str = ""
-    waypoints: str = ""
-    radius_m: float = 3.0
-    rise_m: float = -1.0
-    turns: float = 2.0
-    depth_m: float = 0.5
-    course_heading_deg: float = 0.0
-    heading_deg: float = 0.0
-    speed_m_s: float | None = None
-    cost: Annotated[str, NamesFile("code")] = ""
-    method: str | None = None
-    samples: int | None = None
-    horizon_s: float | None = None
-    rate_hz: float | None = None
-    grid_s: float | None = None
-    targets: int | None = None
-    frequency_hz: float | None = None
-    observe_current: bool = True
-    threads: int = 1
-    seed: int = 0
-    model: Annotated[str, NamesFile("code")] = "manta"
-    x_m: float = 0.0
-    y_m: float = 0.0
-    z_m: float | None = None
-    yaw_deg: float = 0.0
-    iterations: int = 2
-    stage_s: float | None = None
-    smooth: float = 1e-3
-    preset: Annotated[str, NamesFile("input")] = ""
+    # fmt: off
+    course: Annotated[str, Parameter(
+        "waypoints, helix or eight, as those of `path`; without one it holds depth, heading and speed.",
+    )] = ""
+    waypoints: Annotated[str, Parameter("As those of `path`.")] = ""
+    radius_m: Annotated[float, Parameter("As that of `path`.", "m", ge=0.1, le=1e4)] = 3.0
+    rise_m: Annotated[float, Parameter("As that of `path`.", "m", signed=True, le=1e4)] = -1.0
+    turns: Annotated[float, Parameter("As those of `path`.", ge=0.05, le=1e4)] = 2.0
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.5
+    course_heading_deg: Annotated[float, Parameter("As that of `path`.", "deg", signed=True, le=360)] = 0.0
+    heading_deg: Annotated[float, Parameter(
+        "Heading, to the left from world x.", "deg", signed=True, le=360, live=True,
+    )] = 0.0
+    speed_m_s: Annotated[float | None, Parameter("Speed over the ground.", "m/s", ge=0, le=2, live=True)] = None
+    cost: Annotated[str, NamesFile("code"), Parameter(
+        "FILE.py:NAME, a cost of your own (rtmms.cost) in place of these.",
+    )] = ""
+    method: Annotated[str | None, Parameter("Default cem; linear for the moth, where it takes no cost.")] = None
+    samples: Annotated[int | None, Parameter("Candidates of a plan.", ge=2, le=4096)] = None
+    horizon_s: Annotated[float | None, Parameter("Horizon of a plan, more than a beat.", "s", ge=0.1, le=60)] = None
+    rate_hz: Annotated[float | None, Parameter("Plans a second.", "Hz", ge=0.1, le=100)] = None
+    grid_s: Annotated[float | None, Parameter("Step of the planner's model.", "s", ge=1e-4, le=0.1)] = None
+    targets: Annotated[int | None, Parameter("Targets of each word within the horizon.", ge=1, le=16)] = None
+    frequency_hz: Annotated[float | None, Parameter("Frequency of the stroke.", "Hz", ge=0.1, le=2)] = None
+    observe_current: Annotated[bool, Parameter(
+        "Whether a current is looked for, by replays of the last seconds.",
+    )] = True
+    threads: Annotated[int, Parameter("Threads of the planner.", ge=1, le=64)] = 1
+    seed: Annotated[int, Parameter("Seed of the samples.", ge=0, le=2**63)] = 0
+    model: Annotated[str, NamesFile("code"), Parameter(
+        "Robot of the model: manta, quadrotor, eel or moth; with `cost` any that plans can be made for, or "
+        "FILE.py:NAME.",
+    )] = "manta"
+    x_m: Annotated[float, Parameter(
+        "Of the quadrotor and the moth: where it flies to.", "m", signed=True, le=1e4, live=True,
+    )] = 0.0
+    y_m: Annotated[float, Parameter(
+        "Of the quadrotor and the moth: where it flies to.", "m", signed=True, le=1e4, live=True,
+    )] = 0.0
+    z_m: Annotated[float | None, Parameter(
+        "Of the quadrotor and the moth: where it flies to; default 1 and 0.", "m", signed=True, le=1e4, live=True,
+    )] = None
+    yaw_deg: Annotated[float, Parameter(
+        "Of the quadrotor and the moth: heading.", "deg", signed=True, le=360, live=True,
+    )] = 0.0
+    iterations: Annotated[int, Parameter("Most iterations of a plan of ilqr.", ge=1, le=1000)] = 2
+    stage_s: Annotated[float | None, Parameter(
+        "Of ilqr: from knot to knot of the commands.", "s", ge=1e-4, le=1,
+    )] = None
+    smooth: Annotated[float, Parameter("What it costs to change the knots.", ge=0, le=1e6)] = 1e-3
+    preset: Annotated[str, NamesFile("input"), Parameter(
+        "FILE.toml of parameters in the model, in place of what the plant tells; one that names a preset begins "
+        "from that.",
+    )] = ""
+    # fmt: on
 
     robots = ()  # any: `model` says which, and a plant of another one is refused at the start
     claim = ("*",)
     every = 5
     interpolation = "linear"
-    settable = ("depth_m", "heading_deg", "speed_m_s", "x_m", "y_m", "z_m", "yaw_deg")
     figures = (
         "plans",
         "late_plans",
@@ -168,9 +176,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         for name, value in own.items():
             if getattr(self, name) is None and not (name in _OF_SAMPLING and self.method in _SMOOTH):
                 setattr(self, name, value)
-        for name, least, most in (*_RANGES, *_COUNTS):
-            if getattr(self, name) is not None:
-                checked("predictive", name, getattr(self, name), least, most)
+        check_parameters("controller 'predictive': ", self)
         horizon, rate, grid, stage = (float(getattr(self, name)) for name in _TIMES)
         self._horizon, self._grid = horizon, grid
         self._per_tick = _whole("1 / rate_hz", 1.0 / rate, "grid_s", grid)
@@ -569,17 +575,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
 _OF_ROBOTS = ("horizon_s", "rate_hz", "grid_s", "stage_s", "targets")
 """Words that each robot has defaults of (Usual)."""
-_COUNTS = (
-    ("samples", 2, 4096), ("targets", 1, 16), ("threads", 1, 64), ("seed", 0, 2**63), ("iterations", 1, 1000),
-)  # fmt: skip
 _TIMES = ("horizon_s", "rate_hz", "grid_s", "stage_s")
-_RANGES = (
-    ("radius_m", 0.1, 1e4), ("rise_m", -1e4, 1e4), ("turns", 0.05, 1e4), ("depth_m", -1e4, 1e4),
-    ("course_heading_deg", -360.0, 360.0), ("heading_deg", -360.0, 360.0), ("speed_m_s", 0.0, 2.0),
-    ("horizon_s", 0.1, 60.0), ("rate_hz", 0.1, 100.0), ("grid_s", 1e-4, 0.1), ("frequency_hz", 0.1, 2.0),
-    ("x_m", -1e4, 1e4), ("y_m", -1e4, 1e4), ("z_m", -1e4, 1e4), ("yaw_deg", -360.0, 360.0), ("stage_s", 1e-4, 1.0),
-    ("smooth", 0.0, 1e6),
-)  # fmt: skip
 
 
 def _whole(name: str, span: float, unit: str, of: float) -> int:

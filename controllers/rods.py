@@ -10,7 +10,7 @@ A leading front rod (phi > 0) drives forward.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import asin, isfinite, pi, radians, sin
+from math import asin, pi, radians, sin
 from typing import Any
 
 import rtmms
@@ -64,15 +64,6 @@ class SoftStart:
             return 1.0
         x = (time - self._from) / self.ramp_s
         return x * x * x * (10.0 + x * (6.0 * x - 15.0))
-
-
-def checked(controller: str, name: str, value: float, lower: float, upper: float) -> float:
-    """The value; ModelError naming the parameter if it is not a number within the limits."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if not number or not isfinite(value) or not lower <= value <= upper:
-        expected = f"a number from {lower:g} to {upper:g}" if isfinite(upper) else f"a number >= {lower:g}"
-        raise rtmms.ModelError(f"controller '{controller}': {name}: expected {expected}, got {value!r}")
-    return float(value)
 
 
 def within_limits(controller: str, plant: rtmms.PlantInfo, side: str, front: float, back: float) -> None:

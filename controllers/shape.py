@@ -18,60 +18,56 @@ from typing import Annotated, Any
 import rtmms
 from rtmms.locomotion.gait_words import FORMS, gait_path
 from rtmms.locomotion.waves import Gait, Sines
+from rtmms.parameters import Parameter, check_parameters
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.trust import NamesFile
 
-from .rods import checked
 from .shape_players import Around, Swing
 
 
 @dataclass
 class Shape(rtmms.Controller):
-    """Plays a gait of shapes, as `rtmms gaits` computes it.
+    """Plays a gait of shapes, as `rtmms gaits` computes it."""
 
-    gait        one of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); without one, the first of
-                its own that its actuators can do
-    a, b, c1, c2  rad, of a circle, square or rectangle; its own defaults where they are not given
-    file        a file of shapes in place of a gait
-    period_s    of a cycle; without one, the gait's own, 4 s of a path
-    frequency_hz  the same in Hz, in place of period_s
-    amplitude   times the gait's own
-    steer       added to what steers, rad or rad/s: > 0 to the left; of sines alone
-    cycles      how many, then it stays: sines are then played as a closed path; 0: without end
-    ramp_s      time of the soft start, or in which it goes to where the path begins
-    """
-
-    gait: Annotated[str, NamesFile("input")] = ""
-    a: float | None = None
-    b: float | None = None
-    c1: float | None = None
-    c2: float | None = None
-    file: Annotated[str, NamesFile("input")] = ""
-    period_s: float | None = None
-    frequency_hz: float | None = None
-    amplitude: float = 1.0
-    steer: float = 0.0
-    cycles: int = 0
-    ramp_s: float = 1.0
+    # fmt: off
+    gait: Annotated[str, NamesFile("input"), Parameter(
+        "One of the robot's own, circle (a, c1, c2), square (a) or rectangle (a, b); default the first that it can do.",
+    )] = ""
+    a: Annotated[float | None, Parameter(
+        "Of a circle, square or rectangle; default its own.", "rad", signed=True,
+    )] = None
+    b: Annotated[float | None, Parameter("Of a rectangle; default its own.", "rad", signed=True)] = None
+    c1: Annotated[float | None, Parameter("Of a circle; default its own.", "rad", signed=True)] = None
+    c2: Annotated[float | None, Parameter("Of a circle; default its own.", "rad", signed=True)] = None
+    file: Annotated[str, NamesFile("input"), Parameter("A file of shapes in place of a gait.")] = ""
+    period_s: Annotated[float | None, Parameter(
+        "Of a cycle; without one the gait's own, 4 s of a path.", "s", ge=1e-3, live=True,
+    )] = None
+    frequency_hz: Annotated[float | None, Parameter(
+        "The same, in place of period_s.", "Hz", ge=0, le=50, live=True,
+    )] = None
+    amplitude: Annotated[float, Parameter("Times the gait's own.", signed=True, live=True)] = 1.0
+    steer: Annotated[float, Parameter(
+        "Added to what steers: > 0 to the left; of sines alone.", "rad, rad/s", signed=True, live=True,
+    )] = 0.0
+    cycles: Annotated[int, Parameter(
+        "How many, then it stays: sines are then played as a closed path; 0: without end.", ge=0,
+    )] = 0
+    ramp_s: Annotated[float, Parameter(
+        "Time of the soft start, or in which it goes to where the path begins.", "s", ge=0,
+    )] = 1.0
+    # fmt: on
 
     claim = ("*",)
     outputs = ("none",)
     robots = (
         "cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle", "snakeboard", "roller_racer", "trikke",
     )  # fmt: skip
-    settable = ("period_s", "frequency_hz", "amplitude", "steer")
 
     def __post_init__(self) -> None:
-        if self.period_s is not None:
-            checked("shape", "period_s", self.period_s, 1e-3, inf)
-        if self.frequency_hz is not None:
-            checked("shape", "frequency_hz", self.frequency_hz, 0.0, 50.0)
+        check_parameters("controller 'shape': ", self)
         if self.period_s is not None and self.frequency_hz is not None:
             raise rtmms.ModelError("controller 'shape': give period_s or frequency_hz, and 'none' for the other")
-        checked("shape", "amplitude", self.amplitude, -inf, inf)
-        checked("shape", "steer", self.steer, -inf, inf)
-        checked("shape", "cycles", self.cycles, 0, inf)
-        checked("shape", "ramp_s", self.ramp_s, 0.0, inf)
         if self.file and not self.file.lower().endswith(".csv"):
             raise rtmms.ModelError(f"controller 'shape': file: expected FILE.csv, got '{self.file}'")
         if self.file and (self._given or self.gait):

@@ -26,6 +26,8 @@ TIMED = ("realtime", "external")
 
 LAST_STEP = 1 << 53
 """The greatest number of a step that a run counts to: beyond it a float64 is not exact, and times are floats."""
+MAX_COUNT = 10**9
+"""Of whatever a person counts: larger numbers do not fit into what counts them."""
 LEAST_DT = 1e-9
 """s: the clock's own nanosecond."""
 

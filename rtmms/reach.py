@@ -14,9 +14,6 @@ from typing import Any, Literal
 
 from rtmms.errors import ModelError
 
-ENDPOINTS = ("exchange", "step", "telemetry")
-"""Options of `rtmms run` that name where the plant listens."""
-
 _ADDRESS = re.compile(
     r"(?P<scheme>(?:udp|udpm|tcp|tls|quic|ws|wss|http|https)(?:://|/))?"
     r"(?:\[(?P<six>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[\w.-]+|[0-9A-Fa-f:.]+(?:%\w+)?))"
@@ -115,20 +112,15 @@ def first_beyond(value: Any, use: str) -> str | None:
 
 
 def refuse_endpoint(option: str, value: str) -> None:
-    """Raise ModelError where a scenario's option opens the plant to others.
+    """Raise ModelError where a scenario's endpoint opens the plant to others.
 
     Parameters
     ----------
     option
-        Name of an option of `rtmms run`. `keys` is refused; `exchange`, `step` and `telemetry` may be a TCP address of
-        loopback or ipc://NAME; other options pass.
+        Name of an option of `rtmms run` that is an address at which the plant listens.
     value
-        Its value in the scenario.
+        Its value in the scenario: a TCP address of loopback, or ipc://NAME.
     """
-    if option == "keys":
-        raise ModelError(f"keys: is named on the command line only (--keys DIR), got '{value}' in a scenario")
-    if option not in ENDPOINTS:
-        return
     local = value.startswith("tcp://") and is_on_this_machine(host_of(value))
     if not local and not _OWN_SOCKET.match(value):
         raise ModelError(

@@ -89,10 +89,12 @@ def _bare(hint: Any) -> Any:
 
 def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
     """(sign, number) of a range's end."""
+    import msgspec  # not with `import rtmms`
+
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
     for meta in typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ():
         for key in (with_it, without):
-            if getattr(meta, key, None) is not None:
+            if isinstance(meta, msgspec.Meta) and getattr(meta, key) is not None:
                 return signs[key], getattr(meta, key)
     return None
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any
+from typing import Annotated, Any
 
 from rtmms.errors import ModelError
+from rtmms.parameters import Parameter, check_parameters
 
 PROFILE_POSITION, PROFILE_VELOCITY, CYCLIC_POSITION, CYCLIC_VELOCITY = 1, 3, 8, 9
 _POSITION_MODES, _VELOCITY_MODES = (PROFILE_POSITION, CYCLIC_POSITION), (PROFILE_VELOCITY, CYCLIC_VELOCITY)
@@ -57,7 +58,7 @@ class DriveAt:
     As a word NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
     """
 
-    node: int
+    node: Annotated[int, Parameter("Node of the drive.", ge=1, le=127)]
     actuator: str
     counts: float = 10_000.0
     kind: str = ""
@@ -65,8 +66,7 @@ class DriveAt:
     velocity: str = ""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.node <= 127:
-            raise ModelError(f"node: expected a number from 1 to 127, got {self.node}")
+        check_parameters("", self)
         if not self.counts or not abs(self.counts) < 1e9:
             raise ModelError(f"counts: expected a finite number and not 0, got {self.counts}")
         if self.kind not in ("", "position", "velocity"):

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import atan2, cos, degrees, hypot, isfinite, pi, radians, sin, sqrt
+from typing import Annotated
 
-from rtmms.errors import ModelError
+from rtmms.parameters import Parameter, check_parameters
 from rtmms.shapes.rotations import Quaternion, Vector, multiply, upright
 
 EAST = pi / 2.0
@@ -94,23 +95,18 @@ _E2 = _F * (2.0 - _F)
 class Home:
     """Where the world's origin lies on the earth, and how the world is turned.
 
-    lat_deg, lon_deg   WGS 84
-    alt_m              above the ellipsoid; where a protocol wants it above the sea, it is taken to be the same
-    x_bearing_deg      compass bearing of the world's x axis: 90 east (ENU), 0 north
+    A protocol that wants the altitude above the sea gets the one above the ellipsoid.
     """
 
-    lat_deg: float = 0.0
-    lon_deg: float = 0.0
-    alt_m: float = 0.0
-    x_bearing_deg: float = 90.0
+    lat_deg: Annotated[float, Parameter("Latitude, WGS 84.", "deg", signed=True, le=90)] = 0.0
+    lon_deg: Annotated[float, Parameter("Longitude, WGS 84.", "deg", signed=True, le=180)] = 0.0
+    alt_m: Annotated[float, Parameter("Altitude above the ellipsoid.", "m", signed=True)] = 0.0
+    x_bearing_deg: Annotated[float, Parameter(
+        "Compass bearing of the world's x axis: 90 east (ENU), 0 north.", "deg", signed=True,
+    )] = 90.0  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name, value, most in (("lat_deg", self.lat_deg, 90.0), ("lon_deg", self.lon_deg, 180.0)):
-            if not abs(value) <= most:
-                raise ModelError(f"{name}: expected a number from {-most:g} to {most:g}, got {value}")
-        for name, value in (("alt_m", self.alt_m), ("x_bearing_deg", self.x_bearing_deg)):
-            if not isfinite(value):
-                raise ModelError(f"{name}: expected a finite number, got {value}")
+        check_parameters("", self)
 
     @property
     def x_bearing(self) -> float:

@@ -7,14 +7,14 @@ import typing
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
-from math import inf
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from rtmms.bridging.counters import Counters
 from rtmms.bridging.rates import Filter
 from rtmms.bridging.untrusted import Refusal
 from rtmms.bridging.watchdog import Watchdog
 from rtmms.errors import ModelError, RtmmsError
+from rtmms.parameters import Parameter, check_parameters
 from rtmms.reach import address_parameters, first_beyond
 from rtmms.trust import file_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -51,23 +51,28 @@ class Bridge:
 
     claim    actuators to drive, as names or patterns; none: an observer, which gets telemetry (plant.telemetry_hz)
     outputs  outputs to receive, likewise; none: all but fields such as the joints of every chain
-    every    of a claimant: each every-th step of the plant only; between them its last command stands
-    rate_hz  states that `on_state` gets per second of simulated time; 0: all that come
     filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
-    watchdog_periods   `on_silence` when no state has come for so many periods (of the plant's wall time times `every`;
-                       0.1 s where nobody paces it, telemetry's for an observer); 0: never
-    peer_timeout_s     a peer that was heard (`command`, `self.peer_watch.fed()`) and then is silent for longer is
-                       lost (wall time); 0: never
-    peer_lost          what its actuators do then: hold, or neutral
+    peer_lost          what actuators of a peer that is lost do: hold, or neutral
+
+    A period of the watchdog is the plant's wall time times `every`, 0.1 s where nobody paces it, telemetry's for an
+    observer. A peer is heard by `command` and `self.peer_watch.fed()`.
     """
 
     claim: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
-    every: int = 1
-    rate_hz: float = 0.0
+    every: Annotated[int, Parameter(
+        "Of a claimant: each every-th step of the plant only; its last command holds between.", ge=1, le=10_000,
+    )] = 1  # fmt: skip
+    rate_hz: Annotated[float, Parameter(
+        "States that `on_state` gets per second of simulated time; 0: all that come.", "Hz", ge=0,
+    )] = 0.0  # fmt: skip
     filter: Filter = "none"
-    watchdog_periods: int = 0
-    peer_timeout_s: float = 0.0
+    watchdog_periods: Annotated[int, Parameter(
+        "Periods without a state after which `on_silence` is called; 0: never.", ge=0,
+    )] = 0  # fmt: skip
+    peer_timeout_s: Annotated[float, Parameter(
+        "Silence after which a peer that was heard is lost (wall time); 0: never.", "s", ge=0,
+    )] = 0.0  # fmt: skip
     peer_lost: Literal["hold", "neutral"] = "neutral"
 
     extra: ClassVar[str] = ""
@@ -105,14 +110,7 @@ class Bridge:
         for one in fields(self):
             if one.init:
                 _refuse_unprintable(one.name, getattr(self, one.name, None))
-        if not 1 <= self.every <= 10_000:
-            raise ModelError(f"every: expected a whole number from 1 to 10000, got {self.every}")
-        if not self.rate_hz >= 0:
-            raise ModelError(f"rate_hz: expected a number >= 0, got {self.rate_hz}")
-        if self.watchdog_periods < 0:
-            raise ModelError(f"watchdog_periods: expected a whole number >= 0, got {self.watchdog_periods}")
-        if not 0 <= self.peer_timeout_s < inf:
-            raise ModelError(f"peer_timeout_s: expected a number >= 0, got {self.peer_timeout_s}")
+        check_parameters("", self)
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from typing import Any, TypeGuard
 from rtmms.bridging.bridge import Bridge, refuse_without
 from rtmms.bridging.config import construct, hints
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.parameters import parameters_of
 from rtmms.trust import file_parameters
 from rtmms.typed import spelled
 from rtmms.user_file import is_file, load_named, path_of
@@ -85,6 +86,7 @@ def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
             default = one.default_factory()
         if dataclasses.is_dataclass(default) and not isinstance(default, type):
             default = dataclasses.asdict(default)
-        listed[one.name] = Parameter(one.name, spelled(known[one.name]), default, required)
+        own = Parameter(one.name, spelled(known[one.name]), default, required)
+        listed[one.name] = own.declared(parameters_of(bridge).get(one.name))
     listed["config"] = Parameter("config", "FILE.toml", None, False)
     return listed

@@ -12,6 +12,7 @@ import click
 from rtmms.child_process import run_python
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
 from rtmms.errors import ModelError
+from rtmms.scenario.options import StudyUse, run_options
 from rtmms.terminal import print_json, print_text
 from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
@@ -50,7 +51,6 @@ def envelope(
     link of each delay and loss, of each jitter, of each rate. Writes map.parquet, jitter.parquet, rate.parquet,
     envelope.png and envelope.json to DIR. The same command goes on where it was broken off.
     """
-    from rtmms.cli.run import run
     from rtmms.cli.running.process import brace
     from rtmms.cli.running.scenario import scenario as read_scenario
     from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
@@ -65,7 +65,7 @@ def envelope(
     if not scenario.endswith(".toml"):
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] says what the tolerance is")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
-    found = read_scenario(scenario, run)
+    found = read_scenario(scenario)
     base, _ = base_of(scenario, {"controllers": ()})
     own = controller_of(base, controller)
     _refuse_values(own, ranges)
@@ -139,8 +139,8 @@ def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, 
     The files that a single run writes are written into a folder that goes."""
     seconds = min(duration, max([MEASURED_S, *(event.at_s + 1.0 for event in found.events)]))
     with tempfile.TemporaryDirectory(prefix="rtmms-envelope-") as folder:
-        files = {"log": "run.mcap", "trace": "run.npz", "figure": "run.png"}
-        elsewhere = [(f"--{name}", str(Path(folder) / file)) for name, file in files.items() if name in found.options]
+        files = [one for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
+        elsewhere = [(one.word, str(Path(folder) / f"run{one.writes or '.png'}")) for one in files]
         done = run_python([
             "-m", "rtmms.cli.main", "run", scenario, "--mode", "realtime", "--json", "--quiet",
             "--duration", repr(seconds), *(word for pair in elsewhere for word in pair),

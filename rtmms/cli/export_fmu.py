@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.cli.words import COUPLING, Installed, Number, check_choice, refuse_preset, settings
+from rtmms.cli.words import Installed, as_in_run, check_choice, refuse_preset, settings
 from rtmms.errors import ModelError
 from rtmms.plant import builder
 from rtmms.terminal import print_json, print_text
@@ -20,11 +20,7 @@ NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms
 @click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.fmu")
 @click.option("--fmi", type=click.Choice(("2", "3")), default="3", help="Version of FMI (default 3).")
-@click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
-@COUPLING
-@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
-@click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, help="Seed of what is random (default 0).")
+@as_in_run("dt", "coupling", "set_", "preset", "seed")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def export_fmu(
     robot: str, output: Path, fmi: str, dt: float | None, coupling: str | None, set_: tuple[str, ...],

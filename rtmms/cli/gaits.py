@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
-from rtmms.cli.words import MAX_THREADS, Installed, Near, Number, folder, settings
+from rtmms.cli.words import MAX_THREADS, Installed, Near, Number, as_in_run, folder, settings
 from rtmms.errors import ModelError
 from rtmms.report.endings import FORMATS, written_as
 from rtmms.terminal import print_json, print_text
@@ -48,7 +48,7 @@ PER = ("cost", "length")
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="The same gives the same front."
 )
 @click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default: one for each core.")
-@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@as_in_run("set_")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
               help="Where figures go, and the shapes of a gait that was found.")  # fmt: skip
 @click.option("--format", "form", type=Near("format", FORMATS), default=FORMATS[0], show_default=True,

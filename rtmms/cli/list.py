@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -14,6 +15,7 @@ import click
 from rtmms.cli.words import plugins
 from rtmms.declared import fact, first_line
 from rtmms.errors import UnknownNameError
+from rtmms.parameters import parameters_of_plant
 from rtmms.plant import builder, describe_plant
 from rtmms.terminal import print_json, print_text
 from rtmms.user_file import is_file
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 KINDS = ("robots", "controllers", "bridges")
 GROUPS = {"robots": "rtmms.plants", "controllers": "rtmms.controllers", "bridges": "rtmms.bridges"}
+DECLARED = ("unit", "range", "about")
+"""Keys of a parameter that only a declared one has."""
 _WIDTH = 22
 
 
@@ -73,7 +77,9 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
             for parameter in [] if briefly else entry.get("parameters", []):
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
-                print_text(f"      {parameter['name']} ({parameter['kind']}, {default}{live})")
+                unit, bounds, about = (parameter.get(key, "") for key in DECLARED)
+                told = ", ".join(filter(None, (parameter["kind"], unit, default, bounds)))
+                print_text(f"      {parameter['name']} ({told}{live})  {about}".rstrip())
     if briefly:
         print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
@@ -97,7 +103,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
         return entry | {"error": str(error)}
     entry["about"] = (found.__doc__ or "").strip().partition("\n")[0]
     entry["parameters"] = [
-        {"name": one.name, "kind": one.kind, "default": one.default, "required": one.required} for one in known.values()
+        {key: value for key, value in asdict(one).items() if value or key not in DECLARED} for one in known.values()
     ]
     if kind == "bridges":
         entry["missing"] = _missing(found, point.name)
@@ -156,6 +162,7 @@ def _robot(name: str) -> dict[str, Any]:
         "outputs": [channel_map(one) for one in plant.outputs],
         "presets": _declared(point, "PRESETS"), "choices": _choices(plant, point),
         "parameters": values, "settable": [one for one in settable if one in values] or list(settable),
+        "described": _described(plant),
     }  # fmt: skip
 
 
@@ -198,16 +205,16 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
 
 
 def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
-    """Words that parameters may be, by name: the robot's table, or what its parameters' fields say themselves."""
-    from dataclasses import fields, is_dataclass
+    """Words that parameters may be, by name: as the robot's parameters declare them, or the module's table."""
+    said = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
+    found = {name: list(words) for name, words in said.items()}
+    return found | {name: list(one.choices) for name, one in parameters_of_plant(plant).items() if one.choices}
 
-    said = fact(point.module, "CHOICES") or {}
-    found = {name: list(words) for name, words in {**said, **_declared(point, "CHOICES")}.items()}
-    told = describe_plant(plant).parameters()
-    for one in fields(told) if is_dataclass(told) else ():
-        if "choices" in one.metadata:
-            found[one.name] = list(one.metadata["choices"])
-    return found
+
+def _described(plant: Plant) -> dict[str, dict[str, str]]:
+    """Unit, range and sentence of each declared parameter."""
+    own = parameters_of_plant(plant)
+    return {name: {"unit": one.unit, "range": one.range_text, "about": one.about} for name, one in own.items()}
 
 
 def _values(plant: Plant) -> dict[str, Any]:
@@ -246,8 +253,10 @@ def _print_robot(said: dict[str, Any]) -> None:
             print_text(title)
         for name in names:
             words = [word for word in said["choices"].get(name, ()) if word != said["parameters"].get(name)]
-            other = f"  (or {', '.join(words)})" if words else ""
-            print_text(f"  {name:<{_WIDTH}} {_short(said['parameters'].get(name))}{other}".rstrip())
+            own = said["described"].get(name, {})
+            parts = [f"{_short(said['parameters'].get(name))} {own.get('unit', '')}".rstrip()]
+            parts += [f"(or {', '.join(words)})"] if words else [f"({own['range']})"] if own.get("range") else []
+            print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, own.get('about', '')])}".rstrip())
 
 
 def _told(channel: Mapping[str, Any]) -> str:

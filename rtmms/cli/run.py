@@ -3,43 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
 
-from rtmms.cli.running.plan import plan, simulation
+from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import numbered
-from rtmms.cli.words import Installed, Number
+from rtmms.cli.words import Installed
 from rtmms.contract import TIMED
 from rtmms.errors import ModelError
 from rtmms.plant import WORLD
+from rtmms.scenario.options import run_options
 
 
 @click.command()
 @click.argument("robots", type=Installed("rtmms.plants"), metavar="[ROBOT]...", nargs=-1)
-@click.option(
-    "--from",
-    "from_",
-    metavar="LOG@SECONDS",
-    help="Go on from that moment of a log; what is not said stays as in the log. --set acts at that moment.",
-)
-@click.option("--trust-log", is_flag=True, help="Run the files that the log of --from names.")
-@click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
-              metavar="NAME[:KEY=VALUE,...]",
-              help="A controller, each in a process of its own; may be repeated; 'none' for none.")  # fmt: skip
-@click.option("--duration", type=Number("s"), default=20.0, help="Simulated time (default 20).")
-@simulation
-@click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the run.")
-@click.option("--trace", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.npz",
-              help="Keep every step's command, for rtmms replay.")  # fmt: skip
-@click.option("--estimate", is_flag=True, help="Run the estimator beside the plant; the report says how wrong it was.")
-@click.option("--tracking-from", type=Number("s", zero=True), default=0.0,
-              help="Simulated time from which distances from set-points count (default 0).")  # fmt: skip
+@command_options("run")
 @click.pass_context
 def run(
-    context: click.Context, /, robots: tuple[str, ...], controllers: tuple[str, ...], from_: str | None,
-    trust_log: bool, **words: Any,
+    context: click.Context, /, robots: tuple[str, ...], controllers: tuple[str, ...], from_: str | None, **words: Any,
 ) -> int:  # fmt: skip
     """Run ROBOT with its controllers, each in a process of its own.
 
@@ -59,10 +41,10 @@ def run(
     if from_ is not None:
         if len(robots) > 1:
             raise click.UsageError("--from: the log says which robots there are")
-        return _from(context, from_, robot, controllers, words | {"trust_log": trust_log})
+        return _from(context, from_, robot, controllers, words)
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT'.")
-    if trust_log:
+    if words["trust_log"]:
         raise click.UsageError("--trust-log: expected --from LOG@SECONDS beside it")
     if len(robots) > 1 or "=" in robot:
         return _several(robots, controllers, words)
@@ -70,7 +52,7 @@ def run(
         return _scripted(context, robot, controllers, words)
     from rtmms.cli.running.scenario import check_words
 
-    asked = plan(robot, words, _driving(controllers, None))
+    asked = plan(robot, words, driving(controllers, None))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
@@ -79,12 +61,12 @@ def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    asked = plan(WORLD, words, _driving(controllers, None), numbered(robots))
+    asked = plan(WORLD, words, driving(controllers, None), numbered(robots))
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
 
 
-def _driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:
+def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:
     """Those of the command line; where it says nothing, `unsaid`."""
     if "none" not in controllers:
         return controllers or unsaid
@@ -100,7 +82,7 @@ def _from(
     from rtmms.cli.running.scenario import check_words
     from rtmms.cli.running.session import Session
 
-    robot, words, chosen = parent(word, robot, words, _typed(context), _driving(controllers, None))
+    robot, words, chosen = parent(word, robot, words, _typed(context), driving(controllers, None))
     asked = plan(robot, words, chosen)
     check_words(asked.controllers, asked.bridges)
     return Session(asked).execute()
@@ -117,16 +99,17 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
     from rtmms.cli.running.session import Session
 
-    found = scenario(file, context.command)
+    found = scenario(file)
     typed = _typed(context)
-    words = merged(found, words, typed, context.command)
+    words = merged(found, words, typed)
     if "mode" in typed and words["mode"] not in TIMED:  # what the file says of its own mode's schedule
-        words.update({name: usual for name, usual in (("rate", 1.0), ("deadline", None)) if name not in typed})
+        options = [one for one in run_options().values() if one.timed and one.name not in typed]
+        words.update({one.name: one.default for one in options})
     check_times(found, words["duration"])
     check_peers(found, typed)
     try:
         faults = [name for event in found.events for name in event.values if name.startswith("fault.")]
-        asked = plan(found.robot, words, _driving(controllers, found.controllers), found.robots, faults)
+        asked = plan(found.robot, words, driving(controllers, found.controllers), found.robots, faults)
         check_table(found, asked)
         parameters, links = {**found.parameters, **asked.parameters}, links_of(found, asked)
         return Session(replace(asked, parameters=parameters, links=links, scenario=found)).execute()

@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
-from rtmms.cli.running.plan import plan, simulation
+from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import numbered
-from rtmms.cli.words import Installed, Number
+from rtmms.cli.words import Installed
 from rtmms.plant import WORLD
 
 
 @click.command()
 @click.argument("robots", type=Installed("rtmms.plants"), metavar="ROBOT...", nargs=-1, required=True)
-@click.option("--duration", type=Number("s"), help="Simulated time (default unlimited).")
-@simulation
+@command_options("serve")
 def serve(robots: tuple[str, ...], **words: Any) -> int:
     """Serve ROBOT to controllers started elsewhere; several on one clock. In lockstep, step 0 waits for the first
     claim."""

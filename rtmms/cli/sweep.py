@@ -10,17 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.cli.words import (
-    COUPLING,
-    DASK,
-    DASK_SECURITY,
-    MAX_COUNT,
-    MAX_THREADS,
-    Installed,
-    Near,
-    Number,
-    refuse_figure,
-)  # fmt: skip
+from rtmms.cli.running.plan import study_options
+from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, refuse_figure
+from rtmms.contract import MAX_COUNT
 from rtmms.errors import ModelError
 from rtmms.terminal import console, print_json, print_text
 from rtmms.whole_file import KINDS, refuse_output
@@ -52,18 +44,7 @@ METHODS = ("grid", "sobol", "lhs")
 )
 @DASK
 @DASK_SECURITY
-@click.option("--controller", "controllers", multiple=True, type=Installed("rtmms.controllers"),
-              metavar="NAME[:KEY=VALUE,...]", help="As rtmms run.")  # fmt: skip
-@click.option("--duration", type=Number("s"), help="Simulated time of a run (default 20).")
-@click.option("--dt", type=Number("s"), help="Step; default the robot's own.")
-@click.option("--link", "links", multiple=True, metavar="CONTROLLER:KEY=VALUE,...", help="As rtmms run.")
-@COUPLING
-@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of all runs; may be repeated.")
-@click.option("--preset", metavar="NAME|FILE.toml", help="A named set of the robot's parameters, or a file.")
-@click.option("--sensors", metavar="ideal|typical|FILE.toml", help="As rtmms run.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of each run (default 0).")
-@click.option("--estimate", is_flag=True, help="As rtmms run.")
-@click.option("--tracking-from", type=Number("s", zero=True), help="As rtmms run.")
+@study_options()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def sweep(
@@ -118,14 +99,14 @@ def cores() -> int:
 
 def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What each run is, and the table [sweep] of the file."""
-    from rtmms.cli.run import _driving, run
+    from rtmms.cli.run import driving
     from rtmms.cli.running.one_case import robot_case, scenario_case
 
-    controllers = _driving(words.pop("controllers"), None)
+    controllers = driving(words.pop("controllers"), None)
     typed = {name: value for name, value in words.items() if value is not None and value is not False and value != ()}
     if not what.endswith(".toml"):
-        return robot_case(what, run, controllers, typed), {}
-    base, found = scenario_case(what, run, controllers, typed)
+        return robot_case(what, controllers, typed), {}
+    base, found = scenario_case(what, controllers, typed)
     return base, dict(found.sweep)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 import rtmms
-from rtmms.cli.words import Installed, Near, Number, refuse_preset, settings
+from rtmms.cli.words import Installed, Near, Number, as_in_run, refuse_preset, settings
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import CommandedGait, Plant, describe_plant, robots
 from rtmms.terminal import print_json, print_text
@@ -22,7 +22,7 @@ UNKNOWNS = ("amplitude", "stiffness", "none")
 @click.argument("robot", type=Installed("rtmms.plants"))
 @click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
 @click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
-@click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter; may be repeated.")
+@as_in_run("set_")
 @click.option(
     "--gait",
     "gait_",

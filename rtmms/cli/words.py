@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -17,6 +17,9 @@ from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import builder
 from rtmms.toml_file import read_toml
 from rtmms.whole_file import KINDS, refuse_closed_folder, refuse_output
+
+if TYPE_CHECKING:
+    from rtmms.scenario.options import Option
 
 FIGURES = (".png", ".pdf", ".svg", ".jpg", ".jpeg", ".tif", ".tiff", ".webp", ".eps", ".ps")
 """Endings of the formats in which figures can be written."""
@@ -74,8 +77,6 @@ LEAST, MOST = 1e-9, 1e9
 """Of a number that is typed: times in this range are whole nanoseconds of 64 bits."""
 
 
-MAX_COUNT = 10**9
-"""Of whatever is counted: larger ones do not fit into what counts it."""
 MAX_THREADS = 4096
 
 
@@ -160,10 +161,6 @@ DASK_SECURITY = click.option(
     "--dask-security", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.toml",
     help="TLS for --dask: a file with ca, cert and key, the names of PEM files.",
 )  # fmt: skip
-COUPLING = click.option(
-    "--coupling", metavar="NAME",
-    help="How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).",
-)  # fmt: skip
 
 
 def check_choice(robot: str, parameter: str, word: str | None) -> None:
@@ -194,6 +191,30 @@ def folder(option: str, path: Path) -> Path:
     return path
 
 
+def declared_option(declared: Option, default: Any, text: str) -> Callable[[Any], Any]:
+    """Return a declared option of a run as a decorator of a command that has this default and help."""
+    return click.option(
+        declared.word, declared.name, type=type_of(declared), multiple=declared.repeats, default=default,
+        is_flag=declared.value_type is bool, metavar=declared.metavar or None, help=text,
+    )  # fmt: skip
+
+
+def type_of(declared: Option) -> click.ParamType:
+    """Return what reads a declared option's value."""
+    kind = declared.value_type
+    if declared.names:
+        return Near(declared.kind, declared.names)
+    if declared.group:
+        return Installed(declared.group)
+    if kind is float:
+        return Number(declared.unit, zero=declared.zero)
+    if kind is int:
+        return click.IntRange(declared.least, declared.most)
+    if kind is Path:
+        return click.Path(path_type=Path, dir_okay=declared.writes is None)
+    return click.BOOL if kind is bool else click.STRING
+
+
 def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """Several options as one decorator, in the order given."""
 
@@ -203,3 +224,11 @@ def options(*decorators: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return command
 
     return decorate
+
+
+def as_in_run(*names: str) -> Callable[[Any], Any]:
+    """Return the decorator with some options of `rtmms run`, for a command that has them too."""
+    from rtmms.scenario.options import run_options  # not with every command
+
+    found = [run_options()[name] for name in names]
+    return options(*(declared_option(one, one.default, one.help_text(one.default)) for one in found))

@@ -14,6 +14,7 @@ import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.identification.recording import Recording, Series, spread
+from rtmms.parameters import parameters_of_plant
 from rtmms.plant import Plant, describe_plant
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
@@ -148,20 +149,19 @@ def _of_model(name: str, plant: Plant) -> Unknown:
             f"--fit {name}: expected a parameter that is a number which may vary a little, got {value!r}: "
             "sizes, words, and switches stay as they were built"
         )
-    meta: Mapping[str, Any] = {}
-    told = describe_plant(plant).parameters()
-    if dataclasses.is_dataclass(told):
-        meta = next(one.metadata for one in dataclasses.fields(told) if one.name == root)
+    declared = parameters_of_plant(plant).get(root)
     first = float(value)
     scale = abs(first) or 1.0
-    low, high = meta.get("low"), meta.get("high")
+    low, high, unit = None, None, ""
+    if declared is not None:
+        low, high, unit = declared.low, declared.le, declared.unit
     if low is not None:
-        low = float(low) + (1e-6 * scale if meta.get("strict") else 0.0)
-    elif first > 0.0:
+        low = float(low) + (1e-6 * scale if declared is not None and declared.strict else 0.0)
+    elif declared is None and first > 0.0:
         low = 1e-3 * first  # of a size that nothing is known of: its sign is
     return Unknown(
         name, Kind.MODEL, first, scale, -math.inf if low is None else low, math.inf if high is None else float(high),
-        unit=str(meta.get("unit", "")),
+        unit=unit,
     )  # fmt: skip
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any
-
 import rtmms.plant
-from rtmms.robots.manta.parameters import MantaParameters, describe
+from rtmms.report.parameter_table import parameters_table, table
+from rtmms.robots.manta.parameters import MantaParameters
 
 MEANINGS = {
     "position": "mass centre of the body",
@@ -36,15 +33,7 @@ MEANINGS = {
 
 def parameter_table() -> str:
     """Every parameter with default, unit and source."""
-    choices = {f.name: f.metadata.get("choices") for f in fields(MantaParameters)}
-    lines = []
-    for name, default, unit, source in describe():
-        value = _value(default)
-        others = ", ".join(word for word in choices[name] or () if word != default)
-        if others:
-            value += f" ({others})"
-        lines.append((f"`{name}`", value, unit, source))
-    return _table(("parameter", "default (others)", "unit", "source"), lines)
+    return parameters_table(MantaParameters, "source")
 
 
 def output_table() -> str:
@@ -53,18 +42,4 @@ def output_table() -> str:
     for channel in rtmms.plant.load("manta").outputs:
         shape = " x ".join(str(size) for size in channel.shape)
         lines.append((f"`{channel.name}`", channel.unit, shape, channel.frame, MEANINGS[channel.name]))
-    return _table(("output", "unit", "shape", "frame", ""), lines)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ", ".join(_value(part) for part in value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    rows = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
-    rows += [f"| {' | '.join(line)} |" for line in lines]
-    return "\n".join(rows) + "\n"
+    return table(("output", "unit", "shape", "frame", ""), lines)

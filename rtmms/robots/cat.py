@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.mechanism.actuators import JointMotion, JointTorque
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 
 CONTROLLER = "shape"
@@ -23,28 +22,28 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Cat:
-    """Parameters.
+    """Parameters."""
 
-    mass_kg               of each half
-    transverse_kg_m2, axial_kg_m2     its inertia about its centre, across the spine and along it
-    arm_m                 from a half's centre to the waist
-    drive                 'motion': the waist's angles are imposed and torques follow; 'torque': torques are given
-    limit_rad, bandwidth_rad_s    of commanded angles; torque_limit_n_m of commanded torques
-    gravity_m_s2          0: in its own fall, seen from a frame that falls with it
-    integrator, substeps  the method, its steps in a plant's step
-    """
-
-    mass_kg: float = 1.0
-    transverse_kg_m2: float = 0.03
-    axial_kg_m2: float = 0.01
-    arm_m: float = 0.25
-    drive: str = "motion"
-    limit_rad: float = 0.5 * math.pi
-    bandwidth_rad_s: float = 20.0
-    torque_limit_n_m: float = 10.0
-    gravity_m_s2: float = 0.0
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    mass_kg: Annotated[float, Parameter("Mass of each half.", "kg")] = 1.0
+    transverse_kg_m2: Annotated[float, Parameter(
+        "Inertia of a half about its centre, across the spine.", "kg m2",
+    )] = 0.03
+    axial_kg_m2: Annotated[float, Parameter("Inertia of a half about its centre, along the spine.", "kg m2")] = 0.01
+    arm_m: Annotated[float, Parameter("Distance from a half's centre to the waist.", "m")] = 0.25
+    drive: Annotated[str, Parameter(
+        "The waist's angles are imposed and torques follow (motion), or torques are given (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    limit_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=0.5 * math.pi)] = 0.5 * math.pi
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 10.0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity; 0 is its own fall, seen from a frame that falls with it.", "m/s2", ge=0, le=1000,
+    )] = 0.0
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: Cat) -> Mechanism:
@@ -65,11 +64,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: waist.1.angle, waist.2.angle (rad), or with drive=torque waist.1.torque, waist.2.torque (N m): the front
     half turns about x, then about y.
     """
-    if preset is not None:
-        raise UnknownNameError("cat preset", preset, ())
-    choices = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
-    most = {"limit_rad": 0.5 * math.pi, "bandwidth_rad_s": 1e5, "gravity_m_s2": 1e3}
-    p: Cat = build(Cat, given, choices, {"gravity_m_s2"}, set(), most)
+    p: Cat = build(Cat, given, preset=preset)
     names = ("waist.1", "waist.2")
     actuators: list[Any] = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

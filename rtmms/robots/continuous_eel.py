@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -21,69 +21,76 @@ from rtmms.continuum.waves import (
     nodes_field,
     wave_field,
 )
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ModelError
+from rtmms.parameters import Parameter, build, settable
 from rtmms.plant import Channel
-from rtmms.robots.parameters import build, step_of
+from rtmms.robots.parameters import Substeps, step_of
 from rtmms.spatial import Array
 
 
 @dataclass(frozen=True)
 class ContinuousEel:
-    """Parameters (docs/continuous_eel.md). SI and radians.
+    """Parameters (docs/continuous_eel.md). SI and radians."""
 
-    drive         'wave': commands are the parameters of a wave of curvature; 'nodes': curvatures along the body
-    length_m, half_width_m, half_height_m    l, and the section's half-axes a along e2, b along e3
-    density_kg_m3, water_density_kg_m3
-    c1 .. c4      axial, lateral, vertical and rolling drag; c5 .. c7 added mass lateral, vertical, rolling
-    wake          'on' or 'off': whether the tail sheds one
-    yaw_rad_m, yaw_growth_rad_m2, yaw_offset_rad_m
-                  K_z = s(t) [(yaw + growth X) sin 2 pi (t / period - X / wavelength) + offset]
-    pitch_rad_m, pitch_growth_rad_m2, pitch_offset_rad_m, pitch_lead_rad
-                  K_y likewise, its sine ahead by the lead
-    wavelength_m, period_s, ramp_s    of the wave and of its quintic start s(t)
-    curvature_nodes, pitched          drive=nodes: how many, from head to tail; 'on': about e2 as well
-    bandwidth_rad_s    how fast commands are followed, by a critically damped filter (the frequency: of first order)
-    current_x_m_s, current_y_m_s, current_z_m_s    m/s, uniform, world
-    gravity_m_s2
-    nodes, points      along the body (at least 24, 24 a wavelength, or 6 a curvature node; as many as that if they are
-                       not given), and of each cell: integrals of order 2 points - 2
-    substeps           steps of Runge and Kutta's method in a plant's step
-    """
-
-    drive: str = "wave"
-    length_m: float = 2.08
-    half_width_m: float = 0.065
-    half_height_m: float = 0.09
-    density_kg_m3: float = 1000.0
-    water_density_kg_m3: float = 1000.0
-    c1: float = 0.01
-    c2: float = 1.0
-    c3: float = 1.0
-    c4: float = 1.0
-    c5: float = 1.0
-    c6: float = 1.0
-    c7: float = 1.0
-    wake: str = "on"
-    yaw_rad_m: float = 0.3
-    yaw_growth_rad_m2: float = 1.2 / 2.08
-    yaw_offset_rad_m: float = 0.0
-    pitch_rad_m: float = 0.0
-    pitch_growth_rad_m2: float = 0.0
-    pitch_offset_rad_m: float = 0.0
-    pitch_lead_rad: float = math.pi / 3.0
-    wavelength_m: float = 2.08
-    period_s: float = 1.0
-    ramp_s: float = 1.0
-    curvature_nodes: int = 7
-    pitched: str = "off"
-    bandwidth_rad_s: float = 20.0
-    current_x_m_s: float = 0.0
-    current_y_m_s: float = 0.0
-    current_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    nodes: int = 64
-    points: int = 4
-    substeps: int = 1
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "Commands are the parameters of a wave of curvature (wave), or curvatures along the body (nodes).",
+        choices=("wave", "nodes"),
+    )] = "wave"
+    length_m: Annotated[float, Parameter("l, the length.", "m", le=100)] = 2.08
+    half_width_m: Annotated[float, Parameter("Half-axis a of the section, along e2.", "m", le=100)] = 0.065
+    half_height_m: Annotated[float, Parameter("Half-axis b of the section, along e3.", "m", le=100)] = 0.09
+    density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
+    water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", ge=0, le=20000)] = 1000.0
+    c1: Annotated[float, Parameter("Axial drag.", ge=0, le=100, live=True)] = 0.01
+    c2: Annotated[float, Parameter("Lateral drag.", ge=0, le=100, live=True)] = 1.0
+    c3: Annotated[float, Parameter("Vertical drag.", ge=0, le=100, live=True)] = 1.0
+    c4: Annotated[float, Parameter("Rolling drag.", ge=0, le=100, live=True)] = 1.0
+    c5: Annotated[float, Parameter("Lateral added mass.", ge=0, le=100)] = 1.0
+    c6: Annotated[float, Parameter("Vertical added mass.", ge=0, le=100)] = 1.0
+    c7: Annotated[float, Parameter("Rolling added mass.", ge=0, le=100)] = 1.0
+    wake: Annotated[str, Parameter("Whether the tail sheds a wake.", choices=("on", "off"))] = "on"
+    yaw_rad_m: Annotated[float, Parameter(
+        "Of K_z = s(t) [(yaw + growth X) sin 2 pi (t / period - X / wavelength) + offset].",
+        "rad/m", signed=True, le=1000, live=True,
+    )] = 0.3
+    yaw_growth_rad_m2: Annotated[float, Parameter(
+        "Growth of K_z.", "rad/m2", signed=True, le=1000, live=True,
+    )] = 1.2 / 2.08
+    yaw_offset_rad_m: Annotated[float, Parameter("Offset of K_z.", "rad/m", signed=True, le=1000)] = 0.0
+    pitch_rad_m: Annotated[float, Parameter(
+        "The same of K_y, whose sine is ahead by the lead.", "rad/m", signed=True, le=1000, live=True,
+    )] = 0.0
+    pitch_growth_rad_m2: Annotated[float, Parameter("Growth of K_y.", "rad/m2", signed=True, le=1000, live=True)] = 0.0
+    pitch_offset_rad_m: Annotated[float, Parameter("Offset of K_y.", "rad/m", signed=True, le=1000)] = 0.0
+    pitch_lead_rad: Annotated[float, Parameter("Lead of K_y.", "rad", signed=True, le=2.0 * math.pi)] = math.pi / 3.0
+    wavelength_m: Annotated[float, Parameter("Length of the wave.", "m", le=10000)] = 2.08
+    period_s: Annotated[float, Parameter("Period of the wave.", "s", le=10000)] = 1.0
+    ramp_s: Annotated[float, Parameter("Length of the wave's quintic start s(t).", "s", ge=0, le=10000)] = 1.0
+    curvature_nodes: Annotated[int, Parameter("Curvatures from head to tail, drive=nodes.", le=200, ge=2)] = 7
+    pitched: Annotated[str, Parameter("Curvatures about e2 as well, drive=nodes.", choices=("on", "off"))] = "off"
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast commands are followed, by a critically damped filter (the frequency: of first order).",
+        "rad/s", le=100000, live=True,
+    )] = 20.0
+    current_x_m_s: Annotated[float, Parameter(
+        "Uniform current along x, world frame.", "m/s", signed=True, le=100, live=True,
+    )] = 0.0
+    current_y_m_s: Annotated[float, Parameter(
+        "Uniform current along y, world frame.", "m/s", signed=True, le=100, live=True,
+    )] = 0.0
+    current_z_m_s: Annotated[float, Parameter(
+        "Uniform current along z, world frame.", "m/s", signed=True, le=100, live=True,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    nodes: Annotated[int, Parameter(
+        "Along the body; at least 24, 24 a wavelength, or 6 a curvature node, which is the default.", le=100_000,
+    )] = 64
+    points: Annotated[int, Parameter("Of each cell: integrals of order 2 points - 2.", le=5)] = 4
+    substeps: Substeps = 1
+    # fmt: on
 
 
 SPATIAL = {
@@ -91,27 +98,6 @@ SPATIAL = {
     "pitched": "on",
 }  # fmt: skip
 PRESETS: dict[str, dict[str, Any]] = {"planar": {}, "spatial": SPATIAL}
-CHOICES: dict[str, tuple[str, ...]] = {"drive": ("wave", "nodes"), "wake": ("on", "off"), "pitched": ("on", "off")}
-_MAY_VANISH = {*(f"c{k}" for k in range(1, 8)), "water_density_kg_m3", "ramp_s", "gravity_m_s2"}
-_SIGNED = {
-    "yaw_rad_m", "yaw_growth_rad_m2", "yaw_offset_rad_m", "pitch_rad_m", "pitch_growth_rad_m2", "pitch_offset_rad_m",
-    "pitch_lead_rad", "current_x_m_s", "current_y_m_s", "current_z_m_s",
-}  # fmt: skip
-_MOST = {
-    **dict.fromkeys(("length_m", "half_width_m", "half_height_m"), 100.0),
-    **dict.fromkeys((f"c{k}" for k in range(1, 8)), 100.0),
-    **dict.fromkeys(("current_x_m_s", "current_y_m_s", "current_z_m_s"), 100.0),
-    **dict.fromkeys(("yaw_rad_m", "yaw_growth_rad_m2", "yaw_offset_rad_m", "pitch_rad_m", "pitch_growth_rad_m2",
-                     "pitch_offset_rad_m"), 1e3),
-    "pitch_lead_rad": 2.0 * math.pi, "density_kg_m3": 3e4, "water_density_kg_m3": 2e4, "wavelength_m": 1e4,
-    "period_s": 1e4, "ramp_s": 1e4, "curvature_nodes": 200, "bandwidth_rad_s": 1e5, "gravity_m_s2": 1e3,
-    "nodes": 100_000, "points": 5, "substeps": 10_000,
-}  # fmt: skip
-SETTABLE = (
-    "current_x_m_s", "current_y_m_s", "current_z_m_s", "c1", "c2", "c3", "c4", "gravity_m_s2", "bandwidth_rad_s",
-    "yaw_rad_m", "yaw_growth_rad_m2", "pitch_rad_m", "pitch_growth_rad_m2",
-)  # fmt: skip
-"""What `set` may change while it runs."""
 
 
 def body_of(p: ContinuousEel) -> CosseratBody:
@@ -164,14 +150,7 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
 
 
 def _checked(preset: str | None, given: dict[str, Any]) -> ContinuousEel:
-    if preset is not None and preset not in PRESETS:
-        raise UnknownNameError("continuous_eel preset", preset, PRESETS)
-    p: ContinuousEel = build(
-        ContinuousEel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST,
-        robot="continuous_eel",
-    )  # fmt: skip
-    if p.curvature_nodes < 2:
-        raise ModelError(f"continuous_eel: curvature_nodes must be >= 2, got {p.curvature_nodes}")
+    p: ContinuousEel = build(ContinuousEel, given, robot="continuous_eel", preset=preset, presets=PRESETS)
     return p
 
 
@@ -191,15 +170,12 @@ def _plant(p: ContinuousEel, dt: float | None, ahead: bool) -> CosseratPlant:
     return CosseratPlant(
         body_of(p), field, channels, step_of("continuous_eel", dt, 2e-3), p.substeps, p.nodes, p.points,
         (p.current_x_m_s, p.current_y_m_s, p.current_z_m_s), p.gravity_m_s2, p.wake == "on", p.bandwidth_rad_s, ahead,
-        p, SETTABLE, _remake, _summary,
+        p, settable(ContinuousEel), _remake, _summary,
     )  # fmt: skip
 
 
 def _remake(plant: CosseratPlant, given: Mapping[str, Any]) -> Remade:
-    p: ContinuousEel = build(
-        ContinuousEel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST,
-        robot="continuous_eel",
-    )  # fmt: skip
+    p: ContinuousEel = build(ContinuousEel, {**asdict(plant.parameters), **given}, robot="continuous_eel")
     field, channels = drive_of(p)
     if len(channels) != len(plant.actuators):
         raise ModelError("set: continuous_eel: a pitching wave needs a robot built with pitched=on")

@@ -5,23 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rtmms.analysis.abilities import rise, whole_periods
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ModelError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
+from rtmms.parameters import Parameter, build, in_model, settable
 from rtmms.plant import Channel
-from rtmms.robots.parameters import build, step_of
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")
@@ -31,65 +31,76 @@ FORWARD = np.diag([-1.0, -1.0, 1.0])
 
 @dataclass(frozen=True)
 class Eel:
-    """Parameters; the defaults are the paper's (section VII), with its table I repaired (docs/eel.md). SI and radians.
+    """Parameters; the defaults are the paper's (section VII), table I repaired (docs/eel.md). SI and radians."""
 
-    drive          'motion': the shape is imposed and torques follow; 'torque': torques are given
-    command        'angle' (added to the gait) or 'torque' (drive=torque only); 'auto': what the drive is named for
-    gait           'planar', 'loop' (the paper's two examples) or 'none'
-    added_mass     'kirchhoff' (conserves momentum and energy without drag) or 'khalil2007' (the paper's, does not)
-    joints         spherical joints
-    head_length_m, link_length_m
-    half_width_m, half_height_m   a along y, b along z
-    nose_length_m, tail_length_m  axial half-axis of the half-ellipsoids at the ends
-    density_kg_m3, water_density_kg_m3    kg/m3
-    c1 .. c4       axial, lateral, vertical and rolling drag; c5 .. c7 added mass lateral, vertical, rolling
-    amplitude_rad, growth_1_m, wavelength_m, period_s, ramp_s
-                   A, alpha, lambda, T, t_f of the gait, eqs 63 to 65
-    yaw_offset_rad     on every yaw joint (O_ff1); pitch_offset_rad on every pitch joint when gait is 'loop' (O_ff2)
-    kp_n_m, kd_n_m_s         N m/rad, N m s/rad, torque drive: a servo about the gait
-    bandwidth_rad_s      rad/s, motion drive: how fast commanded angles are followed
-    current_x_m_s, current_y_m_s, current_z_m_s    m/s, a uniform current, world frame
-    gravity_m_s2        m/s2
-    integrator, substeps, nodes       the method, its steps in a plant's step, Gauss nodes a link
-    """
-
-    drive: str = "motion"
-    command: str = "auto"
-    gait: str = "planar"
-    added_mass: str = "kirchhoff"
-    joints: int = 12
-    head_length_m: float = 0.4
-    link_length_m: float = 0.14
-    half_width_m: float = 0.065
-    half_height_m: float = 0.09
-    nose_length_m: float = 0.09
-    tail_length_m: float = 0.09
-    density_kg_m3: float = 1000.0
-    water_density_kg_m3: float = 1000.0
-    c1: float = 0.01
-    c2: float = 1.0
-    c3: float = 1.0
-    c4: float = 1.0
-    c5: float = 1.0
-    c6: float = 1.0
-    c7: float = 1.0
-    amplitude_rad: float = 0.06
-    growth_1_m: float = 1.2
-    wavelength_m: float = 1.8
-    period_s: float = 2.0
-    ramp_s: float = 2.0
-    yaw_offset_rad: float = 0.0
-    pitch_offset_rad: float = math.pi / 40.0
-    kp_n_m: float = 20.0
-    kd_n_m_s: float = 2.0
-    bandwidth_rad_s: float = 20.0
-    current_x_m_s: float = 0.0
-    current_y_m_s: float = 0.0
-    current_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
-    nodes: int = 10
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "The shape is imposed and torques follow (motion), or torques are given (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    command: Annotated[str, Parameter(
+        "Commands: angles added to the gait, or torques (drive=torque only); auto: what the drive is named for.",
+        choices=("auto", "angle", "torque"),
+    )] = "auto"
+    gait: Annotated[str, Parameter("The paper's two examples, or none.", choices=("planar", "loop", "none"))] = "planar"
+    added_mass: Annotated[str, Parameter(
+        "kirchhoff conserves momentum and energy without drag; khalil2007, the paper's, does not.",
+        choices=("kirchhoff", "khalil2007"),
+    )] = "kirchhoff"
+    joints: Annotated[int, Parameter("Spherical joints.", le=200)] = 12
+    head_length_m: Annotated[float, Parameter("Length of the head.", "m", le=100)] = 0.4
+    link_length_m: Annotated[float, Parameter("Length of a link.", "m", le=100)] = 0.14
+    half_width_m: Annotated[float, Parameter("Half-axis a of the sections, along y.", "m", le=100)] = 0.065
+    half_height_m: Annotated[float, Parameter("Half-axis b of the sections, along z.", "m", le=100)] = 0.09
+    nose_length_m: Annotated[float, Parameter("Axial half-axis of the half-ellipsoid at the nose.", "m", le=100)] = 0.09
+    tail_length_m: Annotated[float, Parameter("Axial half-axis of the half-ellipsoid at the tail.", "m", le=100)] = 0.09
+    density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
+    water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", ge=0, le=20000)] = 1000.0
+    c1: Annotated[float, Parameter("Axial drag.", ge=0, le=100, live=True)] = 0.01
+    c2: Annotated[float, Parameter("Lateral drag.", ge=0, le=100, live=True)] = 1.0
+    c3: Annotated[float, Parameter("Vertical drag.", ge=0, le=100, live=True)] = 1.0
+    c4: Annotated[float, Parameter("Rolling drag.", ge=0, le=100, live=True)] = 1.0
+    c5: Annotated[float, Parameter("Lateral added mass.", ge=0, le=100)] = 1.0
+    c6: Annotated[float, Parameter("Vertical added mass.", ge=0, le=100)] = 1.0
+    c7: Annotated[float, Parameter("Rolling added mass.", ge=0, le=100)] = 1.0
+    amplitude_rad: Annotated[float, Parameter("A of the gait, eqs 63 to 65.", "rad", ge=0, le=math.pi)] = 0.06
+    growth_1_m: Annotated[float, Parameter("alpha of the gait.", "1/m", signed=True, le=100)] = 1.2
+    wavelength_m: Annotated[float, Parameter("lambda of the gait.", "m", le=10000)] = 1.8
+    period_s: Annotated[float, Parameter("T of the gait.", "s", le=10000)] = 2.0
+    ramp_s: Annotated[float, Parameter("t_f of the gait.", "s", ge=0, le=10000)] = 2.0
+    yaw_offset_rad: Annotated[float, Parameter(
+        "Offset of every yaw joint (O_ff1).", "rad", signed=True, le=math.pi,
+    )] = 0.0
+    pitch_offset_rad: Annotated[float, Parameter(
+        "Offset of every pitch joint when gait is loop (O_ff2).", "rad", signed=True, le=math.pi,
+    )] = math.pi / 40.0
+    kp_n_m: Annotated[float, Parameter(
+        "Stiffness of the servo about the gait, drive=torque.", "N m/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 20.0
+    kd_n_m_s: Annotated[float, Parameter(
+        "Damping of the servo about the gait, drive=torque.", "N m s/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 2.0
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast commanded angles are followed, drive=motion.", "rad/s", le=100000, live=True, in_model=False,
+    )] = 20.0
+    current_x_m_s: Annotated[float, Parameter(
+        "Uniform current along x, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    current_y_m_s: Annotated[float, Parameter(
+        "Uniform current along y, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    current_z_m_s: Annotated[float, Parameter(
+        "Uniform current along z, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    nodes: Annotated[int, Parameter(
+        "Gauss nodes of a link.", le=1000, ge=2, why="with which work is right to 0.1 %",
+    )] = 10
+    # fmt: on
 
     @property
     def length(self) -> float:
@@ -97,13 +108,6 @@ class Eel:
 
 
 PRESETS: dict[str, dict[str, Any]] = {"paper": {"added_mass": "khalil2007"}, "loop": {"gait": "loop"}}
-CHOICES = {
-    "drive": ("motion", "torque"),
-    "command": ("auto", "angle", "torque"),
-    "gait": ("planar", "loop", "none"),
-    "added_mass": ("kirchhoff", "khalil2007"),
-    "integrator": tuple(METHODS),
-}
 
 
 def describe(p: Eel) -> Mechanism:
@@ -179,31 +183,6 @@ def gait(p: Eel) -> Law:
     return Law(motion, 2.0 * math.pi / p.period_s, p.ramp_s, p.kp_n_m, p.kd_n_m_s, p.bandwidth_rad_s)
 
 
-def parameters(preset: str | None, given: dict[str, Any]) -> Eel:
-    """Check and merge. UnknownNameError or ModelError, naming the parameter."""
-    if preset is not None and preset not in PRESETS:
-        raise UnknownNameError("eel preset", preset, PRESETS)
-    merged: Eel = build(Eel, {**PRESETS.get(preset or "", {}), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
-    return merged
-
-
-_MAY_VANISH = {
-    *(f"c{k}" for k in range(1, 8)), "amplitude_rad", "growth_1_m", "ramp_s", "kp_n_m", "kd_n_m_s", "gravity_m_s2",
-    "water_density_kg_m3",
-}  # fmt: skip
-_SIGNED = {"yaw_offset_rad", "pitch_offset_rad", "current_x_m_s", "current_y_m_s", "current_z_m_s", "growth_1_m"}
-
-_MOST = {
-    **dict.fromkeys(("head_length_m", "link_length_m", "half_width_m", "half_height_m", "nose_length_m",
-                     "tail_length_m", "current_x_m_s", "current_y_m_s", "current_z_m_s"), 100.0),
-    **dict.fromkeys((f"c{k}" for k in range(1, 8)), 100.0),
-    "joints": 200, "density_kg_m3": 3e4, "water_density_kg_m3": 2e4, "amplitude_rad": math.pi, "growth_1_m": 100.0,
-    "wavelength_m": 1e4, "period_s": 1e4, "ramp_s": 1e4, "yaw_offset_rad": math.pi, "pitch_offset_rad": math.pi,
-    "kp_n_m": 1e6, "kd_n_m_s": 1e6, "bandwidth_rad_s": 1e5, "gravity_m_s2": 1e3, "substeps": 10_000, "nodes": 1000,
-}  # fmt: skip
-"""Beyond these no robot, fluid or servo is; c1 = 3e4 would end in a number that is not finite."""
-
-
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The eel as a plant (entry point 'eel'). Parameters: see Eel; presets: 'paper', 'loop'.
 
@@ -226,11 +205,9 @@ def model_of(p: Eel, ahead: bool = True) -> Model:
 
 
 def _checked(preset: str | None, given: dict[str, Any]) -> Eel:
-    p = parameters(preset, given)
+    p: Eel = build(Eel, given, preset=preset, presets=PRESETS)
     if p.command == "torque" and p.drive == "motion":
         raise ModelError("eel: command=torque needs drive=torque, got drive=motion, whose torques follow")
-    if p.nodes < 2:
-        raise ModelError(f"eel: nodes must be >= 2, with which work is right to 0.1 %, got {p.nodes}")
     if p.nose_length_m >= p.head_length_m or p.tail_length_m >= p.link_length_m:
         raise ModelError("eel: nose_length_m and tail_length_m must be shorter than their links")
     return p
@@ -242,24 +219,16 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
         model, step, gait(p), _actuators(p, model), flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
-        settable=tuple(SETTABLE), remake=_remake, summary=_summary if ahead else None,
+        settable=settable(Eel), remake=_remake, summary=_summary if ahead else None,
         medium="water", density=p.water_density_kg_m3,
     )  # fmt: skip
 
 
-SETTABLE = (
-    "current_x_m_s", "current_y_m_s", "current_z_m_s", "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "c1", "c2", "c3", "c4",
-    "gravity_m_s2",
-)  # fmt: skip
-"""What `set` may change while it runs."""
-_OUTSIDE_MODEL = set(SETTABLE[:6])
-
-
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; drag and gravity need the model compiled anew (20 ms)."""
-    p: Eel = build(Eel, {**asdict(plant.parameters), **given}, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
+    p: Eel = build(Eel, {**asdict(plant.parameters), **given})
     ahead = plant.model.body_names[0] != "head"
-    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else model_of(p, ahead)
+    model = model_of(p, ahead) if in_model(Eel, given) else plant.model
     return Remade(p, model, gait(p), Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
 
 

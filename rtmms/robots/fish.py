@@ -10,13 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.errors import ModelError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.flow_grid import Grid
 from rtmms.fluids.vortex_row import Street
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.joint_laws import Law
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -24,7 +23,8 @@ from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Tether
 from rtmms.model.elongated import elongated_body
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build, settable
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.spatial import Array
 from rtmms.trust import NamesFile
 
@@ -36,92 +36,81 @@ SETTLED_S = 3.0
 
 @dataclass(frozen=True)
 class Fish:
-    """Parameters. SI and radians. The published ones are not to be had: these are docs/fish.md's.
+    """Parameters. SI and radians. The published ones are not to be had: these are docs/fish.md's."""
 
-    flow           'street', 'uniform', 'accelerating', 'shear', 'still' or 'file'; the stream runs along +x and the
-                   fish looks against it
-    flow_file      of 'file': .npz or .nc, see rtmms.fluids.flow_grid
-    tether         'lateral' (a spring across the stream at the nose), 'held' (along it too) or 'none'
-    gait           'none' (passive) or 'wave' (a travelling wave of the tail's rest angles, through kp and kd)
-    length_m, head (of the length), joints (of the tail)
-    width, height  factors on the section's half-axes a (across) and b (up)
-    density_kg_m3, water_density_kg_m3
-    flexural_stiffness_n_m2    EI of the tail, the same all along;  kelvin_voigt_s  damping over stiffness
-    friction, cross_drag       coefficients of axial and lateral drag;  wake  0 or 1: what the tail sheds
-    couple         0 or 1: the couple of (48), with which energy does not close
-    lateral_n_m, along_n_m     N/m of the springs at the nose
-    stream_m_s, acceleration_m_s2, shear_1_s       U, its rate (accelerating), du/dy (shear)
-    cylinder_m, strouhal, advection, aspect, core, phase      of the street (rtmms.fluids.vortex_row.Street)
-    amplitude_rad, wavelength_m, period_s, ramp_s, kp_n_m, kd_n_m_s      of the wave: angle of a joint, servo
-    limit_n_m      of commanded torques;  gravity_m_s2
-    pieces         sections a link, at Gauss points; the head has three times as many
-    integrator, substeps   the method, its steps in a plant's step
-    """
-
-    flow: str = "street"
-    flow_file: Annotated[str, NamesFile("input")] = ""
-    tether: str = "lateral"
-    gait: str = "none"
-    length_m: float = 0.2
-    head: float = 0.3
-    joints: int = 8
-    width: float = 1.0
-    height: float = 1.0
-    density_kg_m3: float = 1000.0
-    water_density_kg_m3: float = 1000.0
-    flexural_stiffness_n_m2: float = 2e-3
-    kelvin_voigt_s: float = 2e-3
-    friction: float = 0.006
-    cross_drag: float = 1.0
-    wake: int = 1
-    couple: int = 0
-    lateral_n_m: float = 2.0
-    along_n_m: float = 20.0
-    stream_m_s: float = 0.5
-    acceleration_m_s2: float = 0.2
-    shear_1_s: float = 0.5
-    cylinder_m: float = 0.05
-    strouhal: float = 0.2
-    advection: float = 0.85
-    aspect: float = 0.281
-    core: float = 0.4
-    phase: float = 0.0
-    amplitude_rad: float = 0.2
-    wavelength_m: float = 0.2
-    period_s: float = 0.5
-    ramp_s: float = 0.5
-    kp_n_m: float = 0.5
-    kd_n_m_s: float = 1e-3
-    limit_n_m: float = 0.05
-    gravity_m_s2: float = 9.81
-    pieces: int = 3
-    integrator: str = "implicit2"
-    substeps: int = 1
+    # fmt: off
+    flow: Annotated[str, Parameter(
+        "Water around the fish; the stream runs along +x and the fish looks against it.",
+        choices=("street", "uniform", "accelerating", "shear", "still", "file"),
+    )] = "street"
+    flow_file: Annotated[str, NamesFile("input"), Parameter(
+        "File of flow=file: .npz or .nc, see rtmms.fluids.flow_grid.",
+    )] = ""
+    tether: Annotated[str, Parameter(
+        "A spring across the stream at the nose (lateral), along it too (held), or none.",
+        choices=("lateral", "held", "none"),
+    )] = "lateral"
+    gait: Annotated[str, Parameter(
+        "none is passive; wave is a travelling wave of the tail's rest angles, through kp and kd.",
+        choices=("none", "wave"),
+    )] = "none"
+    length_m: Annotated[float, Parameter("Length.", "m", le=100)] = 0.2
+    head: Annotated[float, Parameter("Length of the head, of the whole.", le=0.9)] = 0.3
+    joints: Annotated[int, Parameter("Joints of the tail.", le=100)] = 8
+    width: Annotated[float, Parameter("Factor on the sections' half-axes a, across.", le=100)] = 1.0
+    height: Annotated[float, Parameter("Factor on the sections' half-axes b, up.", le=100)] = 1.0
+    density_kg_m3: Annotated[float, Parameter("Density of the body.", "kg/m3", le=30000)] = 1000.0
+    water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3", le=20000)] = 1000.0
+    flexural_stiffness_n_m2: Annotated[float, Parameter(
+        "EI of the tail, the same all along.", "N m2", le=1e6, live=True,
+    )] = 2e-3
+    kelvin_voigt_s: Annotated[float, Parameter(
+        "Damping of the tail over its stiffness.", "s", ge=0, le=1000, live=True,
+    )] = 2e-3
+    friction: Annotated[float, Parameter("Coefficient of axial drag.", ge=0, le=100, live=True)] = 0.006
+    cross_drag: Annotated[float, Parameter("Coefficient of lateral drag.", ge=0, le=100, live=True)] = 1.0
+    wake: Annotated[int, Parameter("1: the tail sheds a wake.", ge=0, le=1)] = 1
+    couple: Annotated[int, Parameter("1: the couple of (48), with which energy does not close.", ge=0, le=1)] = 0
+    lateral_n_m: Annotated[float, Parameter(
+        "Spring across the stream at the nose.", "N/m", ge=0, le=1e6, live=True,
+    )] = 2.0
+    along_n_m: Annotated[float, Parameter(
+        "Spring along the stream at the nose.", "N/m", ge=0, le=1e6, live=True,
+    )] = 20.0
+    stream_m_s: Annotated[float, Parameter("U, the stream.", "m/s", signed=True, le=100, live=True)] = 0.5
+    acceleration_m_s2: Annotated[float, Parameter(
+        "Rate of U, flow=accelerating.", "m/s2", signed=True, le=1000, live=True,
+    )] = 0.2
+    shear_1_s: Annotated[float, Parameter("du/dy, flow=shear.", "1/s", signed=True, le=1000, live=True)] = 0.5
+    cylinder_m: Annotated[float, Parameter(
+        "Diameter of the street's cylinder (rtmms.fluids.vortex_row.Street).", "m", le=100,
+    )] = 0.05
+    strouhal: Annotated[float, Parameter("Strouhal number of the street.", le=10)] = 0.2
+    advection: Annotated[float, Parameter("Speed of the street's vortices, of the stream.", le=0.999)] = 0.85
+    aspect: Annotated[float, Parameter("Width of the street over the distance of its vortices.", le=10)] = 0.281
+    core: Annotated[float, Parameter("Core of the street's vortices.", ge=0, le=10)] = 0.4
+    phase: Annotated[float, Parameter("Phase of the street.", signed=True, le=1000)] = 0.0
+    amplitude_rad: Annotated[float, Parameter("Amplitude of a joint in the wave.", "rad", ge=0, le=math.pi)] = 0.2
+    wavelength_m: Annotated[float, Parameter("Length of the wave.", "m", le=10000)] = 0.2
+    period_s: Annotated[float, Parameter("Period of the wave.", "s", le=10000)] = 0.5
+    ramp_s: Annotated[float, Parameter("Start of the wave.", "s", ge=0, le=10000)] = 0.5
+    kp_n_m: Annotated[float, Parameter("Stiffness of the wave's servo.", "N m/rad", ge=0, le=1e6, live=True)] = 0.5
+    kd_n_m_s: Annotated[float, Parameter("Damping of the wave's servo.", "N m s/rad", ge=0, le=1e6, live=True)] = 1e-3
+    limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m", le=1e6)] = 0.05
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    pieces: Annotated[int, Parameter(
+        "Sections of a link, at Gauss points; the head has three times as many.", le=100,
+    )] = 3
+    integrator: Integrator = "implicit2"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 PRESETS: dict[str, dict[str, Any]] = {
     "dead": {}, "passive": {}, "tethered": {"tether": "held"}, "free": {"tether": "none"},
     "swimming": {"flow": "still", "tether": "none", "gait": "wave"},
-}  # fmt: skip
-CHOICES = {
-    "flow": ("street", "uniform", "accelerating", "shear", "still", "file"),
-    "tether": ("lateral", "held", "none"),
-    "gait": ("none", "wave"),
-    "integrator": tuple(METHODS),
-}
-_SIGNED = {"stream_m_s", "acceleration_m_s2", "shear_1_s", "phase"}
-_MAY_VANISH = {
-    "kelvin_voigt_s", "friction", "cross_drag", "wake", "couple", "lateral_n_m", "along_n_m", "amplitude_rad", "ramp_s",
-    "kp_n_m", "kd_n_m_s", "gravity_m_s2", "core",
-}  # fmt: skip
-_MOST: dict[str, float] = {
-    "length_m": 100.0, "head": 0.9, "joints": 100, "width": 100.0, "height": 100.0, "density_kg_m3": 3e4,
-    "water_density_kg_m3": 2e4, "flexural_stiffness_n_m2": 1e6, "kelvin_voigt_s": 1e3, "friction": 100.0,
-    "cross_drag": 100.0, "wake": 1, "couple": 1, "lateral_n_m": 1e6, "along_n_m": 1e6, "stream_m_s": 100.0,
-    "acceleration_m_s2": 1e3, "shear_1_s": 1e3, "cylinder_m": 100.0, "strouhal": 10.0, "advection": 0.999,
-    "aspect": 10.0, "core": 10.0, "phase": 1e3, "amplitude_rad": math.pi, "wavelength_m": 1e4, "period_s": 1e4,
-    "ramp_s": 1e4, "kp_n_m": 1e6, "kd_n_m_s": 1e6, "limit_n_m": 1e6, "gravity_m_s2": 1e3, "pieces": 100,
-    "substeps": 10_000,
 }  # fmt: skip
 
 
@@ -220,35 +209,26 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: bend1.torque, bend2.torque, ... (N m, muscles about the tail's joints; positive turns what
     is behind the joint counter-clockwise seen from above). 'position' is the nose. Energy is told term by term.
     """
-    if preset is not None and preset not in PRESETS:
-        raise UnknownNameError("fish preset", preset, PRESETS)
-    p = _built({**PRESETS.get(preset or "", {}), **given})
+    p = _built(given, preset)
     model = model_of(p)
     start = model.state()
     start.orientation = np.array([0.0, 0.0, 0.0, 1.0])  # it looks against the stream
     torques = [JointTorque(name, p.limit_n_m) for name in model.joint_names]
     return TreePlant(
         model, step_of("fish", dt, 1e-3), gait(p), actuators=torques, flow=flow_of(p), method=p.integrator,
-        substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=SETTABLE, remake=_remake,
-        audited=True, summary=_summary, medium="water", density=p.water_density_kg_m3,
+        substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=settable(Fish),
+        remake=_remake, audited=True, summary=_summary, medium="water", density=p.water_density_kg_m3,
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "energy", "flow_work", "wake_work",
                        "drag_work", "damping_work"),
         recent_outputs=("joint_position", "velocity"),
     )  # fmt: skip
 
 
-def _built(given: dict[str, Any]) -> Fish:
-    p: Fish = build(Fish, given, CHOICES, _MAY_VANISH, _SIGNED, _MOST)
+def _built(given: dict[str, Any], preset: str | None = None) -> Fish:
+    p: Fish = build(Fish, given, preset=preset, presets=PRESETS)
     if not isinstance(p.flow_file, str):
         raise ModelError(f"fish: flow_file must be the name of a file, got {p.flow_file!r}")
     return p
-
-
-SETTABLE = (
-    "flexural_stiffness_n_m2", "kelvin_voigt_s", "friction", "cross_drag", "lateral_n_m", "along_n_m", "stream_m_s",
-    "acceleration_m_s2", "shear_1_s", "kp_n_m", "kd_n_m_s", "gravity_m_s2",
-)  # fmt: skip
-"""What `set` may change while it runs."""
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.mechanism.actuators import JointMotion, JointTorque
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import summary
 
@@ -24,26 +23,23 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class FluidSwimmer:
-    """Parameters, of a metre of depth: the flow is plane, and no body feels the flow of another.
+    """Parameters, of a metre of depth: the flow is plane, and no body feels the flow of another."""
 
-    half_length_m, half_width_m    a, b of each ellipse
-    gap_m                 from an ellipse's end to the joint beside it
-    density_kg_m3         of the bodies and of the fluid
-    drive                 'motion': the shape is imposed and torques follow; 'torque': torques are given
-    limit_rad, bandwidth_rad_s    of commanded angles; torque_limit_n_m of commanded torques
-    integrator, substeps  the method, its steps in a plant's step
-    """
-
-    half_length_m: float = 1.0
-    half_width_m: float = 0.1
-    gap_m: float = 0.1
-    density_kg_m3: float = 1.0
-    drive: str = "motion"
-    limit_rad: float = math.pi
-    bandwidth_rad_s: float = 20.0
-    torque_limit_n_m: float = 10.0
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    half_length_m: Annotated[float, Parameter("a of each ellipse.", "m")] = 1.0
+    half_width_m: Annotated[float, Parameter("b of each ellipse.", "m")] = 0.1
+    gap_m: Annotated[float, Parameter("Distance from an ellipse's end to the joint beside it.", "m")] = 0.1
+    density_kg_m3: Annotated[float, Parameter("Density of the bodies and of the fluid.", "kg/m3")] = 1.0
+    drive: Annotated[str, Parameter(
+        "The shape is imposed and torques follow (motion), or torques are given (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    limit_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=math.pi)] = math.pi
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 10.0
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: FluidSwimmer) -> Mechanism:
@@ -79,11 +75,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: left.angle, right.angle (rad), or with drive=torque left.torque, right.torque (N m); positive turns an
     ellipse counter-clockwise seen from above.
     """
-    if preset is not None:
-        raise UnknownNameError("fluid_swimmer preset", preset, ())
-    choices = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
-    most = {"limit_rad": math.pi, "bandwidth_rad_s": 1e5}
-    p: FluidSwimmer = build(FluidSwimmer, given, choices, set(), set(), most, robot="fluid_swimmer")
+    p: FluidSwimmer = build(FluidSwimmer, given, preset=preset, robot="fluid_swimmer")
     names = ("left", "right")
     actuators: list[Any] = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rtmms.analysis.abilities import rise, whole_periods
-from rtmms.errors import UnknownNameError
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, Actuator, Law
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -20,8 +18,9 @@ from rtmms.model.description import Body, Joint, Mechanism, Modal, facing
 from rtmms.model.elements import Blade
 from rtmms.model.modal import sections_along, stiffness_of, twisting
 from rtmms.model.solids import Ellipsoid, Placement, at
+from rtmms.parameters import Parameter, build, settable
 from rtmms.plant import Channel
-from rtmms.robots.parameters import build, step_of
+from rtmms.robots.parameters import Integrator, step_of
 from rtmms.spatial import Array, rotation_z
 
 FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
@@ -32,58 +31,54 @@ SIDES = (("right", 0.0, 1.0), ("left", math.pi, -1.0))
 
 @dataclass(frozen=True)
 class ModalMoth:
-    """Parameters. SI and radians. What the paper does not tell (docs/modal_moth.md) is marked *.
+    """Parameters. SI and radians. What the paper does not tell (docs/modal_moth.md) is marked *."""
 
-    thorax         'free' or 'fixed'
-    added_mass     'none' (as in the paper's run: steady forces alone) or 'flat' (rho pi c^2 / 4)
-    modes          of twist of each wing, sin((2 k - 1) pi X / 2 l); the paper's wing has one
-    sections       Gauss points along a wing
-    thorax_kg, wing_kg;  span_m l, chord_m c
-    thorax_radius_m, thorax_height_m *   half-axes of the thorax;  hinge *  of the height, above its centre
-    frequency_hz, flap_rad, feather_rad  flap = A cos omega t, feather = B sin omega t
-    twist_rigidity_n_m2 *   G I of a wing;  damping_ratio *  of its modes
-    pressure       where the air acts, in chords behind the leading edge
-    air_density_kg_m3, gravity_m_s2
-    bandwidth_rad_s      rad/s, how fast commanded offsets and gains are followed
-    integrator, step_s   the method and its longest step: the plant takes as many equal ones as its dt needs
-    """
+    # fmt: off
+    thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
+    added_mass: Annotated[str, Parameter(
+        "none, as in the paper's run (steady forces alone), or flat (rho pi c^2 / 4).", choices=tuple(ADDED),
+    )] = "none"
+    modes: Annotated[int, Parameter(
+        "Modes of twist of each wing, sin((2 k - 1) pi X / 2 l); the paper's wing has one.", le=12,
+    )] = 1
+    sections: Annotated[int, Parameter("Gauss points along a wing.", le=100)] = 8
+    thorax_kg: Annotated[float, Parameter("Mass of the thorax.", "kg", le=10)] = 1.5e-3
+    wing_kg: Annotated[float, Parameter("Mass of a wing.", "kg", le=10)] = 47e-6
+    span_m: Annotated[float, Parameter("l, the span of a wing.", "m", le=10)] = 48.5e-3
+    chord_m: Annotated[float, Parameter("c, the chord of a wing.", "m", le=10)] = 18.3e-3
+    thorax_radius_m: Annotated[float, Parameter("Half-axes of the thorax across. *", "m", le=10)] = 5e-3
+    thorax_height_m: Annotated[float, Parameter("Half-axis of the thorax upwards. *", "m", le=10)] = 18e-3
+    hinge: Annotated[float, Parameter("Hinges above the thorax's centre, of its height. *", ge=0, le=10)] = 0.5
+    frequency_hz: Annotated[float, Parameter("omega / 2 pi of the strokes.", "Hz", le=10000)] = 26.0
+    flap_rad: Annotated[float, Parameter(
+        "A: flap = A cos omega t.", "rad", ge=0, le=math.pi, live=True,
+    )] = 55.0 * math.pi / 180.0
+    feather_rad: Annotated[float, Parameter(
+        "B: feather = B sin omega t.", "rad", ge=0, le=math.pi, live=True,
+    )] = 35.0 * math.pi / 180.0
+    twist_rigidity_n_m2: Annotated[float, Parameter("G I of a wing. *", "N m2", le=1000, live=True)] = 3e-5
+    damping_ratio: Annotated[float, Parameter("Damping of a wing's modes. *", ge=0, le=10, live=True)] = 0.02
+    pressure: Annotated[float, Parameter(
+        "Where the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
+    )] = 0.25
+    air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0, le=20000)] = 1.2
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast commanded offsets and gains are followed.", "rad/s", le=1e6, live=True,
+    )] = 60.0
+    integrator: Integrator = "rk4"
+    step_s: Annotated[float, Parameter(
+        "Longest step of the method: the plant takes as many equal ones as its dt needs.", "s", le=1,
+    )] = 2.5e-4
+    # fmt: on
 
-    thorax: str = "free"
-    added_mass: str = "none"
-    modes: int = 1
-    sections: int = 8
-    thorax_kg: float = 1.5e-3
-    wing_kg: float = 47e-6
-    span_m: float = 48.5e-3
-    chord_m: float = 18.3e-3
-    thorax_radius_m: float = 5e-3
-    thorax_height_m: float = 18e-3
-    hinge: float = 0.5
-    frequency_hz: float = 26.0
-    flap_rad: float = 55.0 * math.pi / 180.0
-    feather_rad: float = 35.0 * math.pi / 180.0
-    twist_rigidity_n_m2: float = 3e-5
-    damping_ratio: float = 0.02
-    pressure: float = 0.25
-    air_density_kg_m3: float = 1.2
-    gravity_m_s2: float = 9.81
-    bandwidth_rad_s: float = 60.0
-    integrator: str = "rk4"
-    step_s: float = 2.5e-4
 
-
-CHOICES = {"thorax": ("free", "fixed"), "added_mass": tuple(ADDED), "integrator": tuple(METHODS)}
 PRESETS: dict[str, dict[str, Any]] = {
     "fixed": {"thorax": "fixed"},
     "stiff": {"twist_rigidity_n_m2": 1e-3, "step_s": 5e-5},
 }
-_MAY_VANISH = {"flap_rad", "feather_rad", "damping_ratio", "pressure", "air_density_kg_m3", "gravity_m_s2", "hinge"}
-_MOST: dict[str, float] = {
-    **dict.fromkeys(("span_m", "chord_m", "thorax_radius_m", "thorax_height_m", "thorax_kg", "wing_kg"), 10.0),
-    "modes": 12, "sections": 100, "hinge": 10.0, "frequency_hz": 1e4, "flap_rad": math.pi, "feather_rad": math.pi,
-    "twist_rigidity_n_m2": 1e3, "damping_ratio": 10.0, "pressure": 1.0, "air_density_kg_m3": 2e4, "gravity_m_s2": 1e3,
-    "bandwidth_rad_s": 1e6, "step_s": 1.0,
-}  # fmt: skip
 
 
 def wing(p: ModalMoth, name: str) -> Body:
@@ -152,9 +147,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     right.feather, left.feather (rad, added to the feathering), through a critically damped filter. Output tip_twist:
     rad, of the right and the left wing's tip about its leading edge.
     """
-    if preset is not None and preset not in PRESETS:
-        raise UnknownNameError("modal_moth preset", preset, PRESETS)
-    p, step = _built({**PRESETS.get(preset or "", {}), **given}), step_of("modal_moth", dt, 1e-3)
+    p: ModalMoth = build(ModalMoth, given, robot="modal_moth", preset=preset, presets=PRESETS)
+    step = step_of("modal_moth", dt, 1e-3)
     model = model_of(p)
     return TreePlant(
         model, step, stroke(p, model), _actuators(model), method=p.integrator,
@@ -162,23 +156,12 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         extra=((Channel("pitch", "rad"), _pitch), (Channel("tip_twist", "rad", (2,)), _tips)),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "pitch", "tip_twist"),
         trimming={"close": ("z", "vx", "vz", "wy", "pitch", "joints"), "unknown": "amplitude"}, parameters=p,
-        settable=SETTABLE, remake=_remake, summary=_summary, medium="air",
+        settable=settable(ModalMoth), remake=_remake, summary=_summary, medium="air",
     )  # fmt: skip
 
 
-def _built(given: dict[str, Any]) -> ModalMoth:
-    p: ModalMoth = build(ModalMoth, given, CHOICES, _MAY_VANISH, set(), _MOST, robot="modal_moth")
-    return p
-
-
-SETTABLE = (
-    "twist_rigidity_n_m2", "damping_ratio", "pressure", "gravity_m_s2", "bandwidth_rad_s", "flap_rad", "feather_rad",
-)  # fmt: skip
-"""What `set` may change while it runs."""
-
-
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    p = _built({**asdict(plant.parameters), **given})
+    p: ModalMoth = build(ModalMoth, {**asdict(plant.parameters), **given}, robot="modal_moth")
     model = model_of(p)
     return Remade(p, model, stroke(p, model), plant.flow)
 

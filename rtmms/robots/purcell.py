@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.plant import ConnectionPlant
 from rtmms.mechanism.actuators import JointMotion
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import rod_resistance
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 from rtmms.robots.wheeled.parts import summary
 
@@ -22,19 +22,19 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Purcell:
-    """Parameters.
+    """Parameters."""
 
-    length_m              of each rod
-    tangential_n_s_m2, normal_n_s_m2    c_t, c_n: force a metre and m/s along a rod and across it
-    limit_rad             of each joint; beyond 2 pi / 3 on one side the rods may meet, which nothing hinders
-    bandwidth_rad_s       how fast joints follow their commands, by a filter of second order
-    """
-
-    length_m: float = 1.0
-    tangential_n_s_m2: float = 1.0
-    normal_n_s_m2: float = 2.0
-    limit_rad: float = math.pi
-    bandwidth_rad_s: float = 20.0
+    # fmt: off
+    length_m: Annotated[float, Parameter("Length of each rod.", "m")] = 1.0
+    tangential_n_s_m2: Annotated[float, Parameter("c_t: force a metre and m/s along a rod.", "N s/m2")] = 1.0
+    normal_n_s_m2: Annotated[float, Parameter("c_n: force a metre and m/s across a rod.", "N s/m2")] = 2.0
+    limit_rad: Annotated[float, Parameter(
+        "Limit of each joint; beyond 2 pi / 3 on one side the rods may meet, which nothing hinders.", "rad", le=math.pi,
+    )] = math.pi
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast joints follow their commands, by a filter of second order.", "rad/s", le=100000,
+    )] = 20.0
+    # fmt: on
 
 
 def describe(p: Purcell) -> Mechanism:
@@ -58,9 +58,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
 
     Actuators: left.angle, right.angle (rad), positive turns a rod counter-clockwise seen from above.
     """
-    if preset is not None:
-        raise UnknownNameError("purcell preset", preset, ())
-    p: Purcell = build(Purcell, given, {}, set(), set(), {"limit_rad": math.pi, "bandwidth_rad_s": 1e5})
+    p: Purcell = build(Purcell, given, preset=preset)
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
     moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
     return ConnectionPlant(

@@ -5,57 +5,56 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build, in_model, settable
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 CONTROLLER = "hover"
 
 
 @dataclass(frozen=True)
 class Quadrotor:
-    """Parameters. Mass, arm and coefficients are about those of the robots of Michael and others (2010).
+    """Parameters. Mass, arm and coefficients are about those of the robots of Michael and others (2010)."""
 
-    mass_kg, ixx_kg_m2, iyy_kg_m2, izz_kg_m2    about the centre of mass
-    arm_m                  from there to each rotor: front (+x), left (+y), back, right
-    thrust_n_s2, drag_n_m_s2    k_t, k_d: thrust k_t w^2, drag torque k_d w^2 of a rotor at w rad/s
-    motor_s                s, lag of a motor
-    max_speed_rad_s        rad/s
-    drag_area_m2           m2, drag coefficient times area, from any side
-    air_density_kg_m3      kg/m3
-    wind_x_m_s, wind_y_m_s, wind_z_m_s     m/s, a uniform wind, world frame
-    gravity_m_s2           m/s2
-    integrator, substeps   the method, its steps in a plant's step
-    """
-
-    mass_kg: float = 0.5
-    ixx_kg_m2: float = 2.3e-3
-    iyy_kg_m2: float = 2.3e-3
-    izz_kg_m2: float = 4.0e-3
-    arm_m: float = 0.17
-    thrust_n_s2: float = 5.6e-6
-    drag_n_m_s2: float = 1.4e-7
-    motor_s: float = 0.05
-    max_speed_rad_s: float = 800.0
-    drag_area_m2: float = 0.01
-    air_density_kg_m3: float = 1.2
-    wind_x_m_s: float = 0.0
-    wind_y_m_s: float = 0.0
-    wind_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    mass_kg: Annotated[float, Parameter("Mass.", "kg")] = 0.5
+    ixx_kg_m2: Annotated[float, Parameter("Inertia about x through the centre of mass.", "kg m2")] = 2.3e-3
+    iyy_kg_m2: Annotated[float, Parameter("Inertia about y through the centre of mass.", "kg m2")] = 2.3e-3
+    izz_kg_m2: Annotated[float, Parameter("Inertia about z through the centre of mass.", "kg m2")] = 4.0e-3
+    arm_m: Annotated[float, Parameter(
+        "Distance of each rotor from the centre of mass: front (+x), left (+y), back, right.", "m",
+    )] = 0.17
+    thrust_n_s2: Annotated[float, Parameter("k_t: thrust k_t w^2 of a rotor at w rad/s.", "N s2")] = 5.6e-6
+    drag_n_m_s2: Annotated[float, Parameter("k_d: drag torque k_d w^2 of a rotor at w rad/s.", "N m s2")] = 1.4e-7
+    motor_s: Annotated[float, Parameter("Lag of a motor.", "s", ge=0)] = 0.05
+    max_speed_rad_s: Annotated[float, Parameter("Limit of a rotor's speed.", "rad/s")] = 800.0
+    drag_area_m2: Annotated[float, Parameter(
+        "Drag coefficient times area, from any side.", "m2", ge=0, live=True,
+    )] = 0.01
+    air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0)] = 1.2
+    wind_x_m_s: Annotated[float, Parameter(
+        "Uniform wind along x, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    wind_y_m_s: Annotated[float, Parameter(
+        "Uniform wind along y, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    wind_z_m_s: Annotated[float, Parameter(
+        "Uniform wind along z, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0, live=True)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
     @property
     def hover_rad_s(self) -> float:
@@ -85,9 +84,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: front.speed, left.speed, back.speed, right.speed, rad/s.
     """
-    if preset is not None:
-        raise UnknownNameError("quadrotor preset", preset, ())
-    p = _checked(given)
+    p: Quadrotor = build(Quadrotor, given, preset=preset)
     rotors = [
         Rotor(
             "hull", at(x * p.arm_m, y * p.arm_m), p.thrust_n_s2, p.drag_n_m_s2, spin, p.motor_s, p.max_speed_rad_s, name
@@ -97,25 +94,12 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
-        recent_outputs=("motor", "angular_velocity"), medium="air", settable=SETTABLE, remake=_remake,
+        recent_outputs=("motor", "angular_velocity"), medium="air", settable=settable(Quadrotor), remake=_remake,
     )  # fmt: skip
-
-
-_WIND = ("wind_x_m_s", "wind_y_m_s", "wind_z_m_s")
-SETTABLE = (*_WIND, "drag_area_m2", "gravity_m_s2")
-"""Parameters that `set` may change while it runs."""
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    """Return the parts of a plant with some parameters changed; all but the wind needs the model compiled anew."""
-    p = _checked({**asdict(plant.parameters), **given})
-    model = plant.model if set(_WIND).issuperset(given) else compile_model(describe(p))
+    """Return the parts of a plant with some parameters changed."""
+    p: Quadrotor = build(Quadrotor, {**asdict(plant.parameters), **given})
+    model = compile_model(describe(p)) if in_model(Quadrotor, given) else plant.model
     return Remade(p, model, plant.law, Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)))
-
-
-def _checked(given: dict[str, Any]) -> Quadrotor:
-    found: Quadrotor = build(
-        Quadrotor, given, {"integrator": tuple(METHODS)},
-        {"motor_s", "drag_area_m2", "air_density_kg_m3", "gravity_m_s2"}, set(_WIND),
-    )  # fmt: skip
-    return found

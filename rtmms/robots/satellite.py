@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.mechanism.actuators import JointMotion, JointTorque
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 
 CONTROLLER = "shape"
@@ -22,29 +21,30 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Satellite:
-    """Parameters.
+    """Parameters."""
 
-    mass_kg, ixx_kg_m2, iyy_kg_m2, izz_kg_m2      of the hub, about its centre
-    wheel_kg, axial_kg_m2, transverse_kg_m2       of each wheel, about its centre
-    arm_m                 of the x wheel along x, of the y wheel along y; the z wheel has failed
-    drive                 'motion': the wheels' angles are imposed and torques follow; 'torque': torques are given
-    bandwidth_rad_s       of commanded angles; torque_limit_n_m of commanded torques
-    integrator, substeps  the method, its steps in a plant's step
-    """
-
-    mass_kg: float = 10.0
-    ixx_kg_m2: float = 1.2
-    iyy_kg_m2: float = 1.0
-    izz_kg_m2: float = 0.9
-    wheel_kg: float = 0.5
-    axial_kg_m2: float = 0.05
-    transverse_kg_m2: float = 0.03
-    arm_m: float = 0.2
-    drive: str = "motion"
-    bandwidth_rad_s: float = 20.0
-    torque_limit_n_m: float = 1.0
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    mass_kg: Annotated[float, Parameter("Mass of the hub.", "kg")] = 10.0
+    ixx_kg_m2: Annotated[float, Parameter("Inertia of the hub about x through its centre.", "kg m2")] = 1.2
+    iyy_kg_m2: Annotated[float, Parameter("Inertia of the hub about y through its centre.", "kg m2")] = 1.0
+    izz_kg_m2: Annotated[float, Parameter("Inertia of the hub about z through its centre.", "kg m2")] = 0.9
+    wheel_kg: Annotated[float, Parameter("Mass of each wheel.", "kg")] = 0.5
+    axial_kg_m2: Annotated[float, Parameter("Inertia of each wheel about its axle.", "kg m2")] = 0.05
+    transverse_kg_m2: Annotated[float, Parameter(
+        "Inertia of each wheel across its axle, about its centre.", "kg m2",
+    )] = 0.03
+    arm_m: Annotated[float, Parameter(
+        "Distance of the x wheel along x, of the y wheel along y; the z wheel has failed.", "m",
+    )] = 0.2
+    drive: Annotated[str, Parameter(
+        "The wheels' angles are imposed and torques follow (motion), or torques are given (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commanded angles are followed.", "rad/s", le=100000)] = 20.0
+    torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 1.0
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: Satellite) -> Mechanism:
@@ -70,10 +70,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: wheel_x.angle, wheel_y.angle (rad), or with drive=torque wheel_x.torque, wheel_y.torque (N m).
     """
-    if preset is not None:
-        raise UnknownNameError("satellite preset", preset, ())
-    choices = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
-    p: Satellite = build(Satellite, given, choices, set(), set(), {"bandwidth_rad_s": 1e5})
+    p: Satellite = build(Satellite, given, preset=preset)
     names = ("wheel_x", "wheel_y")
     actuators: list[Any] = [JointMotion(name, bandwidth=p.bandwidth_rad_s) for name in names]
     if p.drive == "torque":

@@ -5,72 +5,68 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import JointMotion, Thruster, imposing
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.solids import EllipticCylinder, Placement, at, inertia_of
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build, in_model, settable
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.spatial import Array
 
 
 @dataclass(frozen=True)
 class Torpedo:
-    """Parameters; lengths, masses and the propeller are about those of the REMUS of Prestero (2001).
+    """Parameters; lengths, masses and the propeller are about those of the REMUS of Prestero (2001)."""
 
-    length_m, radius_m     of the hull, which floats: it weighs what it displaces
-    weight_below_m         m, centre of mass below the centre of buoyancy: what rights it
-    axial_drag_kg_m        X_u|u|: force X |u| u
-    cross_drag             coefficient of the hull's drag across
-    axial_added_kg         kg, added mass along
-    fin_span_m, fin_chord_m, fin_behind_m      of each fin; its leading edge behind the hull's middle
-    fin_limit_rad, fin_bandwidth_rad_s         rad, rad/s: a fin follows its command by a filter of second order
-    propeller_n_s2         k: thrust k |n| n, N at n rad/s
-    propeller_moment_m     m: moment about x per newton of thrust
-    propeller_s, propeller_limit_rad_s         s, rad/s: lag and limit of n
-    water_density_kg_m3    kg/m3
-    current_x_m_s, current_y_m_s, current_z_m_s     m/s, a uniform current, world frame
-    gravity_m_s2           m/s2
-    integrator, substeps   the method, its steps in a plant's step
-    """
-
-    length_m: float = 1.3
-    radius_m: float = 0.095
-    weight_below_m: float = 0.02
-    axial_drag_kg_m: float = 1.6
-    cross_drag: float = 1.1
-    axial_added_kg: float = 0.9
-    fin_span_m: float = 0.15
-    fin_chord_m: float = 0.1
-    fin_behind_m: float = 0.5
-    fin_limit_rad: float = 0.35
-    fin_bandwidth_rad_s: float = 20.0
-    propeller_n_s2: float = 1.6e-4
-    propeller_moment_m: float = -0.14
-    propeller_s: float = 0.1
-    propeller_limit_rad_s: float = 200.0
-    water_density_kg_m3: float = 1000.0
-    current_x_m_s: float = 0.0
-    current_y_m_s: float = 0.0
-    current_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    length_m: Annotated[float, Parameter("Length of the hull, which floats: it weighs what it displaces.", "m")] = 1.3
+    radius_m: Annotated[float, Parameter("Radius of the hull.", "m")] = 0.095
+    weight_below_m: Annotated[float, Parameter(
+        "Centre of mass below the centre of buoyancy, which rights the hull.", "m", ge=0,
+    )] = 0.02
+    axial_drag_kg_m: Annotated[float, Parameter(
+        "X: force X u times the size of u, against u.", "kg/m", ge=0, live=True,
+    )] = 1.6
+    cross_drag: Annotated[float, Parameter("Coefficient of the hull's drag across.", ge=0, live=True)] = 1.1
+    axial_added_kg: Annotated[float, Parameter("Added mass along the hull.", "kg", ge=0)] = 0.9
+    fin_span_m: Annotated[float, Parameter("Span of each fin.", "m")] = 0.15
+    fin_chord_m: Annotated[float, Parameter("Chord of each fin.", "m")] = 0.1
+    fin_behind_m: Annotated[float, Parameter("Leading edge of each fin behind the hull's middle.", "m")] = 0.5
+    fin_limit_rad: Annotated[float, Parameter("Limit of a fin's angle.", "rad")] = 0.35
+    fin_bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast a fin follows its command, by a filter of second order.", "rad/s",
+    )] = 20.0
+    propeller_n_s2: Annotated[float, Parameter("k: thrust k n times the size of n, at n rad/s.", "N s2")] = 1.6e-4
+    propeller_moment_m: Annotated[float, Parameter("Moment about x per newton of thrust.", "m", signed=True)] = -0.14
+    propeller_s: Annotated[float, Parameter("Lag of the propeller.", "s", ge=0)] = 0.1
+    propeller_limit_rad_s: Annotated[float, Parameter("Limit of the propeller's speed.", "rad/s")] = 200.0
+    water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3")] = 1000.0
+    current_x_m_s: Annotated[float, Parameter(
+        "Uniform current along x, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    current_y_m_s: Annotated[float, Parameter(
+        "Uniform current along y, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    current_z_m_s: Annotated[float, Parameter(
+        "Uniform current along z, world frame.", "m/s", signed=True, live=True, in_model=False,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0, live=True)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
     @property
     def mass_kg(self) -> float:
         return self.water_density_kg_m3 * math.pi * self.radius_m**2 * self.length_m
 
 
-COMPONENTS = ("current_x_m_s", "current_y_m_s", "current_z_m_s")
 FINS = {"top": 0.0, "left": 90.0, "bottom": 180.0, "right": 270.0}
 """Where each points: degrees about x from z, to the left."""
 
@@ -112,36 +108,21 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: propeller.command (rad/s), fin.top.angle, fin.left.angle, fin.bottom.angle, fin.right.angle (rad).
     """
-    if preset is not None:
-        raise UnknownNameError("torpedo preset", preset, ())
-    p = _checked(given)
+    p: Torpedo = build(Torpedo, given, preset=preset)
     return TreePlant(
         describe(p), step_of("torpedo", dt, 5e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
         recent_outputs=("joint_position", "angular_velocity"), medium="water", density=p.water_density_kg_m3,
-        settable=SETTABLE, remake=_remake,
+        settable=settable(Torpedo), remake=_remake,
     )  # fmt: skip
-
-
-SETTABLE = (*COMPONENTS, "axial_drag_kg_m", "cross_drag", "gravity_m_s2")
-"""Parameters that `set` may change while it runs."""
 
 
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    """Return the parts of a plant with some parameters changed; all but the current needs the model compiled anew."""
-    p = _checked({**asdict(plant.parameters), **given})
-    same = set(COMPONENTS).issuperset(given)
-    model = plant.model if same else compile_model(imposing(describe(p), _actuators(p)))
+    """Return the parts of a plant with some parameters changed."""
+    p: Torpedo = build(Torpedo, {**asdict(plant.parameters), **given})
+    changed = in_model(Torpedo, given)
+    model = compile_model(imposing(describe(p), _actuators(p))) if changed else plant.model
     return Remade(p, model, plant.law, Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)))
-
-
-def _checked(given: dict[str, Any]) -> Torpedo:
-    found: Torpedo = build(
-        Torpedo, given, {"integrator": tuple(METHODS)},
-        {"weight_below_m", "axial_drag_kg_m", "cross_drag", "axial_added_kg", "propeller_s", "gravity_m_s2"},
-        {"propeller_moment_m", *COMPONENTS},
-    )  # fmt: skip
-    return found
 
 
 def _actuators(p: Torpedo) -> list[Thruster | JointMotion]:

@@ -5,69 +5,61 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.shapes import immersed_body
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
 from rtmms.mechanism.joint_bounds import BRAKING_S
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Mechanism
 from rtmms.model.urdf import Limit, Urdf, read_urdf
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `--set` may say of a URDF file.
+    """What `--set` may say of a URDF file."""
 
-    base           'free' or 'fixed', of the root link; 'auto': fixed where it has no mass, with what is fixed to it
-    drive          'transmissions': as the file's transmissions say, and torque on every joint where it has none;
-                   'torque', 'servo', 'motion' (imposed through a filter of second order) or 'none': of every joint
-    servo_n_m, servo_n_m_s   N m/rad, N m s/rad, of servos
-    bandwidth_rad_s          rad/s, how fast servos and motions follow their commands
-    stop_n_m, stop_n_m_s     N m/rad, N m s/rad beyond the limits of joints that are free to move; None: stops that are
-                   never passed (JointLimit); 0 for no stops
-    braking_s      s, braking time of stops that are never passed, of highest rates and of motions with an effort limit
-    drag           coefficient, on the links' collision shapes; 0 for none
-    added_mass     factor on a slender body's added mass, of the same shapes; 0 for none
-    buoyancy       'none', 'shapes' (or true) or 'neutral': every link floats
-    fluid_density_kg_m3      kg/m3
-    current_x_m_s, current_y_m_s, current_z_m_s     m/s, world frame
-    gravity_m_s2   m/s2
-    integrator, substeps     the method, its steps in a plant's step
-    """
-
-    base: str = "auto"
-    drive: str = "transmissions"
-    servo_n_m: float = 20.0
-    servo_n_m_s: float = 1.0
-    bandwidth_rad_s: float = 20.0
-    stop_n_m: float | None = None
-    stop_n_m_s: float = 0.0
-    braking_s: float = BRAKING_S
-    drag: float = 0.0
-    added_mass: float = 0.0
-    buoyancy: str = "none"
-    fluid_density_kg_m3: float = 1000.0
-    current_x_m_s: float = 0.0
-    current_y_m_s: float = 0.0
-    current_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
-
-
-CHOICES = {
-    "base": ("auto", "free", "fixed"),
-    "drive": ("transmissions", "torque", "servo", "motion", "none"),
-    "buoyancy": ("none", "shapes", "neutral"),
-    "integrator": tuple(METHODS),
-}
-_MAY_VANISH = {"servo_n_m_s", "stop_n_m", "stop_n_m_s", "drag", "added_mass", "gravity_m_s2"}
-_SIGNED = {"current_x_m_s", "current_y_m_s", "current_z_m_s"}
+    # fmt: off
+    base: Annotated[str, Parameter(
+        "Base of the root link; auto: fixed where it has no mass, with what is fixed to it.",
+        choices=("auto", "free", "fixed"),
+    )] = "auto"
+    drive: Annotated[str, Parameter(
+        "As the file's transmissions say, and torque on every joint where it has none; or one kind for every joint"
+        " (motion: imposed through a filter of second order).",
+        choices=("transmissions", "torque", "servo", "motion", "none"),
+    )] = "transmissions"
+    servo_n_m: Annotated[float, Parameter("Stiffness of servos.", "N m/rad")] = 20.0
+    servo_n_m_s: Annotated[float, Parameter("Damping of servos.", "N m s/rad", ge=0)] = 1.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast servos and motions follow their commands.", "rad/s")] = 20.0
+    stop_n_m: Annotated[float | None, Parameter(
+        "Beyond the limits of joints that are free to move; none: stops that are never passed (JointLimit); 0: no "
+        "stops.",
+        "N m/rad", ge=0,
+    )] = None
+    stop_n_m_s: Annotated[float, Parameter("Damping beyond the limits of such joints.", "N m s/rad", ge=0)] = 0.0
+    braking_s: Annotated[float, Parameter(
+        "Braking time of stops that are never passed, of highest rates and of motions with an effort limit.", "s",
+    )] = BRAKING_S
+    drag: Annotated[float, Parameter("Coefficient, on the links' collision shapes; 0 for none.", ge=0)] = 0.0
+    added_mass: Annotated[float, Parameter(
+        "Factor on a slender body's added mass, of the same shapes; 0 for none.", ge=0,
+    )] = 0.0
+    buoyancy: Annotated[str, Parameter(
+        "none, shapes (or true) or neutral: every link floats.", choices=("none", "shapes", "neutral"),
+    )] = "none"
+    fluid_density_kg_m3: Annotated[float, Parameter("Density of the fluid.", "kg/m3")] = 1000.0
+    current_x_m_s: Annotated[float, Parameter("Uniform current along x, world frame.", "m/s", signed=True)] = 0.0
+    current_y_m_s: Annotated[float, Parameter("Uniform current along y, world frame.", "m/s", signed=True)] = 0.0
+    current_z_m_s: Annotated[float, Parameter("Uniform current along z, world frame.", "m/s", signed=True)] = 0.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -83,7 +75,7 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
     if isinstance(given.get("buoyancy"), bool):
         given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
-    p: Options = build(Options, given, CHOICES, _MAY_VANISH, _SIGNED, robot="urdf")
+    p: Options = build(Options, given, robot="urdf")
     step = step_of("urdf", dt, 1e-3)
     try:
         return _made(path, step, p)

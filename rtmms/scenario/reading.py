@@ -17,6 +17,7 @@ from rtmms.loop.impairment import Impairment
 from rtmms.plant import WORLD
 from rtmms.scenario.expect import Expectation, expectation
 from rtmms.scenario.links import from_tables
+from rtmms.scenario.options import run_options
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
 from rtmms.toml_file import read_toml_and_text
@@ -63,8 +64,10 @@ class Scenario:
     robots: tuple[Mapping[str, Any], ...] = ()
 
     def fault(self, text: str, *place: str | int) -> ModelError:
-        """An error that tells file and line of a key."""
-        return ModelError(f"{self.path}:{line_of(dict(self.places), place)}: {text}")
+        """An error that tells file and line of a key. An option's key may have dashes for underscores."""
+        dashed = tuple(one.replace("_", "-") if isinstance(one, str) else one for one in place)
+        line = line_of(dict(self.places), dashed if dashed in self.places else place)
+        return ModelError(f"{self.path}:{line}: {text}")
 
     def located(self, text: str) -> str:
         """A text that names one of the parameters, a sensor or the robot, with the line of that before it."""
@@ -84,11 +87,10 @@ class Scenario:
         return f"{self.path}: {text}"
 
 
-def read(path: Path, options: Iterable[str]) -> Scenario:
-    """The scenario in a file. options: the long names that `run` knows. ModelError with file, line, what was got and
-    what is expected."""
+def read(path: Path) -> Scenario:
+    """The scenario in a file. ModelError with file, line, what was got and what is expected."""
     data, text = read_toml_and_text(path)
-    return _Reader(path, lines(text), data, tuple(options)).scenario()
+    return _Reader(path, lines(text), data).scenario()
 
 
 MOST = {
@@ -99,9 +101,6 @@ MOST = {
 
 MOST_ENTRIES = 50_000
 """Keys and values of all tables and lists."""
-
-OUTPUTS = {"log": ".mcap", "trace": ".npz", "figure": ""}
-"""Options that write a file, and how its name ends."""
 
 GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
@@ -122,8 +121,8 @@ _WORDS: Mapping[Any, str] = {
 
 
 class _Reader:
-    def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any], options: tuple[str, ...]) -> None:
-        self._path, self._places, self._data, self._options = path, places, data, options
+    def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any]) -> None:
+        self._path, self._places, self._data = path, places, data
 
     def scenario(self) -> Scenario:
         if _entries(self._data) > MOST_ENTRIES:
@@ -132,7 +131,7 @@ class _Reader:
             table = self._data.get(name)
             if isinstance(table, (list, dict)) and len(table) > most:
                 raise self._fault(f"{name}: expected at most {most} entries, got {len(table)}", name)
-        known = [name for name in self._options if name not in ("controllers", "bridges", "links", "set_")]
+        known = [one.name for one in run_options().values() if one.key]
         options: dict[str, Any] = {}
         for key, value in self._data.items():
             if key in TABLES:
@@ -143,7 +142,7 @@ class _Reader:
             if isinstance(value, (dict, list)):
                 raise self._fault(f"{key}: expected a single value, got {_kind(value)}", key)
             options[name] = value
-        self._refuse_outputs(options)
+        self._refuse_options(options)
         options |= self._profile()
         controllers = self._plugins("controller")
         robots = self._robots()
@@ -350,20 +349,21 @@ class _Reader:
                 "others are named on the command line", *place
             )  # fmt: skip
 
-    def _refuse_outputs(self, options: Mapping[str, Any]) -> None:
-        """ModelError for what a scenario may not write: outside its folder, other kinds of files, files of others."""
-        if "force" in options:
-            raise self._fault("force: is said on the command line alone", "force")
-        for name, ending in OUTPUTS.items():
-            file = options.get(name)
-            if not isinstance(file, str):
+    def _refuse_options(self, options: Mapping[str, Any]) -> None:
+        """ModelError for an option of the command line alone, and for what a scenario may not write: outside its
+        folder, other kinds of files, files of others."""
+        for name, value in options.items():
+            option = run_options()[name]
+            if option.not_in_file:
+                raise self._fault(f"{name}: {option.not_in_file.format(value=value)}", name)
+            if option.writes is None or not isinstance(value, str):
                 continue
-            self._inside(file, name)
-            if ending and not file.endswith(ending):
-                raise self._fault(f"{name}: expected a name that ends in {ending}, got '{file}'", name)
-            if Path(file).is_file() and not _ours(Path(file)):
-                raise self._fault(f"{name}: '{file}' was not made by rtmms: it is overwritten on the command line's "
-                                  f"word alone (--{name})", name)  # fmt: skip
+            self._inside(value, name)
+            if option.writes and not value.endswith(option.writes):
+                raise self._fault(f"{name}: expected a name that ends in {option.writes}, got '{value}'", name)
+            if Path(value).is_file() and not _ours(Path(value)):
+                raise self._fault(f"{name}: '{value}' was not made by rtmms: it is overwritten on the command line's "
+                                  f"word alone ({option.word})", name)  # fmt: skip
 
     def _beside(self, word: str, *place: str | int) -> str:
         """A file is looked for beside the scenario, wherever it is run from. ModelError for code that is elsewhere, or

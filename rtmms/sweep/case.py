@@ -19,9 +19,10 @@ from rtmms.loop.trace import Trace
 from rtmms.loop.tracking import Tracking
 from rtmms.plant import WORLD, Plant, build_plant, describe_plant
 from rtmms.scenario.links import from_values
+from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
-from rtmms.sweep.study import LINK, OPTIONS, Base, Study
+from rtmms.sweep.study import LINK, Base, Study
 from rtmms.user_file import owner_of, peer_name
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
@@ -77,16 +78,20 @@ class Runner:
     def report(self, case: tuple[Any, ...], most_steps: int | None = None) -> dict[str, Any]:
         """The same; RtmmsError where it cannot begin.  most_steps: of a run that is only to see that it begins"""
         base, given = self.study.base, dict(zip((axis.key for axis in self.study.axes), case, strict=True))
-        options = {key: given.pop(key) for key in OPTIONS if key in given}
-        seed = int(options.get("seed", base.seed))
+        options = {
+            one.field: one.value_type(given.pop(name))
+            for name, one in run_options().items()
+            if one.varies and name in given
+        }
+        base = replace(base, **options)
         links = _links(base, given)
         names = called_names(base.controllers)
         theirs = {key: value for key, value in given.items() if owner_of(key, names)}
         own = {key: value for key, value in given.items() if key not in theirs}
-        plant = self._with(own, options.get("dt", base.dt))
-        steps = whole_steps(plant, base.robot, float(options.get("duration", base.duration)))
+        plant = self._with(own, base.dt)
+        steps = whole_steps(plant, base.robot, base.duration)
         assert steps is not None
-        return _run(base, plant, self._controllers(theirs), seed, min(steps, most_steps or steps), links)
+        return _run(base, plant, self._controllers(theirs), min(steps, most_steps or steps), links)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
         """A plant with these parameters, new or the last one with others set."""
@@ -110,7 +115,7 @@ class Runner:
     def _loaded(self, dt: float | None, parameters: Mapping[str, Any]) -> Plant:
         """The plant alone. Of several robots NAME.parameter is one robot's."""
         base = self.study.base
-        whole = {**base.parameters, **parameters}
+        whole = {**base.load_parameters(), **parameters}
         if base.robot == WORLD:
             whole = {key: value for key, value in whole.items() if key == "robots" or not owner_of(key, base.members)}
             whole["robots"] = [_with_own(one, parameters) for one in read(base.parameters.get("robots", ()))]
@@ -164,9 +169,10 @@ def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
 
 
 def _run(
-    base: Base, plant: Plant, controllers: Mapping[str, Controller], seed: int, steps: int,
+    base: Base, plant: Plant, controllers: Mapping[str, Controller], steps: int,
     links: tuple[Impairment, ...] = (),
 ) -> dict[str, Any]:  # fmt: skip
+    seed = base.seed
     plant.reset(seed)
     exchange = Direct(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
     trace = _trace(plant, steps)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.impairment import Impairment
 from rtmms.plant import WORLD
 from rtmms.scenario import Event
+from rtmms.scenario.options import Option, RunOptions, run_options
 from rtmms.user_file import owner_of
 from rtmms.version import VERSION
 from rtmms.world.members import read
@@ -23,8 +23,6 @@ from rtmms.world.members import read
 METHODS = ("grid", "sobol", "lhs")
 KEYS = ("method", "samples", "seed", "columns", "over")
 """Of the table [sweep]."""
-OPTIONS = ("seed", "dt", "duration")
-"""What can differ beside parameters of the robot and, as CONTROLLER.PARAMETER, of its controllers."""
 LINK = "link."
 """Before CONTROLLER.KEY: what differs is the link of a controller."""
 MOST_RUNS = 10_000_000
@@ -45,23 +43,17 @@ class Axis:
 
 
 @dataclass(frozen=True)
-class Base:
-    """One run, as `rtmms run --mode lockstep` takes it; see rtmms.cli.running.plan.Plan."""
+class Base(RunOptions):
+    """One run, as `rtmms run --mode lockstep` takes it: the options that a study carries, others at their defaults.
 
-    robot: str
-    controllers: tuple[str, ...] = ()
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    preset: str | None = None
-    dt: float | None = None
+    over     tables of sensors over those of the profile
+    events   as of a scenario;  where  the file that they are from
+    """
+
     duration: float = 20.0
-    seed: int = 0
-    sensors: str = "ideal"
     over: Mapping[str, Any] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
-    estimate: bool = False
-    tracking_from: float = 0.0
     where: str = ""
-    links: tuple[Impairment, ...] = ()
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -267,9 +259,10 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
         if dot and not owner_of(key, [*names, *base.members]):
             kind = "robot or controller" if base.members else "controller"
             raise ModelError(f"--over {key}: {UnknownNameError(kind, owner, [*names, *base.members])}")
-        if key in OPTIONS:
+        option = run_options().get(key)
+        if option is not None and option.varies:
             for one in (*axes[key].values, axes[key].low):
-                _check_option(key, one)
+                _check_option(option, one)
 
 
 MANY = 1000
@@ -297,11 +290,11 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
             from_values(controller, {name: one}, base.links)
 
 
-def _check_option(key: str, value: Any) -> None:
+def _check_option(option: Option, value: Any) -> None:
+    """ModelError for a value that an option which varies cannot have."""
     if value is None:
         return
-    right = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if key == "seed" and not (right and value == int(value) and value >= 0):
-        raise ModelError(f"--over seed: expected whole numbers >= 0, got {value!r}")
-    if key != "seed" and not (right and value > 0):
-        raise ModelError(f"--over {key}: expected numbers > 0 s, got {value!r}")
+    number, whole = isinstance(value, (int, float)) and not isinstance(value, bool), option.value_type is int
+    if not number or (whole and (value != int(value) or value < 0)) or (not whole and value <= 0):
+        expected = "whole numbers >= 0" if whole else f"numbers > 0 {option.unit}"
+        raise ModelError(f"--over {option.name}: expected {expected}, got {value!r}")

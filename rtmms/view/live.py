@@ -13,6 +13,7 @@ import numpy as np
 
 from rtmms.bridging.bridge import Bridge
 from rtmms.errors import ModelError
+from rtmms.parameters import Parameter
 from rtmms.reach import NamesAddress
 from rtmms.view import plots
 from rtmms.view.picture import Picture
@@ -29,26 +30,22 @@ COUNTED = ("missed", "overruns")
 class View(Bridge):
     """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
 
-    host, port   where it listens; a port that is busy is refused; 0 takes 8080, or one that is free
+    host         where it listens
     telemetry    endpoint of the telemetry of the plant that is meant; another plant is refused; '': whichever is there
-    frames_hz    pictures per second of wall time, at most; those that come too early are left out
     """
 
     outputs: tuple[str, ...] = ("*",)
     host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 0
+    port: Annotated[int, Parameter(
+        "Port where it listens; a busy one is refused; 0 takes 8080, or a free one.", ge=0, le=65535,
+    )] = 0  # fmt: skip
     telemetry: str = ""
-    frames_hz: float = 30.0
+    frames_hz: Annotated[float, Parameter(
+        "Pictures per second of wall time, at most; those that come too early are left out.", "Hz", ge=0.1, le=240,
+    )] = 30.0  # fmt: skip
 
     extra = "view"
     requires = {"viser": "viser"}  # noqa: RUF012
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not 0 <= self.port < 65536:
-            raise ModelError(f"port: expected a whole number from 0 to 65535, got {self.port}")
-        if not 0.1 <= self.frames_hz <= 240.0:
-            raise ModelError(f"frames_hz: expected a number from 0.1 to 240, got {self.frames_hz}")
 
     def open(self, plant: PlantInfo) -> None:
         self._refuse_another(plant)

@@ -72,8 +72,7 @@ PLAIN = {
 program, and reaches no other machine by it, or `beyond` of the bridge says so."""
 
 PLAIN_OF_CONTROLLERS = {
-    "autopilot": ("turn",), "computed_torque": ("gait",), "mixer": ("turn",),
-    "path": ("course", "waypoints", "compensate", "turn"), "predictive": ("course", "waypoints", "method"),
+    "path": ("course", "waypoints"), "predictive": ("course", "waypoints", "method"),
 }  # fmt: skip
 
 OWN_CONTROLLERS = sorted(name for name, point in controllers().items() if point.value.startswith("rtmms_controllers."))

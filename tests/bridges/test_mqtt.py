@@ -359,7 +359,7 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"port": "-1"}, "port: expected a port from 0 to 65535, got -1"),
+        ({"port": "-1"}, "port: expected a whole number from 0 to 65535, got -1"),
         ({"topic": "{plant}"}, "topic: expected text with {robot} and {name} alone, got '{plant}'"),
         ({"topic": "a/#"}, "topic: expected a topic without wildcards"),
         ({"ca_file": "x"}, "tls: certificates are given, but tls is not true"),

@@ -108,7 +108,7 @@ loss = 0.5
 def test_a_scenario_has_links(tmp_path: Path) -> None:
     path = tmp_path / "one.toml"
     path.write_text(SCENARIO)
-    (link,) = read(path, ("duration", "links")).links
+    (link,) = read(path).links
     assert (link.controller, link.delay_ms, link.loss, link.until_s) == ("gait", 20.0, 0.5, None)
 
 

@@ -145,10 +145,11 @@ def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_no
 
 
 def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
-    """Of a robot that needs no kernel to be built; two places where choices stand."""
+    """Of a robot that needs no kernel to be built."""
     from importlib.metadata import entry_points
 
     from rtmms.cli.list import _choices, _declared
+    from rtmms.robots.fish import Fish
     from rtmms.robots.manta.parameters import MantaParameters
 
     point = {one.name: one for one in entry_points(group="rtmms.plants")}
@@ -156,7 +157,8 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
     assert _declared(point["moth"], "PRESETS") == {**_declared(point["moth"], "PRESETS")} != {}
     assert "paper" in _declared(point["manta"], "PRESETS")
     assert _declared(point["torpedo"], "PRESETS") == {}
-    assert _choices(None, point["fish"])["flow"][0]  # type: ignore[arg-type]
+    fish = type("Told", (), {"parameters": Fish()})()
+    assert _choices(fish, point["fish"])["flow"][0] == "street"
     plant = type("Told", (), {"parameters": MantaParameters()})()
     assert _choices(plant, point["manta"])["body"] == ["free", "fixed"]
 
@@ -174,9 +176,9 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
 
     from rtmms.cli.list import _short, _values
     from rtmms.cli.words import value
+    from rtmms.parameters import build
     from rtmms.robots import urdf
     from rtmms.robots.manta import parameters as manta
-    from rtmms.robots.parameters import build
 
     known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
     printed = {name: _short(one) for name, one in _values(type("Told", (), {"parameters": known})()).items()}
@@ -186,7 +188,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     if parameters == "manta":
         assert manta.build(None, typed) == known
     else:
-        assert build(urdf.Options, typed, urdf.CHOICES, urdf._MAY_VANISH, urdf._SIGNED) == known
+        assert build(urdf.Options, typed, robot="urdf") == known
 
 
 def test_a_robot_of_a_file_is_told_by_its_tree() -> None:

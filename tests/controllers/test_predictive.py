@@ -216,7 +216,7 @@ def test_costs_that_are_no_numbers_end_it_after_a_horizon(
         ({"method": "best"}, "method: .*'best'"),
         ({"rate_hz": 7.0}, "1 / rate_hz: expected whole steps of grid_s = 0.02 s"),
         ({"horizon_s": 2.51}, "horizon_s: expected whole steps"),
-        ({"samples": 1}, "samples: expected a number from 2"),
+        ({"samples": 1}, "samples: expected a whole number from 2"),
         ({"course": "spiral"}, "'spiral'"),
         ({"waypoints": "0 0 0; 1 0 0"}, "waypoints: they go with course=waypoints"),
         ({"cost": "a.py:b", "course": "helix"}, "cost, course: expected one of them"),

@@ -494,7 +494,7 @@ def test_a_scenario_reads_and_writes_below_its_folder_alone(
         Path(name).write_bytes(b"\x89PNG of mine")
     Path("s.toml").write_text(f'robot = "cat"\n{text}\n')
     with pytest.raises(ModelError, match=re.escape(told)):
-        read(Path("s.toml"), ("log", "trace", "figure", "force", "mode"))
+        read(Path("s.toml"))
 
 
 def test_a_scenario_overwrites_its_own_figure_and_log(tmp_path: Path, sound: Path, monkeypatch: Any) -> None:
@@ -502,7 +502,7 @@ def test_a_scenario_overwrites_its_own_figure_and_log(tmp_path: Path, sound: Pat
     Path("run.mcap").write_bytes(sound.read_bytes())
     Path("run.png").write_bytes(b"\x89PNG tEXtSoftware Matplotlib version3.10")
     Path("s.toml").write_text('robot = "cat"\nlog = "run.mcap"\nfigure = "run.png"\n')
-    assert read(Path("s.toml"), ("log", "figure")).options == {"log": "run.mcap", "figure": "run.png"}
+    assert read(Path("s.toml")).options == {"log": "run.mcap", "figure": "run.png"}
 
 
 @pytest.mark.full

@@ -319,8 +319,8 @@ def test_torque_drive_follows_the_stroke():
         ({"dt": 0.0}, "dt must be > 0 s"),
         ({"air_density_kg_m3": 0.0}, "no hovering orbit with these parameters.*use start=rest"),
         ({"chord_m": 1e-6}, "no hovering orbit with these parameters.*use start=rest"),
-        ({"amplitude_rad": 40.0}, "amplitude_rad must be <= 3.14159, got 40"),
-        ({"span_m": -1}, "span_m must be > 0, got -1"),
+        ({"amplitude_rad": 40.0}, "amplitude_rad must be <= 3.14159 rad, got 40"),
+        ({"span_m": -1}, "span_m must be > 0 m, got -1"),
     ],
 )
 def test_refused(given, words):

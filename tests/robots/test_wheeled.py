@@ -231,8 +231,8 @@ def test_any_number_of_links() -> None:
     [
         ("snake", {"links": 1}, "snake: links must be >= 2, got 1"),
         ("snake", {"drive": "rope"}, "snake: drive must be one of leader, torque, servo, got 'rope'"),
-        ("unicycle", {"wheel_m": -1}, "unicycle: wheel_m must be > 0, got -1"),
-        ("snakeboard", {"half_length_m": 0}, "snakeboard: half_length_m must be > 0, got 0"),
+        ("unicycle", {"wheel_m": -1}, "unicycle: wheel_m must be > 0 m, got -1"),
+        ("snakeboard", {"half_length_m": 0}, "snakeboard: half_length_m must be > 0 m, got 0"),
         ("roller_racer", {"bar_mm": 1}, "unknown roller_racer parameter 'bar_mm'; did you mean"),
         ("trikke", {"fork": "loose"}, "trikke: fork must be one of driven, passive, got 'loose'"),
     ],

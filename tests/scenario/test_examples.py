@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.cli.run import run
 from rtmms.cli.running.one_case import scenario_case
 from rtmms.sweep.case import Runner
 from rtmms.sweep.study import Axis, Study
@@ -29,7 +28,7 @@ SHOWN = "turn_in_a_current"
 @pytest.mark.parametrize("file", [one for one in FILES if one not in BY_COMMAND], ids=lambda file: file.stem)
 def test_an_example_runs_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path) -> None:
     monkeypatch.chdir(tmp_path)
-    base, found = scenario_case(str(file), run, None, {})
+    base, found = scenario_case(str(file), None, {})
     report = Runner(Study(base, (Axis("seed", (base.seed,)),))).report((base.seed,))
     assert report["ended"] == "duration", report.get("reason")
     assert found.expect

@@ -12,8 +12,6 @@ from rtmms.scenario import judge, read
 from rtmms.scenario.expect import expectation
 from rtmms.scenario.places import line_of, lines
 
-OPTIONS = ("mode", "duration", "on_miss", "seed", "as_json", "controllers", "bridges", "set_")
-
 WHOLE = """\
 robot = "manta"          # the line of what is wrong is told
 mode = "lockstep"
@@ -54,7 +52,7 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_a_whole_scenario(tmp_path: Path) -> None:
-    found = read(write(tmp_path, WHOLE), OPTIONS)
+    found = read(write(tmp_path, WHOLE))
     assert (found.robot, dict(found.options)) == ("manta", {"mode": "lockstep", "on_miss": "home"})
     assert found.parameters == {"chains": 8, "current_m_s": [0.1, 0.0, 0.0]}
     assert found.controllers == ("gait:amplitude_deg=30.0", f"{tmp_path}/mine.py:every=2,flag=true")
@@ -68,16 +66,16 @@ def test_a_whole_scenario(tmp_path: Path) -> None:
 
 def test_a_fault_begins_and_ends(tmp_path: Path) -> None:
     text = 'robot = "manta"\n[[event]]\nat_s = 2\nfault = "slow"\ntarget = "left.front"\nvalue = 0.5\nuntil_s = 3\n'
-    found = read(write(tmp_path, text), OPTIONS)
+    found = read(write(tmp_path, text))
     assert [(event.at_s, dict(event.values)) for event in found.events] == [
         (2.0, {"fault.left.front": "slow=0.5"}), (3.0, {"fault.left.front": ""}),
     ]  # fmt: skip
 
 
 def test_files_are_looked_for_beside_it(tmp_path: Path) -> None:
-    assert read(write(tmp_path, 'robot = "own.py:robot"'), OPTIONS).robot == f"{tmp_path}/own.py:robot"
-    assert read(write(tmp_path, 'robot = "arm.urdf"'), OPTIONS).robot == f"{tmp_path}/arm.urdf"
-    assert read(write(tmp_path, 'robot = "/far/arm.urdf"'), OPTIONS).robot == "/far/arm.urdf"
+    assert read(write(tmp_path, 'robot = "own.py:robot"')).robot == f"{tmp_path}/own.py:robot"
+    assert read(write(tmp_path, 'robot = "arm.urdf"')).robot == f"{tmp_path}/arm.urdf"
+    assert read(write(tmp_path, 'robot = "/far/arm.urdf"')).robot == "/far/arm.urdf"
 
 
 HEAD = 'robot = "manta"\n\n'
@@ -134,16 +132,16 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
 def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ModelError) as fault:
-        read(path, OPTIONS)
+        read(path)
     assert str(fault.value).startswith(f"{path}:{line}: ")
     assert told in str(fault.value)
 
 
 def test_a_file_that_is_none_or_no_toml(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="no such file"):
-        read(tmp_path / "none.toml", OPTIONS)
+        read(tmp_path / "none.toml")
     with pytest.raises(ModelError, match="line 1"):
-        read(write(tmp_path, "robot = = 3\n"), OPTIONS)
+        read(write(tmp_path, "robot = = 3\n"))
 
 
 def test_lines_of_keys() -> None:
@@ -183,4 +181,4 @@ def test_a_report_is_held_to_what_was_expected(name: str, text: str, holds: bool
 def test_an_event_may_set_a_vector(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(HEAD + "[[event]]\nat_s = 1.0\nset = { current_m_s = [0.2, 0, 0.0] }\n")
-    assert read(path, OPTIONS).events[0].values == {"current_m_s": [0.2, 0, 0.0]}
+    assert read(path).events[0].values == {"current_m_s": [0.2, 0, 0.0]}

@@ -63,8 +63,9 @@ def test_files_that_words_name_count(tmp_path: Path, monkeypatch: pytest.MonkeyP
     for name in names:
         (tmp_path / name).write_text(name)
     base = Base(
-        "own.py:make", ("shape:file=g.csv,every=2", "mine.py:Law:gain=3"),
-        {"flow": "flow.nc", "robots": [{"name": "one", "robot": "robot.urdf"}]}, preset="p.toml", sensors="imu.toml",
+        "own.py:make", controllers=("shape:file=g.csv,every=2", "mine.py:Law:gain=3"),
+        parameters={"flow": "flow.nc", "robots": [{"name": "one", "robot": "robot.urdf"}]}, preset="p.toml",
+        sensors="imu.toml",
     )  # fmt: skip
     study = Study(base, (Axis("shape.file", ("a.csv", "b.csv", "none.csv")),))
     with recorded_modules():

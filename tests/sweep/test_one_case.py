@@ -17,10 +17,11 @@ import pytest
 
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.run import run
-from rtmms.cli.running.one_case import CARRIED, OF_ONE_RUN, OF_THE_MACHINE, REASONS, defaults, why_not
+from rtmms.cli.running.one_case import why_not
 from rtmms.cli.sweep import sweep
 from rtmms.errors import ModelError
 from rtmms.scenario.links import KEYS as LINK_KEYS
+from rtmms.scenario.options import StudyUse, run_options
 from rtmms.scenario.reading import EVENT, ROBOT, TABLES
 from tests.cli.shell import rtmms
 
@@ -90,23 +91,27 @@ CARRIES: dict[str, str] = {
     "trace": one('trace = "one.npz"'), "figure": one('figure = "one.png"'), "mode": one('mode = "lockstep"'),
 }  # fmt: skip
 """Options with an example each of a scenario that a study carries."""
-REFUSES: dict[str, str] = {
-    "bridges": one(tables='[[bridge]]\nname = "udp"'), "degrade": one("degrade = true"), "view": one("view = true"),
-    "mode": one('mode = "realtime"'), "rate": one("rate = 2.0"), "deadline": one("deadline = 0.001"),
-    "on_miss": one('on-miss = "neutral"'), "on_overrun": one('on-overrun = "catchup"'),
-    "hold_timeout": one("hold-timeout = 0.1"), "catchup": one("catchup = 3"), "max_misses": one("max-misses = 0"),
-    "max_consecutive_misses": one("max-consecutive-misses = 3"), "max_overruns": one("max-overruns = 3"),
-    "max_consecutive_overruns": one("max-consecutive-overruns = 3"), "peer_failure": one('peer-failure = "continue"'),
-    "grace": one("grace = 0.1"), "force": one("force = true"),
-}  # fmt: skip
-"""Options with an example each of a scenario that a study refuses; `force` is refused by every command."""
-NO_KEY = ("from_", "trust_log", "keys")
-"""Options of the command line alone; `keys` need a folder, and concern the endpoints."""
+BRIDGE = one(tables='[[bridge]]\nname = "udp"')
+
+
+def refused() -> dict[str, str]:
+    """Each key that a study refuses, with a scenario that has another value than the default."""
+    keys = {name: one for name, one in run_options().items() if one.study is StudyUse.REFUSED and one.key}
+    found = {}
+    for name, option in keys.items():
+        other = next((word for word in option.names if word not in ("lockstep", option.default)), None)
+        value = json.dumps(other) if other else "true" if option.value_type is bool else str((option.default or 0) + 1)
+        found[name] = one(f"{name.replace('_', '-')} = {value}")
+    return found
+
+
+REFUSES = {**refused(), "force": one("force = true")}
+"""`force` is refused by every command."""
 
 TABLE: dict[str, str] = {
     "robot": replaced('"manta"', '"manta"'), "parameters": one(parameters="current_m_s = [0.1, 0.0, 0.0]"),
     "sensors": one(tables=TYPICAL + "[sensors.depth]\nrate_hz = 50.0"),
-    "controller": replaced("frequency_hz = 0.9", "amplitude_deg = 20.0"), "bridge": REFUSES["bridges"],
+    "controller": replaced("frequency_hz = 0.9", "amplitude_deg = 20.0"), "bridge": BRIDGE,
     "link": link("loss = 0.5"), "event": event("at_s = 0.1\nset = { drag_coefficient = 0.7 }"),
     "expect": one(tables='[expect]\n"final.rod_power" = ">= -1e9"'),
     "sweep": one(tables="[sweep.over]\nseed = [0]"),
@@ -151,9 +156,11 @@ def in_robot(text: str) -> str:
 # --- That nothing is left out
 
 
-def test_every_option_of_run_has_an_example() -> None:
-    options = {str(param.name) for param in run.params}
-    assert options == {*CARRIES, *REFUSES, *NO_KEY}, "an option of run needs an example here"
+def test_every_option_that_a_study_carries_has_an_example() -> None:
+    carried = {name for name, one in run_options().items() if one.study is not StudyUse.REFUSED}
+    assert {"robots", "mode", *carried} == {*CARRIES, "force", "keys"}, (
+        "an option that a study carries needs an example"
+    )
 
 
 def test_every_key_of_a_scenario_has_an_example() -> None:
@@ -163,14 +170,9 @@ def test_every_key_of_a_scenario_has_an_example() -> None:
     assert set(OF_LINK) == set(LINK_KEYS)
 
 
-def test_an_option_that_nobody_thought_of_is_refused() -> None:
-    usual = defaults(run)
-    assert set(REASONS) <= set(usual), "a reason for an option that run has not"
-    unknown = set(usual) - {*CARRIED, *OF_THE_MACHINE, *OF_ONE_RUN, *REASONS}
-    assert unknown == set()
-    assert "does not carry this option" in why_not("new_one", 3, None)
-    assert why_not("mode", "lockstep", "realtime") == ""
-    assert [name for name, value in usual.items() if name != "mode" and why_not(name, value, value)] == []
+def test_defaults_are_carried() -> None:
+    assert why_not(run_options()["mode"], "lockstep") == ""
+    assert [name for name, one in run_options().items() if name != "mode" and why_not(one, one.default)] == []
 
 
 def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
@@ -184,11 +186,12 @@ def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
             sweep.make_context("sweep", ["manta", "-o", "t.parquet", word, "1"])
         missing.append(str(param.name))
         assert word in str(told.value.format_message())
-    assert not set(CARRIED) & set(missing), "what a case carries can be typed, too"
+    carried = {name for name, one in run_options().items() if one.study is StudyUse.CARRIED}
+    assert not carried & set(missing), "what a case carries can be typed, too"
 
 
 @pytest.mark.full  # a sweep needs pyarrow before it reads anything
-@pytest.mark.parametrize("name", [name for name in REFUSES if name != "bridges"])
+@pytest.mark.parametrize("name", REFUSES)
 def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str) -> None:
     (tmp_path / "s.toml").write_text(REFUSES[name])
     key = name.replace("_", "[-_]")
@@ -201,7 +204,7 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
 
 @pytest.mark.full  # a sweep needs pyarrow before it reads anything
 def test_a_bridge_is_refused_by_name(tmp_path: Path) -> None:
-    (tmp_path / "s.toml").write_text(REFUSES["bridges"])
+    (tmp_path / "s.toml").write_text(BRIDGE)
     words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"]
     with pytest.raises(ModelError, match=r"s\.toml:\d+: \[\[bridge\]\]: a study has no peers but its controllers"):
         program.main(words, standalone_mode=False)

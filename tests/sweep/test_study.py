@@ -11,7 +11,7 @@ import pytest
 from rtmms.errors import ModelError
 from rtmms.sweep.study import Base, Study, read_axis, read_study
 
-BASE = Base("pendulum", ("swing",), duration=1.0, dt=0.01)
+BASE = Base("pendulum", controllers=("swing",), duration=1.0, dt=0.01)
 
 
 def study(*over: str, table: dict[str, Any] | None = None, **more: Any) -> Study:

@@ -17,6 +17,7 @@ from rtmms.plant import robots
 from rtmms.record.branch import Branch, branch_of, sha256_of
 from rtmms.record.log import Log, Start, open_log
 from rtmms.record.origin import rebuilt, refuse_untrusted
+from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import called_names
 from rtmms.user_file import is_file, split_word
 from rtmms.version import VERSION
@@ -25,14 +26,6 @@ if TYPE_CHECKING:
     from rtmms.loop.agenda import Agenda
     from rtmms.plant import Array, Plant
 
-STAYS = ("dt", "preset", "seed", "coupling")
-"""Options that are the log's: said again they must be the same."""
-NOT_HERE = {
-    "sensors": "the log's sensors stay",
-    "estimate": "the log's estimator stays",
-    "trace": "use --log, from t = 0 on",
-}
-"""Options that a run from a log has not, and what there is in their place."""
 USUAL_S = 20.0
 """How long a run goes on from the end of a log, unless more is said."""
 
@@ -134,7 +127,7 @@ def parent(
         seconds = math.nan
     if not math.isfinite(seconds) or seconds < 0.0:
         raise ModelError(f"--from {word}: expected LOG@SECONDS with a number >= 0, got '{text}'")
-    trusted = bool(words.pop("trust_log", False))
+    trusted = bool(words.get("trust_log", False))
     log = open_log(Path(name))
     origin = log.origin
     version = origin["versions"]["rtmms"]
@@ -153,15 +146,16 @@ def parent(
     if not first <= step <= end:
         from_s, to_s = first * origin["dt"], end * origin["dt"]
         raise ModelError(f"--from {word}: the log holds {from_s:g} s to {to_s:g} s, got {seconds:g} s")
-    for key, why in NOT_HERE.items():
-        if key in said:
-            raise ModelError(f"--{key}: with --from {why}")
+    options = [one for one in run_options().values() if one.name in said]
+    for one in options:
+        if one.not_with_log:
+            raise ModelError(f"{one.word}: with --from {one.not_with_log}")
     out = dict(words)
     kept = {"dt": origin["dt"], "preset": origin["preset"], "seed": origin["seed"],
             "coupling": origin["parameters"].get("coupling")}  # fmt: skip
-    for key in STAYS:
-        if key in said and words[key] != kept[key]:
-            raise ModelError(f"--{key} {words[key]}: with --from it stays as in the log, {kept[key]}")
+    for one in options:
+        if one.of_log and words[one.name] != kept[one.name]:
+            raise ModelError(f"{one.word} {words[one.name]}: with --from it stays as in the log, {kept[one.name]}")
     changed = settings(out.pop("set_", ()))
     for key in ("dt", "preset", "coupling"):
         if key in changed:

@@ -1,7 +1,7 @@
 """What a case of a study takes of a run's options: all that decides the numbers, or an error that names the option.
 
-`rtmms sweep` and `rtmms envelope` read a scenario here. An option of `run` that stands in none of the tables below is
-refused where it differs from its default: a new option is refused until it is carried.
+`rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.options) says
+whether a study carries it; a new option is refused where it differs from its default.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from rtmms.errors import ModelError
+from rtmms.scenario.options import Option, StudyUse, run_options
 from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
@@ -20,65 +19,21 @@ if TYPE_CHECKING:
     from rtmms.scenario import Scenario
     from rtmms.sweep.study import Base
 
-CARRIED = (
-    "robots", "controllers", "links", "duration", "dt", "coupling", "set_", "preset", "sensors", "seed", "estimate",
-    "tracking_from",
-)  # fmt: skip
-"""Options that decide the numbers of a case, by the names that click has for them."""
 
-OF_THE_MACHINE = (
-    "priority", "affinity", "keys", "exchange", "step", "telemetry", "telemetry_hz", "as_json", "quiet", "force",
-)  # fmt: skip
-"""Options that cannot change the numbers of a run in lockstep: cores, endpoints, and what is printed."""
-
-OF_ONE_RUN = ("log", "trace", "figure")
-"""Files of a single run, which a study does not write: a sentence says so."""
-
-LOCKSTEP = "a case runs in lockstep, without a schedule"
-REASONS: Mapping[str, str] = {
-    "mode": "a case runs in lockstep; expected mode = \"lockstep\", or no mode",
-    "bridges": "a study has no peers but its controllers; leave it out",
-    "view": "a study has no peers but its controllers; leave it out",
-    "degrade": f"{LOCKSTEP}: the plant stays as it is; leave it out",
-    "peer_failure": "a controller that fails makes a row that says so; leave it out",
-    **dict.fromkeys(("rate", "deadline", "on_overrun", "catchup", "max_overruns", "max_consecutive_overruns"),
-                    f"{LOCKSTEP}, and no step overruns; leave it out"),
-    **dict.fromkeys(("on_miss", "hold_timeout", "max_misses", "max_consecutive_misses", "grace"),
-                    f"{LOCKSTEP}, and no command is missed; leave it out"),
-}  # fmt: skip
-"""Why a study does not carry an option, and what to do."""
-
-
-def why_not(name: str, value: Any, default: Any) -> str:
-    """Return why a study does not carry an option of `run` with this value, '' where it does.
-
-    Parameters
-    ----------
-    name
-        As click has it.
-    value
-        As the scenario has it.
-    default
-        The option's own.
-    """
-    if name in (*CARRIED, *OF_THE_MACHINE, *OF_ONE_RUN):
+def why_not(option: Option, value: Any) -> str:
+    """Return why a study does not carry an option of `run` with this value of a scenario, '' where it does."""
+    if option.study is not StudyUse.REFUSED or value == ("lockstep" if option.name == "mode" else option.default):
         return ""
-    if value == ("lockstep" if name == "mode" else default):
-        return ""
-    return REASONS.get(name, "a study does not carry this option of `rtmms run`; leave it out")
+    return option.reason
 
 
-def scenario_case(
-    what: str, command: click.Command, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]
-) -> tuple[Base, Scenario]:
+def scenario_case(what: str, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]) -> tuple[Base, Scenario]:
     """Read a scenario as one case of a study.
 
     Parameters
     ----------
     what
         The file.
-    command
-        `rtmms run`, whose options a scenario has.
     controllers
         Those of the command line; None where it names none.
     typed
@@ -92,17 +47,16 @@ def scenario_case(
     from rtmms.cli.running.plan import plan
     from rtmms.cli.running.scenario import check_peers, check_times, links_of, merged, scenario
 
-    found = scenario(what, command)
-    usual = defaults(command)
+    found, options = scenario(what), run_options()
     if found.bridges:
-        raise found.fault(f"[[bridge]]: {REASONS['bridges']}", "bridge", 0)
+        raise found.fault(f"[[bridge]]: {options['bridges'].reason}", "bridge", 0)
     for name, value in found.options.items():
-        reason = why_not(name, value, usual[name])
+        reason = why_not(options[name], value)
         if reason and name not in typed:
             raise found.fault(f"{name}: {reason}", name)
     _name_left_out(found)
-    words = merged(found, {**usual, **typed}, typed, command)
-    words |= {name: usual[name] for name in (*OF_ONE_RUN, *OF_THE_MACHINE)}
+    words = merged(found, {**defaults(), **typed}, typed)
+    words |= {name: one.default for name, one in options.items() if one.study in (StudyUse.FILE, StudyUse.MACHINE)}
     words["mode"] = "lockstep"
     check_times(found, float(words["duration"]))
     check_peers(found)
@@ -117,29 +71,24 @@ def scenario_case(
     return replace(base, over=dict(found.sensors), events=found.events, links=links, where=str(found.path)), found
 
 
-def robot_case(
-    robot: str, command: click.Command, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]
-) -> Base:
+def robot_case(robot: str, controllers: tuple[str, ...] | None, typed: Mapping[str, Any]) -> Base:
     """Read a robot and the words of a command line as one case of a study. ModelError for what is wrong."""
     from rtmms.cli.running.plan import plan
 
-    return case_of(plan(robot, {**defaults(command), **typed, "mode": "lockstep"}, controllers))
+    return case_of(plan(robot, {**defaults(), **typed, "mode": "lockstep"}, controllers))
 
 
-def defaults(command: click.Command) -> dict[str, Any]:
+def defaults() -> dict[str, Any]:
     """Return the options of `run` that a plan has, each with its default."""
-    found = command.make_context("run", [], resilient_parsing=True).params
-    return {name: value for name, value in found.items() if name not in ("robots", "controllers", "from_", "trust_log")}
+    return {name: one.default for name, one in run_options().items() if name != "controllers"}
 
 
 def case_of(asked: Plan) -> Base:
     """Return what each run of a study is, of the plan of one run."""
     from rtmms.sweep.study import Base
 
-    return Base(
-        asked.robot, asked.controllers, asked.load_parameters(), asked.preset, asked.dt, asked.duration or 20.0,
-        asked.seed, asked.sensors, {}, (), asked.estimate, asked.tracking_from, links=asked.links,
-    )  # fmt: skip
+    options = {one.field: getattr(asked, one.field) for one in run_options().values() if one.study is StudyUse.CARRIED}
+    return Base(asked.robot, **options)
 
 
 def check_table(found: Scenario, asked: Plan) -> None:
@@ -153,6 +102,6 @@ def check_table(found: Scenario, asked: Plan) -> None:
 
 def _name_left_out(found: Scenario) -> None:
     """Say which files of a single run the study does not write."""
-    names = [name for name in OF_ONE_RUN if name in found.options]
+    names = [one.name for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
     if names:
         print_text(f"rtmms: {found.path}: {', '.join(names)}: of a single run; the study does not write it", err=True)

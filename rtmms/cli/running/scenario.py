@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.cli.running.report import add_outcome
-from rtmms.cli.words import Number
+from rtmms.cli.words import type_of
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.plant import Composed, Plant, describe_plant
 from rtmms.reach import refuse_endpoint
 from rtmms.scenario import Scenario, read
 from rtmms.scenario.expect import has
 from rtmms.scenario.links import refuse_unknown
+from rtmms.scenario.options import Option, run_options
 from rtmms.scenario.plant import called_names
 from rtmms.trust import permit_below
 from rtmms.user_file import is_file, owner_of, peer_name, split_word
@@ -27,28 +28,24 @@ if TYPE_CHECKING:
     from rtmms.loop.impairment import Impairment
 
 
-def scenario(path: str, command: click.Command) -> Scenario:
+def scenario(path: str) -> Scenario:
     """The scenario in the file, its options held to those of `run`. ModelError with file and line."""
-    known = {param.name: param for param in command.params if param.name not in (None, "robot", "from_", "trust_log")}
-    found = read(Path(path), known)
+    found = read(Path(path))
     permit_below(Path(path).expanduser().parent)
     for name, value in found.options.items():
-        _check(found, name, value, known[name])
-        try:
-            refuse_endpoint(name, str(value))
-        except ModelError as fault:
-            raise found.fault(str(fault), name) from None
+        _check(found, run_options()[name], value)
     _check_events(found)
     return found
 
 
-def merged(found: Scenario, words: dict[str, Any], typed: Collection[str], command: click.Command) -> dict[str, Any]:
+def merged(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> dict[str, Any]:
     """The words of a run: of the scenario, but for those that were typed.  typed: names of options on the line."""
-    known = {param.name: param for param in command.params if param.name is not None}
     out = dict(words)
     for name, value in found.options.items():
         if name not in typed:
-            out[name] = value if isinstance(value, bool) else known[name].type.convert(str(value), known[name], None)
+            out[name] = (
+                value if isinstance(value, bool) else type_of(run_options()[name]).convert(str(value), None, None)
+            )
     if not words.get("bridges"):
         out["bridges"] = found.bridges
     return out
@@ -73,24 +70,29 @@ def check_times(found: Scenario, duration: float | None) -> None:
             raise ModelError(f"{place}: expected a time before the end, {duration:g} s")
 
 
-def _check(found: Scenario, name: str, value: Any, param: click.Parameter) -> None:
-    flag = isinstance(param, click.Option) and param.is_flag
-    numeric = isinstance(param.type, (Number, click.IntRange))
+def _check(found: Scenario, option: Option, value: Any) -> None:
+    """ModelError with file and line where a value is not one of the option, or not one that a scenario may have."""
+    name, kind = option.name, option.value_type
     number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    if flag:
+    if kind is bool:
         right, expected = isinstance(value, bool), "true or false"
-    elif numeric:
-        whole = isinstance(param.type, click.IntRange)
-        right, expected = (isinstance(value, int) and number, "a whole number") if whole else (number, "a number")
+    elif kind is int:
+        right, expected = isinstance(value, int) and number, "a whole number"
+    elif kind is float:
+        right, expected = number, "a number"
     else:
-        right, expected = isinstance(value, str) or (name == "priority" and number), "a text"
+        right, expected = isinstance(value, str) or (option.number and number), "a text"
     if not right:
         raise found.fault(f"{name}: expected {expected}, got {value!r}", name)
-    if not flag:
-        try:
-            param.type.convert(str(value), param, None)
-        except click.BadParameter as fault:
-            raise found.fault(f"{name}: {fault.message}", name) from None
+    try:
+        if kind is not bool:
+            type_of(option).convert(str(value), None, None)
+        if option.is_endpoint:
+            refuse_endpoint(name, str(value))
+    except click.BadParameter as fault:
+        raise found.fault(f"{name}: {fault.message}", name) from None
+    except ModelError as fault:
+        raise found.fault(str(fault), name) from None
 
 
 def _check_events(found: Scenario) -> None:

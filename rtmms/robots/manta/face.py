@@ -18,6 +18,7 @@ from rtmms.errors import ArgumentError, DivergedError, ModelError, UnknownNameEr
 from rtmms.jit import COMPILED, compile_progress, helped, native
 from rtmms.memory import aligned
 from rtmms.monitor.measure import StepError, step_error
+from rtmms.parameters import settable
 from rtmms.plant import Account, Channel, Coordinates, CoupledLimit, Entry, Fork, Surroundings, refuse_fixed
 from rtmms.robots.manta.chart import coordinates
 from rtmms.robots.manta.checks import check_coupling, check_step
@@ -65,12 +66,7 @@ from rtmms.snapshot import StatefulPlant
 Array = npt.NDArray[np.float64]
 
 DEFAULT_DT = 1e-3
-SETTABLE = (
-    "young_modulus_pa", "joint_damping_n_m_s", "drag_coefficient", "buoyancy_centre_m", "body_drag_coefficient",
-    "body_drag_area_m2", "body_moment_coefficient", "gravity_m_s2", "servo_frequency_hz", "servo_damping",
-    "rod_rate_limit_rad_s", "rod_acceleration_limit_rad_s2", "current_m_s",
-    "left_chains_lost", "right_chains_lost",
-)  # fmt: skip
+SETTABLE = settable(MantaParameters)
 """What `set` may change while it runs."""
 
 # name, unit, shape, frame, where in the array that `account` writes

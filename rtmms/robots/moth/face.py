@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rtmms.analysis.abilities import rise, whole_periods
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.errors import DivergedError, ModelError
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.mechanism.running import unpacked
 from rtmms.model.compiled import Model
@@ -21,9 +20,10 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Blade
 from rtmms.model.solids import Box, Ellipsoid, Placement
+from rtmms.parameters import Parameter, build, in_model, settable
 from rtmms.plant import Channel
 from rtmms.robots.moth.orbits import ORBITS
-from rtmms.robots.parameters import build, step_of
+from rtmms.robots.parameters import Integrator, step_of
 from rtmms.spatial import Array, rotation_z
 from rtmms.terminal import print_text
 
@@ -34,67 +34,87 @@ FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 
 @dataclass(frozen=True)
 class Moth:
-    """Parameters; the defaults are the paper's table I (with l = S / M). SI and radians.
+    """Parameters; the defaults are the paper's table I (with l = S / M). SI and radians."""
 
-    drive          'motion': the strokes are imposed; 'torque': their torques are given, with a servo about the stroke
-    thorax         'free' or 'fixed'
-    added_mass     'none', 'flat' (rho pi c^2 / 4, a flat plate's) or 'paper' (rho pi c^2, as printed: four times that)
-    start          'hover': on the hovering orbit, with the amplitude that it needs (`amplitude_rad` is then only
-                   where the search starts); 'rest': wings at the end of their stroke, at rest, with `amplitude_rad` as
-                   it is. Default: hover with a free thorax, unless an amplitude is given
-    sections       a wing (M)
-    span_m, chord_m, thickness_m            S, C, e
-    thorax_a_m, thorax_b_m, thorax_c_m      half-axes along s, n, a
-    hinge          alpha: the hinges stand at alpha c above the thorax's centre
-    thorax_density_kg_m3, wing_density_kg_m3, air_density_kg_m3
-    amplitude_rad, omega_rad_s        A, omega of the stroke r1 = A cos omega t
-    twist_root_n_m, twist_tip_n_m, bend_root_n_m, bend_tip_n_m    k_t^1, k_t^2,
-                   k_b^1, k_b^2 in N m/rad, linear along the wing
-    damping_n_m_s        mu
-    pressure       where the air acts, in chords behind the leading edge
-    kp_n_m, kd_n_m_s         N m/rad, N m s/rad, torque drive
-    rotor_kg_m2          kg m2 of each stroke's motor, torque drive (the wing's root itself is massless)
-    bandwidth_rad_s      rad/s, how fast commanded offsets and gains are followed
-    wind_x_m_s, wind_y_m_s, wind_z_m_s     m/s, a uniform wind, world frame
-    gravity_m_s2        m/s2
-    integrator, step_s   the method and its longest step: the plant takes as many equal ones as its dt needs
-    nodes          Gauss nodes a blade
-    """
-
-    drive: str = "motion"
-    thorax: str = "free"
-    added_mass: str = "flat"
-    start: str = "hover"
-    sections: int = 4
-    span_m: float = 70e-3
-    chord_m: float = 31.5e-3
-    thickness_m: float = 0.1e-3
-    thorax_a_m: float = 8.5e-3
-    thorax_b_m: float = 8.5e-3
-    thorax_c_m: float = 28e-3
-    hinge: float = 0.65
-    thorax_density_kg_m3: float = 800.0
-    wing_density_kg_m3: float = 1400.0
-    air_density_kg_m3: float = 1.22
-    amplitude_rad: float = 41.3 * math.pi / 180.0
-    omega_rad_s: float = 50.0 * math.pi
-    twist_root_n_m: float = 3e-3
-    twist_tip_n_m: float = 9e-3
-    bend_root_n_m: float = 36e-3
-    bend_tip_n_m: float = 9e-3
-    damping_n_m_s: float = 1e-5
-    pressure: float = 0.4
-    kp_n_m: float = 0.5
-    kd_n_m_s: float = 4e-4
-    rotor_kg_m2: float = 1e-7
-    bandwidth_rad_s: float = 60.0
-    wind_x_m_s: float = 0.0
-    wind_y_m_s: float = 0.0
-    wind_z_m_s: float = 0.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    step_s: float = 1e-4
-    nodes: int = 6
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "The strokes are imposed (motion), or their torques are given, with a servo about the stroke (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
+    added_mass: Annotated[str, Parameter(
+        "none, flat (rho pi c^2 / 4, a flat plate's) or paper (rho pi c^2, as printed: four times that).",
+        choices=tuple(ADDED),
+    )] = "flat"
+    start: Annotated[str, Parameter(
+        "On the hovering orbit, with the amplitude that it needs, or at rest at the end of the stroke, with "
+        "amplitude_rad.",
+        choices=("hover", "rest"),
+    )] = "hover"
+    sections: Annotated[int, Parameter("Sections of a wing (M).", le=100)] = 4
+    span_m: Annotated[float, Parameter("S, the span of a wing.", "m", le=10)] = 70e-3
+    chord_m: Annotated[float, Parameter("C, the chord of a wing.", "m", le=10)] = 31.5e-3
+    thickness_m: Annotated[float, Parameter("e, the thickness of a wing.", "m", le=10)] = 0.1e-3
+    thorax_a_m: Annotated[float, Parameter("Half-axis of the thorax along s.", "m", le=10)] = 8.5e-3
+    thorax_b_m: Annotated[float, Parameter("Half-axis of the thorax along n.", "m", le=10)] = 8.5e-3
+    thorax_c_m: Annotated[float, Parameter("Half-axis of the thorax along a.", "m", le=10)] = 28e-3
+    hinge: Annotated[float, Parameter(
+        "alpha: the hinges are at alpha c above the thorax's centre.", ge=0, le=10,
+    )] = 0.65
+    thorax_density_kg_m3: Annotated[float, Parameter("Density of the thorax.", "kg/m3", le=30000)] = 800.0
+    wing_density_kg_m3: Annotated[float, Parameter("Density of a wing.", "kg/m3", le=30000)] = 1400.0
+    air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0, le=20000)] = 1.22
+    amplitude_rad: Annotated[float, Parameter(
+        "A of the stroke r1 = A cos omega t; with start=hover, where the search for it starts.",
+        "rad", ge=0, le=math.pi,
+    )] = 41.3 * math.pi / 180.0
+    omega_rad_s: Annotated[float, Parameter("omega of the stroke.", "rad/s", le=100000)] = 50.0 * math.pi
+    twist_root_n_m: Annotated[float, Parameter(
+        "k_t^1, stiffness against twist at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 3e-3
+    twist_tip_n_m: Annotated[float, Parameter("k_t^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    bend_root_n_m: Annotated[float, Parameter(
+        "k_b^1, stiffness against bending at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 36e-3
+    bend_tip_n_m: Annotated[float, Parameter("k_b^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    damping_n_m_s: Annotated[float, Parameter(
+        "mu, damping of twist and bending.", "N m s/rad", ge=0, le=1000, live=True,
+    )] = 1e-5
+    pressure: Annotated[float, Parameter(
+        "Where the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
+    )] = 0.4
+    kp_n_m: Annotated[float, Parameter(
+        "Stiffness of the servo about the stroke, drive=torque.", "N m/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 0.5
+    kd_n_m_s: Annotated[float, Parameter(
+        "Damping of the servo about the stroke, drive=torque.", "N m s/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 4e-4
+    rotor_kg_m2: Annotated[float, Parameter(
+        "Inertia of each stroke's motor, drive=torque (the wing's root itself is massless).", "kg m2", le=1000,
+    )] = 1e-7
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast commanded offsets and gains are followed.", "rad/s", le=1e6, live=True, in_model=False,
+    )] = 60.0
+    wind_x_m_s: Annotated[float, Parameter(
+        "Uniform wind along x, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    wind_y_m_s: Annotated[float, Parameter(
+        "Uniform wind along y, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    wind_z_m_s: Annotated[float, Parameter(
+        "Uniform wind along z, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    integrator: Integrator = "rk4"
+    step_s: Annotated[float, Parameter(
+        "Longest step of the method: the plant takes as many equal ones as its dt needs.", "s", le=1,
+    )] = 1e-4
+    nodes: Annotated[int, Parameter(
+        "Gauss nodes of a blade.", le=1000, ge=2, why="with which path and work are right to 0.1 %",
+    )] = 6
+    # fmt: on
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -103,27 +123,6 @@ PRESETS: dict[str, dict[str, Any]] = {
     "quasi-steady": {"added_mass": "none"},
 }
 HOVER = ("z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", "joints")
-CHOICES = {
-    "start": ("hover", "rest"),
-    "drive": ("motion", "torque"),
-    "thorax": ("free", "fixed"),
-    "added_mass": tuple(ADDED),
-    "integrator": tuple(METHODS),
-}
-MAY_VANISH = {
-    "amplitude_rad", "damping_n_m_s", "air_density_kg_m3", "gravity_m_s2", "kp_n_m", "kd_n_m_s", "hinge", "pressure",
-}  # fmt: skip
-SIGNED = {"wind_x_m_s", "wind_y_m_s", "wind_z_m_s"}
-
-
-MOST = {
-    **dict.fromkeys(("span_m", "chord_m", "thickness_m", "thorax_a_m", "thorax_b_m", "thorax_c_m"), 10.0),
-    **dict.fromkeys(("twist_root_n_m", "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m", "kp_n_m", "kd_n_m_s"), 1e6),
-    "sections": 100, "hinge": 10.0, "thorax_density_kg_m3": 3e4, "wing_density_kg_m3": 3e4, "air_density_kg_m3": 2e4,
-    "amplitude_rad": math.pi, "omega_rad_s": 1e5, "damping_n_m_s": 1e3, "rotor_kg_m2": 1e3, "bandwidth_rad_s": 1e6,
-    "gravity_m_s2": 1e3, "step_s": 1.0, "nodes": 1000, **dict.fromkeys(SIGNED, 100.0),
-}  # fmt: skip
-"""Beyond these no insect, fluid or servo is."""
 
 
 def describe(p: Moth) -> Mechanism:
@@ -210,17 +209,11 @@ def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: 
 
 
 def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
-    if preset is not None and preset not in PRESETS:
-        raise UnknownNameError("moth preset", preset, PRESETS)
     if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
         given["start"] = "rest"
-    p: Moth = build(Moth, {**PRESETS.get(preset or "", {}), **given}, CHOICES, MAY_VANISH, SIGNED, MOST)
+    p: Moth = build(Moth, given, preset=preset, presets=PRESETS)
     if p.start == "hover" and p.thorax == "fixed":
         raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
-    if p.nodes < 2:
-        raise ModelError(f"moth: nodes must be >= 2, with which path and work are right to 0.1 %, got {p.nodes}")
-    if p.pressure > 1.0:
-        raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
     return p
 
 
@@ -238,26 +231,16 @@ def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False
         initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
         extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
         trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
-        trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=SETTABLE, remake=_remake,
+        trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), remake=_remake,
         summary=_summary, medium="air",
     )  # fmt: skip
 
 
-SETTABLE = (
-    "kp_n_m", "kd_n_m_s", "bandwidth_rad_s", "wind_x_m_s", "wind_y_m_s", "wind_z_m_s", "twist_root_n_m",
-    "twist_tip_n_m", "bend_root_n_m", "bend_tip_n_m", "damping_n_m_s", "pressure", "gravity_m_s2",
-)  # fmt: skip
-"""What `set` may change while it runs."""
-_OUTSIDE_MODEL = set(SETTABLE[:6])
-
-
 def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
     """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
-    p: Moth = build(Moth, {**asdict(plant.parameters), **given}, CHOICES, MAY_VANISH, SIGNED, MOST)
-    if p.pressure > 1.0:
-        raise ModelError(f"moth: pressure must be in (0, 1) chords, got {p.pressure}")
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given})
     paper = plant.model.body_names[0] == "thorax"
-    model = plant.model if _OUTSIDE_MODEL.issuperset(given) else model_of(p, paper)
+    model = model_of(p, paper) if in_model(Moth, given) else plant.model
     return Remade(p, model, stroke(p, model), _wind(p))
 
 
@@ -323,7 +306,9 @@ _NOT_PHYSICS: dict[str, Any] = {
         "integrator",
         "step_s",
         "nodes",
-        *sorted(SIGNED),
+        "wind_x_m_s",
+        "wind_y_m_s",
+        "wind_z_m_s",
     )
 }
 

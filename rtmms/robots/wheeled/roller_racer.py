@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.travelling import travel
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
@@ -22,30 +21,25 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class RollerRacer:
-    """Parameters; SI and radians. x forward, the frame on the seat's axle.
+    """Parameters; SI and radians. x forward, the frame on the seat's axle. Centres of mass are on the axles."""
 
-    drive      'motion': the joint stands as commanded; 'torque'
-    seat_kg, seat_kg_m2, seat_m     mass, inertia about z, from its axle forward to the joint
-    bar_kg, bar_kg_m2, bar_m        of the handlebar: from the joint forward to its axle. Centres of mass on the axles
-    angle_rad, torque_n_m, bandwidth_rad_s   most of a command, and how fast it is followed
-    """
-
-    drive: str = "motion"
-    seat_kg: float = 1.0
-    seat_kg_m2: float = 0.1
-    seat_m: float = 0.4
-    bar_kg: float = 0.1
-    bar_kg_m2: float = 0.02
-    bar_m: float = 0.1
-    angle_rad: float = 1.2
-    torque_n_m: float = 5.0
-    bandwidth_rad_s: float = 50.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
-
-
-CHOICES = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+    )] = "motion"
+    seat_kg: Annotated[float, Parameter("Mass of the seat.", "kg")] = 1.0
+    seat_kg_m2: Annotated[float, Parameter("Inertia of the seat about z.", "kg m2")] = 0.1
+    seat_m: Annotated[float, Parameter("From the seat's axle forward to the joint.", "m")] = 0.4
+    bar_kg: Annotated[float, Parameter("Mass of the handlebar.", "kg")] = 0.1
+    bar_kg_m2: Annotated[float, Parameter("Inertia of the handlebar about z.", "kg m2")] = 0.02
+    bar_m: Annotated[float, Parameter("From the joint forward to the handlebar's axle.", "m")] = 0.1
+    angle_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=3)] = 1.2
+    torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 5.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 50.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: RollerRacer) -> Mechanism:
@@ -61,12 +55,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: bar.angle (rad); bar.torque (N m) with drive=torque.
     """
-    if preset is not None:
-        raise UnknownNameError("roller_racer preset", preset, ())
-    p: RollerRacer = build(
-        RollerRacer, given, CHOICES, {"gravity_m_s2"}, set(), {"angle_rad": 3.0, "substeps": 10_000},
-        robot="roller_racer",
-    )  # fmt: skip
+    p: RollerRacer = build(RollerRacer, given, preset=preset, robot="roller_racer")
     return TreePlant(
         describe(p), step_of("roller_racer", dt, 1e-3), parameters=p, method=p.integrator, substeps=p.substeps,
         actuators=driven({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,

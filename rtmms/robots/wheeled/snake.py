@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from rtmms.errors import ModelError, UnknownNameError
 from rtmms.mechanism.actuators import JointMotion, JointServo, JointSpeed, JointTorque
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.wheeled.parts import flat, hinge, summary
 
 CONTROLLER = "shape"
@@ -21,43 +20,41 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Snake:
-    """Parameters; SI and radians. The base is the head, x forward, its frame on its axle.
+    """Parameters; SI and radians. The base is the head, x forward, its frame on its axle."""
 
-    drive          'leader': a wheel under the head is turned and the first joint moved, and the other joints follow
-                   where their axles lead; 'torque': torques on all joints, no wheel is driven; 'servo': the same by
-                   servos
-    links          number of links
-    half_length_m, mass_kg    of a link; its inertia is that of a rod, m L^2 / 12; the axle is in its middle
-    servo_n_m, servo_n_m_s, torque_n_m    stiffness, damping, most torque of a servo (drive=servo)
-    damping_n_m_s             of every joint that follows or takes a torque
-    wheel_m                   radius of the driven wheel under the head (drive=leader)
-    angle_rad                 greatest commanded angle
-    bandwidth_rad_s           how fast commands are followed
-    """
-
-    drive: str = "leader"
-    links: int = 8
-    half_length_m: float = 0.1
-    mass_kg: float = 0.5
-    servo_n_m: float = 4.0
-    servo_n_m_s: float = 0.2
-    torque_n_m: float = 5.0
-    damping_n_m_s: float = 0.0
-    wheel_m: float = 0.05
-    angle_rad: float = 1.2
-    bandwidth_rad_s: float = 20.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "leader: a wheel under the head and the first joint are moved, the other joints follow where their axles "
+        "lead; torque: torques on all joints, no wheel is driven; servo: the same by servos.",
+        choices=("leader", "torque", "servo"),
+    )] = "leader"
+    links: Annotated[int, Parameter("Number of links.", le=500, ge=2)] = 8
+    half_length_m: Annotated[float, Parameter(
+        "Half the length of a link, whose axle is in its middle.", "m", le=100,
+    )] = 0.1
+    mass_kg: Annotated[float, Parameter(
+        "Mass of a link; its inertia is that of a rod, m L^2 / 12.", "kg", le=100000,
+    )] = 0.5
+    servo_n_m: Annotated[float, Parameter("Stiffness of a servo, drive=servo.", "N m/rad")] = 4.0
+    servo_n_m_s: Annotated[float, Parameter("Damping of a servo, drive=servo.", "N m s/rad", ge=0)] = 0.2
+    torque_n_m: Annotated[float, Parameter(
+        "Limit of a servo's torque, drive=servo, and of commanded torques.", "N m",
+    )] = 5.0
+    damping_n_m_s: Annotated[float, Parameter(
+        "Damping of every joint that follows or takes a torque.", "N m s/rad", ge=0,
+    )] = 0.0
+    wheel_m: Annotated[float, Parameter("Radius of the driven wheel under the head, drive=leader.", "m")] = 0.05
+    angle_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=math.pi)] = 1.2
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 20.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
     @property
     def inertia_kg_m2(self) -> float:
         """Of a link, about z through its middle."""
         return self.mass_kg * (2.0 * self.half_length_m) ** 2 / 12.0
-
-
-CHOICES = {"drive": ("leader", "torque", "servo"), "integrator": tuple(METHODS)}
-MOST = {"links": 500, "angle_rad": math.pi, "substeps": 10_000, "half_length_m": 100.0, "mass_kg": 1e5}
 
 
 def describe(p: Snake) -> Mechanism:
@@ -95,11 +92,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: wheel.speed (rad/s) and j1.angle (rad); with drive=torque j1.torque ... (N m), with drive=servo
     j1.angle ... of all joints.
     """
-    if preset is not None:
-        raise UnknownNameError("snake preset", preset, ())
-    p: Snake = build(Snake, given, CHOICES, {"damping_n_m_s", "servo_n_m_s", "gravity_m_s2"}, set(), MOST)
-    if p.links < 2:
-        raise ModelError(f"snake: links must be >= 2, got {p.links}")
+    p: Snake = build(Snake, given, preset=preset)
     return TreePlant(
         describe(p), step_of("snake", dt, 1e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, summary=summary, medium="ground",

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.travelling import travel
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
@@ -22,31 +21,25 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Snakeboard:
-    """Parameters; SI and radians. x forward, the frame in the board's middle.
+    """Parameters; SI and radians. x forward, the frame in the board's middle."""
 
-    drive                'motion': rotor and axles stand as commanded; 'torque'
-    mass_kg              of the whole
-    board_kg_m2, rotor_kg_m2, axle_kg_m2   inertias about z: of the board alone, the rotor, each axle
-    half_length_m        from the middle to an axle
-    rotor_rad, axle_rad, torque_n_m, bandwidth_rad_s   most of a command, and how fast it is followed
-    """
-
-    drive: str = "motion"
-    mass_kg: float = 6.0
-    board_kg_m2: float = 0.016
-    rotor_kg_m2: float = 0.072
-    axle_kg_m2: float = 0.0013
-    half_length_m: float = 0.2
-    rotor_rad: float = math.pi
-    axle_rad: float = 1.4
-    torque_n_m: float = 5.0
-    bandwidth_rad_s: float = 50.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
-
-
-CHOICES = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+    )] = "motion"
+    mass_kg: Annotated[float, Parameter("Mass of the whole.", "kg")] = 6.0
+    board_kg_m2: Annotated[float, Parameter("Inertia about z of the board alone.", "kg m2")] = 0.016
+    rotor_kg_m2: Annotated[float, Parameter("Inertia about z of the rotor.", "kg m2")] = 0.072
+    axle_kg_m2: Annotated[float, Parameter("Inertia about z of each axle.", "kg m2")] = 0.0013
+    half_length_m: Annotated[float, Parameter("From the middle to an axle.", "m")] = 0.2
+    rotor_rad: Annotated[float, Parameter("Limit of the rotor's commanded angle.", "rad")] = math.pi
+    axle_rad: Annotated[float, Parameter("Limit of an axle's commanded angle.", "rad", le=1.5)] = 1.4
+    torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 5.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 50.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: Snakeboard) -> Mechanism:
@@ -69,9 +62,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: rotor.angle, front.angle, back.angle (rad); rotor.torque ... (N m) with drive=torque.
     """
-    if preset is not None:
-        raise UnknownNameError("snakeboard preset", preset, ())
-    p: Snakeboard = build(Snakeboard, given, CHOICES, {"gravity_m_s2"}, set(), {"axle_rad": 1.5, "substeps": 10_000})
+    p: Snakeboard = build(Snakeboard, given, preset=preset)
     most = {"rotor": p.rotor_rad, "front": p.axle_rad, "back": p.axle_rad}
     return TreePlant(
         describe(p), step_of("snakeboard", dt, 1e-3), actuators=driven(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.locomotion.travelling import travel
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Axle, Contact, Plane
 from rtmms.model.description import Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import driven, flat, hinge, summary
 
@@ -23,40 +22,33 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Trikke:
-    """Parameters; SI and radians. x forward, the frame on the rear axle. A planar model with dimensions of our own.
+    """Parameters; SI and radians. x forward, the frame on the rear axle. A planar model with dimensions of our own."""
 
-    drive      'motion': rider and fork stand as commanded; 'torque'
-    fork       'driven', or 'passive': a spring and a damper hold it, and it has no actuator
-    frame_kg, frame_kg_m2, centre_m   mass, inertia about z, centre of mass before the rear axle
-    base_m, trail_m      from the rear axle to the fork's axis, from there back to its wheel
-    fork_kg, fork_kg_m2, fork_n_m, fork_n_m_s   mass at the wheel, inertia, and the passive fork's spring and damper
-    rider_kg_m2          of the rider's swing about z
-    rider_rad, fork_rad, torque_n_m, bandwidth_rad_s   most of a command, and how fast it is followed
-    """
-
-    drive: str = "motion"
-    fork: str = "driven"
-    frame_kg: float = 10.0
-    frame_kg_m2: float = 0.8
-    centre_m: float = 0.3
-    base_m: float = 0.9
-    trail_m: float = 0.05
-    fork_kg: float = 1.5
-    fork_kg_m2: float = 0.02
-    fork_n_m: float = 5.0
-    fork_n_m_s: float = 0.5
-    rider_kg_m2: float = 2.0
-    rider_rad: float = math.pi / 2
-    fork_rad: float = 1.2
-    torque_n_m: float = 50.0
-    bandwidth_rad_s: float = 30.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
-
-
-CHOICES = {"drive": ("motion", "torque"), "fork": ("driven", "passive"), "integrator": tuple(METHODS)}
-MAY_VANISH = {"centre_m", "trail_m", "fork_n_m", "fork_n_m_s", "gravity_m_s2"}
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+    )] = "motion"
+    fork: Annotated[str, Parameter(
+        "driven, or passive: a spring and a damper hold it, and it has no actuator.", choices=("driven", "passive"),
+    )] = "driven"
+    frame_kg: Annotated[float, Parameter("Mass of the frame.", "kg")] = 10.0
+    frame_kg_m2: Annotated[float, Parameter("Inertia of the frame about z.", "kg m2")] = 0.8
+    centre_m: Annotated[float, Parameter("Centre of mass of the frame before the rear axle.", "m", ge=0)] = 0.3
+    base_m: Annotated[float, Parameter("From the rear axle to the fork's axis.", "m")] = 0.9
+    trail_m: Annotated[float, Parameter("From the fork's axis back to its wheel.", "m", ge=0)] = 0.05
+    fork_kg: Annotated[float, Parameter("Mass of the fork, at the wheel.", "kg")] = 1.5
+    fork_kg_m2: Annotated[float, Parameter("Inertia of the fork about z.", "kg m2")] = 0.02
+    fork_n_m: Annotated[float, Parameter("Spring of the passive fork.", "N m/rad", ge=0)] = 5.0
+    fork_n_m_s: Annotated[float, Parameter("Damper of the passive fork.", "N m s/rad", ge=0)] = 0.5
+    rider_kg_m2: Annotated[float, Parameter("Inertia of the rider's swing about z.", "kg m2")] = 2.0
+    rider_rad: Annotated[float, Parameter("Limit of the rider's commanded angle.", "rad")] = math.pi / 2
+    fork_rad: Annotated[float, Parameter("Limit of the fork's commanded angle.", "rad", le=1.5)] = 1.2
+    torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 50.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 30.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
 
 def describe(p: Trikke) -> Mechanism:
@@ -81,9 +73,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuators: rider.angle, fork.angle (rad); rider.torque, fork.torque (N m) with drive=torque; no fork's with
     fork=passive.
     """
-    if preset is not None:
-        raise UnknownNameError("trikke preset", preset, ())
-    p: Trikke = build(Trikke, given, CHOICES, MAY_VANISH, set(), {"fork_rad": 1.5, "substeps": 10_000})
+    p: Trikke = build(Trikke, given, preset=preset)
     most = {"rider": p.rider_rad} | ({"fork": p.fork_rad} if p.fork == "driven" else {})
     return TreePlant(
         describe(p), step_of("trikke", dt, 1e-3), actuators=driven(most, p.drive, p.bandwidth_rad_s, p.torque_n_m),

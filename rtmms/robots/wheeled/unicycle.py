@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import UnknownNameError
 from rtmms.locomotion.abilities import Locomotion
 from rtmms.mechanism.actuators import JointSpeed, JointTorque
-from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.contacts import Contact, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import build, step_of
+from rtmms.parameters import Parameter, build
+from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled.parts import flat, summary
 
@@ -24,31 +23,29 @@ CONTROLLER = "shape"
 
 @dataclass(frozen=True)
 class Unicycle:
-    """Parameters; SI and radians. x forward, the frame between the wheels at the axle's height.
+    """Parameters; SI and radians. x forward, the frame between the wheels at the axle's height."""
 
-    drive              'motion': the wheels turn as commanded; 'torque'
-    wheel_m, half_track_m         radius of a wheel, half the distance between them
-    mass_kg, inertia_kg_m2, ahead_m   of the platform, about its centre of mass, which stands that far before the axle
-    wheel_kg           of each wheel, a disc
-    speed_rad_s, torque_n_m, bandwidth_rad_s   most of a command, and how fast a commanded speed is followed
-    """
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "The wheels turn as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+    )] = "motion"
+    wheel_m: Annotated[float, Parameter("Radius of a wheel.", "m")] = 0.05
+    half_track_m: Annotated[float, Parameter("Half the distance between the wheels.", "m")] = 0.15
+    mass_kg: Annotated[float, Parameter("Mass of the platform.", "kg")] = 2.0
+    inertia_kg_m2: Annotated[float, Parameter(
+        "Inertia of the platform about z through its centre of mass.", "kg m2", ge=0,
+    )] = 0.03
+    ahead_m: Annotated[float, Parameter("Centre of mass of the platform before the axle.", "m", signed=True)] = 0.0
+    wheel_kg: Annotated[float, Parameter("Mass of each wheel, a disc.", "kg")] = 0.1
+    speed_rad_s: Annotated[float, Parameter("Limit of commanded speeds.", "rad/s")] = 40.0
+    torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 1.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 20.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
 
-    drive: str = "motion"
-    wheel_m: float = 0.05
-    half_track_m: float = 0.15
-    mass_kg: float = 2.0
-    inertia_kg_m2: float = 0.03
-    ahead_m: float = 0.0
-    wheel_kg: float = 0.1
-    speed_rad_s: float = 40.0
-    torque_n_m: float = 1.0
-    bandwidth_rad_s: float = 20.0
-    gravity_m_s2: float = 9.81
-    integrator: str = "rk4"
-    substeps: int = 1
 
-
-CHOICES = {"drive": ("motion", "torque"), "integrator": tuple(METHODS)}
 WHEELS = {"left": 1.0, "right": -1.0}
 
 
@@ -71,9 +68,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
     Actuators: left.speed, right.speed (rad/s); left.torque, right.torque (N m) with drive=torque.
     """
-    if preset is not None:
-        raise UnknownNameError("unicycle preset", preset, ())
-    p: Unicycle = build(Unicycle, given, CHOICES, {"gravity_m_s2", "inertia_kg_m2"}, {"ahead_m"}, {"substeps": 10_000})
+    p: Unicycle = build(Unicycle, given, preset=preset)
     wheels: list[Any] = [
         JointSpeed(name, -p.speed_rad_s, p.speed_rad_s, p.bandwidth_rad_s) if p.drive == "motion"
         else JointTorque(name, p.torque_n_m)

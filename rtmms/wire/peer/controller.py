@@ -7,6 +7,7 @@ from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from rtmms.errors import ModelError
+from rtmms.parameters import settable
 from rtmms.wire.protocol.state import PlantInfo, State
 
 if TYPE_CHECKING:
@@ -103,6 +104,13 @@ COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation":
 """Attributes of any controller that stand in its hello, and may be given on a command line, with their types."""
 
 
+class Live:
+    """`settable` of a controller that has none of its own: its parameters that are declared as live."""
+
+    def __get__(self, instance: Any, owner: type) -> Sequence[str]:
+        return settable(owner)
+
+
 class Controller:
     """Drives a plant over the wire: derive, and write `update`.
 
@@ -124,7 +132,8 @@ class Controller:
              another one; none: any
     figures  names of attributes that tell how it does, numbers, flags or short texts: `rtmms status` and the report
              show them; they are looked at once a second
-    settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`
+    settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`;
+             default those that are declared so (`Annotated[float, rtmms.parameters.Parameter(..., live=True)]`)
     """
 
     claim: ClassVar[Sequence[str]] = ("*",)
@@ -133,7 +142,7 @@ class Controller:
     delay: ClassVar[int | None] = None
     interpolation: ClassVar[str] = "hold"
     robot: ClassVar[str] = ""
-    settable: ClassVar[Sequence[str]] = ()
+    settable: ClassVar[Sequence[str]] = cast("Sequence[str]", Live())
     robots: ClassVar[Sequence[str]] = ()
     tracks: ClassVar[Sequence[str]] = ()
     figures: ClassVar[Sequence[str]] = ()

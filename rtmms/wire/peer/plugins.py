@@ -7,7 +7,7 @@ import inspect
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, TypeGuard
@@ -15,6 +15,8 @@ from urllib.parse import unquote, urlparse
 
 from rtmms.declared import literal, parsed, source
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.parameters import Parameter as Declaration
+from rtmms.parameters import parameters_of
 from rtmms.trust import file_parameters
 from rtmms.typed import spelled, typed
 from rtmms.user_file import is_file, load_named, path_of, split_word
@@ -65,12 +67,23 @@ OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/templat
 
 @dataclass(frozen=True)
 class Parameter:
-    """A keyword of a controller's constructor: its type's name, and its default (None where it must be given)."""
+    """A keyword of a controller's constructor: its type's name, and its default (None where it must be given); what is
+    declared of it (rtmms.parameters)."""
 
     name: str
     kind: str
     default: Any
     required: bool
+    unit: str = ""
+    range: str = ""
+    about: str = ""
+
+    def declared(self, one: Declaration | None) -> Parameter:
+        """The same, with what a declaration says."""
+        if one is None:
+            return self
+        kind = "|".join(one.choices) if one.choices else self.kind
+        return replace(self, kind=kind, unit=one.unit, range=one.range_text, about=one.about)
 
 
 def registered(group: str) -> dict[str, EntryPoint]:
@@ -163,7 +176,8 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
     for name, kind in _signature(controller).items():
         hint = _hint(kind)
         default = None if kind.default is inspect.Parameter.empty else kind.default
-        listed[name] = Parameter(name, spelled(hint), default, kind.default is inspect.Parameter.empty)
+        made = Parameter(name, spelled(hint), default, kind.default is inspect.Parameter.empty)
+        listed[name] = made.declared(parameters_of(controller).get(name))
     return listed
 
 

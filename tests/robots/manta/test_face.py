@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ import pytest
 import rtmms
 from rtmms.robots.manta import Manta, checks, load
 from rtmms.robots.manta.coupling.sequential import spectral_radius
-from rtmms.robots.manta.parameters import MantaParameters, describe
 from tests.growth import growth
 from tests.robots.gaits import gait, randomise, run
 
@@ -95,7 +93,7 @@ def test_sizes(size):
         ({"body": "held"}, r"one of free, fixed"),
         ({"added_mass": "maybe"}, r"true or false"),
         ({"body_inertia_kg_m2": "1,2,nan"}, r"\[2\]: must be finite"),
-        ({"body_inertia_kg_m2": (1, 2)}, r"expected 3 numbers, got 2"),
+        ({"body_inertia_kg_m2": (1, 2)}, r"must be 3 numbers, got 2"),
         ({"interface_tolerance_m_s2": 1000}, r"'interface_tolerance_m_s2': must be <= 0.001 m/s2, rad/s2, got 1000"),
         ({"interface_passes_max": 1e9}, r"'interface_passes_max': must be <= 100000"),
         ({"servo_damping": 1e9}, r"'servo_damping': must be <= 100000, got 1e\+09"),
@@ -128,12 +126,6 @@ def test_words_of_a_person_are_read():
     plant = load(dt="0.002", coupling="monolithic", **words)
     assert (plant.dt, plant.parameters.chains, plant.parameters.added_mass) == (0.002, 20, True)
     assert plant.parameters.current_m_s == (0.1, 0.0, 0.0)
-
-
-def test_every_parameter_has_unit_and_source():
-    rows = describe()
-    assert len(rows) == len(fields(MantaParameters))
-    assert all(source for _, _, _, source in rows)
 
 
 def test_rk4_holds_the_step_it_allows_and_not_much_more():

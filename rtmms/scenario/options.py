@@ -1,0 +1,336 @@
+"""The options of a run, each declared once: type, default, help, and what scenarios, studies and logs make of it.
+
+From a field of RunOptions follow the option of `rtmms run` and `rtmms serve`, the key of a scenario with its refusals,
+the field of a run's plan, the option of `rtmms sweep`, and the field of a study's case.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any
+
+from rtmms.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
+from rtmms.loop.impairment import Impairment
+from rtmms.reach import NamesAddress
+from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
+
+
+class StudyUse(Enum):
+    """Use of an option by a study (`rtmms sweep`, `rtmms envelope`), whose cases are runs in lockstep.
+
+    CARRIED decides the numbers of a case, MACHINE cannot change them, FILE names a file of a single run, which a study
+    does not write. REFUSED is the rest: a scenario of a study must have the option's default, or not name the option.
+    """
+
+    CARRIED = 0
+    MACHINE = 1
+    FILE = 2
+    REFUSED = 3
+
+
+LOCKSTEP = "a case runs in lockstep, without a schedule"
+_OVERRUN = f"{LOCKSTEP}, and no step overruns; leave it out"
+_MISSED = f"{LOCKSTEP}, and no command is missed; leave it out"
+NO_PEERS = "a study has no peers but its controllers; leave it out"
+
+
+@dataclass(frozen=True)
+class Option:
+    """Declaration of an option of a run, beside its type and its default.
+
+    Parameters
+    ----------
+    help
+        One sentence for `--help`; `{default}` stands for the default.
+    flag
+        Name on the command line; `--` and the field's name where it is ''.
+    metavar
+        Value in `--help`; '' for the one of the type.
+    unit, zero
+        Of a number: its unit, and whether it may be 0.
+    least, most
+        Range of a whole number.
+    names, kind
+        Words that a text may be, and what an error calls them.
+    group
+        Entry points whose names a shell completes.
+    writes
+        Ending of a file that the run writes, '' where several are possible; None for an option that is no such file.
+    number
+        A text that may be written as a number in a scenario.
+    commands
+        Those of `run` and `serve` that have it.
+    served
+        Default of `serve` where it differs.
+    key
+        A scenario may have it as a key; other options have a table there, or are not its own.
+    not_in_file
+        Why a scenario must not have the key; `{value}` stands for the value.
+    timed
+        Only a mode with a schedule has it.
+    study, reason, study_help
+        Use by a study; why a study refuses it; help of `rtmms sweep` where it differs.
+    varies
+        `rtmms sweep --over` may vary it.
+    of_log
+        With `--from`, it stays as in the log.
+    not_with_log
+        Why a run with `--from` must not have it.
+    name, field, hint, default
+        Name in click and in scenarios; name of the field, its type with metadata, and its default.
+    """
+
+    help: str
+    flag: str = ""
+    metavar: str = ""
+    unit: str = ""
+    zero: bool = False
+    least: int | None = None
+    most: int | None = None
+    names: tuple[str, ...] = ()
+    kind: str = ""
+    group: str = ""
+    writes: str | None = None
+    number: bool = False
+    commands: tuple[str, ...] = ("run", "serve")
+    served: Any = ...
+    key: bool = True
+    not_in_file: str = ""
+    timed: bool = False
+    study: StudyUse = StudyUse.REFUSED
+    reason: str = "a study does not carry this option of `rtmms run`; leave it out"
+    study_help: str = ""
+    varies: bool = False
+    of_log: bool = False
+    not_with_log: str = ""
+    name: str = ""
+    field: str = ""
+    hint: Any = None
+    default: Any = None
+
+    @property
+    def word(self) -> str:
+        """Name on the command line."""
+        return self.flag or f"--{self.name.replace('_', '-')}"
+
+    @property
+    def value_type(self) -> Any:
+        """Type of a value without None: bool, int, float, str or Path; tuple or Mapping where it may be repeated."""
+        hint = typing.get_args(self.hint)[0]
+        inner = typing.get_args(hint)[0] if type(None) in typing.get_args(hint) else hint
+        return typing.get_origin(inner) or inner
+
+    @property
+    def repeats(self) -> bool:
+        """Whether the command line may name it several times."""
+        return self.value_type in (tuple, Mapping)
+
+    def help_text(self, default: Any, *, of_study: bool = False) -> str:
+        """Return the help with a default."""
+        text = self.study_help if of_study and self.study_help else self.help
+        listed = "unlimited" if default is None else f"{default:g}" if isinstance(default, float) else default
+        return text.format(default=listed)
+
+    @property
+    def is_endpoint(self) -> bool:
+        """Whether the value is an address at which the plant listens."""
+        return any(isinstance(one, NamesAddress) for one in typing.get_args(self.hint))
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Options of a run, in the order of their help. Times in s; None: the robot's own, the default, or unlimited.
+
+    links        impairments of the links of controllers, as `--link` and [[link]] say them
+    parameters   of the robot, as `--set` and [parameters] say them
+    """
+
+    # fmt: off
+    robot: str
+    from_: Annotated[str | None, Option(
+        "Go on from that moment of a log; what is not said stays as in the log. --set acts at that moment.",
+        flag="--from", metavar="LOG@SECONDS", commands=("run",), key=False,
+    )] = None
+    trust_log: Annotated[bool, Option(
+        "Run the files that the log of --from names.", commands=("run",), key=False,
+    )] = False
+    controllers: Annotated[tuple[str, ...], Option(
+        "A controller, each in a process of its own; may be repeated; 'none' for none.",
+        flag="--controller", metavar="NAME[:KEY=VALUE,...]", group="rtmms.controllers", commands=("run",), key=False,
+        study=StudyUse.CARRIED, study_help="As rtmms run.",
+    )] = ()
+    duration: Annotated[float | None, Option(
+        "Simulated time (default {default}).", unit="s", served=None,
+        study=StudyUse.CARRIED, study_help="Simulated time of a run (default {default}).", varies=True,
+    )] = 20.0
+    bridges: Annotated[tuple[str, ...], Option(
+        "A bridge to other software, each in a process of its own; may be repeated.",
+        flag="--bridge", metavar="NAME[:KEY=VALUE,...]", group="rtmms.bridges", key=False, reason=NO_PEERS,
+    )] = ()
+    links: Annotated[tuple[Impairment, ...], Option(
+        "Impair the link of a controller, each direction, in simulated time: delay_ms, jitter_ms, loss, duplicate, "
+        "reorder, rate_hz, from_s, until_s; may be repeated.",
+        flag="--link", metavar="CONTROLLER:KEY=VALUE,...", key=False,
+        study=StudyUse.CARRIED, study_help="As rtmms run.",
+    )] = ()
+    degrade: Annotated[bool, Option(
+        "Change to cheaper variants of the robot where steps are about to overrun, and back.",
+        reason=f"{LOCKSTEP}: the plant stays as it is; leave it out",
+    )] = False
+    view: Annotated[bool, Option("Show it in the browser; the same as --bridge view.", reason=NO_PEERS)] = False
+    mode: Annotated[str, Option(
+        "Pace (default {default}).", names=MODES, kind="mode",
+        reason='a case runs in lockstep; expected mode = "lockstep", or no mode',
+    )] = "realtime"
+    rate: Annotated[float, Option(
+        "Simulated time over wall time (default {default}).", timed=True, reason=_OVERRUN,
+    )] = 1.0
+    dt: Annotated[float | None, Option(
+        "Step; default the robot's own.", unit="s", study=StudyUse.CARRIED, varies=True, of_log=True,
+    )] = None
+    deadline: Annotated[float | None, Option(
+        "Time within a step by which commands must be in hand.", unit="s", timed=True, reason=_OVERRUN,
+    )] = None
+    on_miss: Annotated[str, Option(
+        "What replaces a missing command (default {default}).", names=MISS_WORDS[1:], kind="miss policy",
+        reason=_MISSED,
+    )] = "hold"
+    on_overrun: Annotated[str, Option(
+        "What the schedule does when a step takes longer than its period (default {default}).",
+        names=OVERRUN_WORDS, kind="overrun policy", reason=_OVERRUN,
+    )] = "skip"
+    hold_timeout: Annotated[float, Option(
+        "Age at which a held value returns to neutral (default {default}).", unit="s", reason=_MISSED,
+    )] = 0.5
+    catchup: Annotated[int, Option(
+        "Most steps catchup may owe (default {default}).", least=1, most=MAX_COUNT, reason=_OVERRUN,
+    )] = 5
+    max_misses: Annotated[int | None, Option(
+        "End the run after more than N misses.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
+    )] = None
+    max_consecutive_misses: Annotated[int | None, Option(
+        "The same, for misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
+    )] = None
+    max_overruns: Annotated[int | None, Option(
+        "End the run after more than N overruns.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
+    )] = None
+    max_consecutive_overruns: Annotated[int | None, Option(
+        "The same, for overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
+    )] = None
+    peer_failure: Annotated[str, Option(
+        "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "
+        "miss policy and ends with exit status 1 (fail, default), or 0 (continue).",
+        names=("fail", "continue"), kind="peer failure",
+        reason="a controller that fails makes a row that says so; leave it out",
+    )] = "fail"
+    grace: Annotated[float, Option(
+        "Time from the start during which neither limits nor abort apply (default {default}).", unit="s", zero=True,
+        reason=_MISSED,
+    )] = 0.0
+    coupling: Annotated[str | None, Option(
+        "How the parts of the robot share a step, where it has several ways (rtmms list ROBOT).", metavar="NAME",
+        study=StudyUse.CARRIED, of_log=True,
+    )] = None
+    parameters: Annotated[Mapping[str, Any], Option(
+        "A parameter; may be repeated.", flag="--set", name="set_", metavar="KEY=VALUE", key=False,
+        study=StudyUse.CARRIED, study_help="A parameter of all runs; may be repeated.",
+    )] = dataclasses.field(default_factory=dict)
+    preset: Annotated[str | None, Option(
+        "A named set of the robot's parameters, or a file.", metavar="NAME|FILE.toml", study=StudyUse.CARRIED,
+        of_log=True,
+    )] = None
+    sensors: Annotated[str, Option(
+        "What controllers see: the true state (default), typical instruments, or those of a file.",
+        metavar="ideal|typical|FILE.toml", key=False, study=StudyUse.CARRIED, study_help="As rtmms run.",
+        not_with_log="the log's sensors stay",
+    )] = "ideal"
+    seed: Annotated[int, Option(
+        "Seed of what is random (default {default}).", least=0, most=2**63 - 1,
+        study=StudyUse.CARRIED, study_help="Seed of each run (default {default}).", varies=True, of_log=True,
+    )] = 0
+    priority: Annotated[str, Option(
+        "Real-time priority: where permitted (default), none, or SCHED_FIFO N.", metavar="auto|off|N", number=True,
+        study=StudyUse.MACHINE,
+    )] = "auto"
+    keys: Annotated[Path | None, Option(
+        "Encrypt, and admit only the keys in this folder (rtmms keys DIR makes one).", metavar="DIR",
+        not_in_file="is named on the command line only (--keys DIR), got '{value}' in a scenario",
+        study=StudyUse.MACHINE,
+    )] = None
+    affinity: Annotated[str, Option(
+        "Core of the loop; after ':' those of controllers. Default: the last for both, where permitted.",
+        metavar="auto|off|CORE[:CORE,...]", study=StudyUse.MACHINE,
+    )] = "auto"
+    exchange: Annotated[str | None, NamesAddress("listen"), Option(
+        f"Where peers say hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+    )] = None
+    step: Annotated[str | None, NamesAddress("listen"), Option(
+        f"Where states and commands go (default {STEP}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+    )] = None
+    telemetry: Annotated[str | None, NamesAddress("listen"), Option(
+        f"Where observers listen (default {TELEMETRY}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+    )] = None
+    log: Annotated[Path | None, Option(
+        "Record every step, for rtmms replay, log and plot; a log of that name is overwritten.", metavar="FILE.mcap",
+        writes=".mcap", study=StudyUse.FILE,
+    )] = None
+    force: Annotated[bool, Option(
+        "--log, --trace and --figure overwrite files of other kinds, too.",
+        not_in_file="is said on the command line alone", study=StudyUse.MACHINE,
+    )] = False
+    telemetry_hz: Annotated[float, Option(
+        "States per second of wall time for observers, at most (default {default}).", unit="Hz", study=StudyUse.MACHINE,
+    )] = 100.0
+    as_json: Annotated[bool, Option(
+        "Print the report as one JSON object.", flag="--json", study=StudyUse.MACHINE,
+    )] = False
+    quiet: Annotated[bool, Option("No progress on standard error.", study=StudyUse.MACHINE)] = False
+    figure: Annotated[Path | None, Option(
+        "Draw the run.", metavar="FILE.png", writes="", commands=("run",), study=StudyUse.FILE,
+    )] = None
+    trace: Annotated[Path | None, Option(
+        "Keep every step's command, for rtmms replay.", metavar="FILE.npz", writes=".npz", commands=("run",),
+        study=StudyUse.FILE, not_with_log="use --log, from t = 0 on",
+    )] = None
+    estimate: Annotated[bool, Option(
+        "Run the estimator beside the plant; the report says how wrong it was.", commands=("run",),
+        study=StudyUse.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
+    )] = False
+    tracking_from: Annotated[float, Option(
+        "Simulated time from which distances from set-points count (default {default}).", unit="s", zero=True,
+        commands=("run",), study=StudyUse.CARRIED, study_help="As rtmms run.",
+    )] = 0.0
+    # fmt: on
+
+    def load_parameters(self) -> dict[str, Any]:
+        """Keywords for rtmms.load beside dt and preset. A coupling goes along only if it was asked for: not every
+        robot has one."""
+        if self.coupling is None:
+            return dict(self.parameters)
+        return {**self.parameters, "coupling": self.coupling}
+
+
+def declared(name: str, hint: Any, default: Any) -> Option | None:
+    """Return the declaration of a field of RunOptions, None for a field that is no option."""
+    for option in typing.get_args(hint):
+        if isinstance(option, Option):
+            return replace(option, name=option.name or name, field=name, hint=hint, default=default)
+    return None
+
+
+@cache
+def run_options() -> Mapping[str, Option]:
+    """Return the options of a run by name, in the order of their help.
+
+    The name is the field's, but for `set_`, which fills `parameters`.
+    """
+    hints = typing.get_type_hints(RunOptions, include_extras=True)
+    defaults = {one.name: () if one.default is MISSING else one.default for one in fields(RunOptions)}
+    found = [declared(name, hints[name], default) for name, default in defaults.items()]
+    return {one.name: one for one in found if one is not None}

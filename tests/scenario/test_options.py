@@ -1,0 +1,98 @@
+"""An option of a run is declared once: commands, scenarios, plans and studies have it from its declaration."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
+
+import click
+import pytest
+
+from rtmms.cli.run import run
+from rtmms.cli.running.one_case import why_not
+from rtmms.cli.running.plan import Plan, command_options, study_options
+from rtmms.cli.running.scenario import merged, scenario
+from rtmms.cli.serve import serve
+from rtmms.cli.sweep import sweep
+from rtmms.errors import ModelError
+from rtmms.scenario import options as declarations
+from rtmms.scenario.options import Option, StudyUse, run_options
+from rtmms.sweep.study import Base
+from tests.cli.shell import rtmms
+
+
+@pytest.fixture
+def shake(monkeypatch: pytest.MonkeyPatch) -> Option:
+    """A new option, declared as the others are."""
+    hint = Annotated[float, Option("Shake the table (default {default}).", unit="Hz", study=StudyUse.CARRIED)]
+    made = declarations.declared("shake_hz", hint, 2.0)
+    monkeypatch.setitem(run_options(), "shake_hz", made)  # type: ignore[misc]
+    return made
+
+
+def text_of(decorator: Any, *words: str) -> tuple[str, dict[str, Any]]:
+    """Help of a command with these options, and the values that it reads."""
+    command = click.command("try")(decorator(lambda **values: values))
+    context = command.make_context("try", list(words))
+    return command.get_help(context), context.params
+
+
+def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path) -> None:
+    for decorator in (command_options("run"), command_options("serve")):
+        said, values = text_of(decorator, "--shake-hz", "3")
+        assert values["shake_hz"] == 3.0
+        assert "--shake-hz HZ" in said
+        assert "Shake the table (default 2)." in said
+    said, values = text_of(study_options())
+    assert values["shake_hz"] is None
+    assert "--shake-hz HZ" in said
+    with pytest.raises(click.BadParameter, match="expected a number > 0 Hz, got '-1'"):
+        text_of(command_options("run"), "--shake-hz", "-1")
+    path = tmp_path / "s.toml"
+    path.write_text('robot = "manta"\nshake-hz = 3\n')
+    found = scenario(str(path))
+    assert merged(found, {}, ())["shake_hz"] == 3.0
+    assert why_not(shake, 3.0) == ""
+    for text, told in (
+        ('shake-hz = "fast"', "s.toml:2: shake_hz: expected a number, got 'fast'"),
+        ("shake-hz = -1", "s.toml:2: shake_hz: expected a number > 0 Hz, got '-1'"),
+        ("shakehz = 1", "s.toml:2: unknown key 'shakehz'; did you mean shake_hz"),
+    ):
+        path.write_text(f'robot = "manta"\n{text}\n')
+        with pytest.raises(ModelError) as fault:
+            scenario(str(path))
+        assert told in str(fault.value)
+
+
+def test_each_option_has_a_field_of_the_plan_and_of_a_case() -> None:
+    for kind in (Plan, Base):
+        assert {one.field for one in run_options().values()} <= {one.name for one in fields(kind)}
+
+
+@pytest.mark.parametrize("name", run_options())
+def test_the_commands_have_the_option(name: str) -> None:
+    one = run_options()[name]
+    for word, command in (("run", run), ("serve", serve)):
+        assert (name in {param.name for param in command.params}) is (word in one.commands)
+    assert one.study is not StudyUse.CARRIED or name in {param.name for param in sweep.params}
+
+
+@pytest.mark.parametrize("name", [name for name, one in run_options().items() if one.key])
+def test_a_scenario_refuses_what_the_option_is_not(name: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{name.replace("_", "-")} = [1]\n')
+    with pytest.raises(ModelError, match=rf"s\.toml:2: {name.replace('_', '-')}: expected a single value"):
+        scenario(str(tmp_path / "s.toml"))
+    wrong = '"fast"' if run_options()[name].value_type in (bool, int, float) else "true"
+    (tmp_path / "s.toml").write_text(f'robot = "manta"\n{name.replace("_", "-")} = {wrong}\n')
+    with pytest.raises(ModelError, match=rf"s\.toml:2: {name}: "):
+        scenario(str(tmp_path / "s.toml"))
+
+
+@pytest.mark.full
+def test_a_number_that_is_none_is_refused_by_each_command(tmp_path: Path) -> None:
+    for one in run_options().values():
+        if one.value_type in (int, float):
+            said = rtmms(tmp_path, one.commands[0], "pendulum", one.word, "x")
+            assert said.status == 2
+            assert one.word in said.err
