@@ -200,7 +200,7 @@ def _bits(ours: set[Any], theirs: set[Any]) -> str:
 
 def resolved(rev: str) -> str:
     """The commit of a name; ModelError where git knows none of it, or this is no checkout."""
-    from rtmms.errors import ModelError
+    from rtmms.base.errors import ModelError
 
     if not rev:
         raise ModelError("bench against: expected a commit, a tag or a branch: rtmms bench against REV")
@@ -242,7 +242,7 @@ def environment(commit: str, say: Callable[[str], None]) -> Path:
 
 
 def _do(*words: str) -> None:
-    from rtmms.errors import RtmmsError
+    from rtmms.base.errors import RtmmsError
 
     done = subprocess.run(words, capture_output=True, text=True, timeout=RUNS_S)
     if done.returncode:
@@ -256,7 +256,7 @@ def _last(text: str) -> str:
 
 def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str, Any]:
     """What one run says: this file as a program. cache: a folder for compiled kernels in place of the usual one."""
-    from rtmms.errors import RtmmsError
+    from rtmms.base.errors import RtmmsError
 
     told = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
     told |= {"RTMMS_QUIET": "1", "NUMBA_CACHE_DIR": cache or _kernels(python)}
@@ -276,7 +276,7 @@ def _kernels(python: str) -> str:
 
 def exchange(python: str, seconds: float) -> dict[str, Any]:
     """us a step of `rtmms run manta --mode lockstep`, the gait in a process of its own."""
-    from rtmms.errors import RtmmsError
+    from rtmms.base.errors import RtmmsError
 
     words = ["-m", "rtmms", "run", "manta", "--mode", "lockstep", "--controller", "gait", "--duration", f"{seconds:g}"]
     done = subprocess.run([python, "-P", *words, "--json", "--quiet"], capture_output=True, text=True, timeout=RUNS_S,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 WORD = 32768
 """Numbers below this go through every protocol: 16 bits, single precision, and -1 to 1 in steps of 2^-15."""

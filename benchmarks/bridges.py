@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.wire.plant.server import Server
 

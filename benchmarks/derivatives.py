@@ -18,9 +18,10 @@ import numpy.typing as npt
 from numba import carray, njit
 
 import rtmms
-from rtmms.addresses import ARGUMENTS, call, numbers_at
-from rtmms.analysis.linearise_step import STEP, linearise_step, reach_of
-from rtmms.analysis.structures import structure_of
+from rtmms.analysis.derivatives import structure_of
+from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
+from rtmms.analysis.linearise import linearise_step, reach_of
+from rtmms.base.memory import ARGUMENTS, call, numbers_at
 
 from .setting import machine, refuse_less
 

@@ -33,12 +33,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import RtmmsError
-from rtmms.loop.machine.cores import allowed
-from rtmms.loop.machine.scheduling import Readiness, may_raise, prepare, raised
+from rtmms.base.errors import RtmmsError
+from rtmms.loop.machine import Readiness, allowed, may_raise, prepare, raised
 from rtmms.wire.endpoints.keys import make_keys, read_server
-from rtmms.wire.plant.server import Server
-from rtmms.wire.plant.sockets import Sockets, Threads
+from rtmms.wire.plant.server import Server, Sockets, Threads
 from rtmms.wire.protocol.port import Answering, Heard
 
 from . import setting

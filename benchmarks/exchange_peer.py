@@ -13,11 +13,10 @@ from array import array
 from pathlib import Path
 from time import monotonic_ns
 
-from rtmms.loop.machine.cores import pin
-from rtmms.loop.machine.scheduling import raise_child
+from rtmms.loop.machine import pin, raise_child
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.joining import Terms
+from rtmms.wire.peer.session import Terms
 from rtmms.wire.protocol.messages import Hello
 
 

@@ -91,7 +91,7 @@ def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
 def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield what is stepped, by name."""
     import rtmms
-    from rtmms.plant import robots
+    from rtmms.plant.protocol import robots
 
     for name in sorted(robots()):
         yield f"robot {name}", partial(rtmms.load, name)
@@ -134,10 +134,10 @@ def _example(name: str) -> Any:
 
 def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     import rtmms
-    from rtmms.levels.levels import Levels
     from rtmms.sensing import read_profile, seen_through
-    from rtmms.sensing.estimated import Estimated
     from rtmms.sensing.faults import Faulty
+    from rtmms.sensing.sensed import Estimated
+    from rtmms.world.levels import Levels
 
     def sensed(name: str) -> Any:
         plant = rtmms.load(name)
@@ -256,7 +256,7 @@ def texts(folder: Path) -> Iterator[tuple[str, Value]]:
 
 def measured(say: Callable[[str], None]) -> dict[str, Value]:
     """Return everything of this side, by name."""
-    from rtmms.plant import robots
+    from rtmms.plant.protocol import robots
 
     found: dict[str, Value] = {}
     for name, make in plants():

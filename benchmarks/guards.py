@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import DivergedError, ModelError
-from rtmms.monitor.monitor import Monitor
-from rtmms.monitor.replay import SHORTEST, SWAYING
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.plant.monitor import Monitor
+from rtmms.plant.replay import SHORTEST, SWAYING
 
 from .guards_cases import Case, cases
 from .setting import machine

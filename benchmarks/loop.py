@@ -21,8 +21,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtmms.errors import ModelError
-from rtmms.loop.machine.cores import allowed
+from rtmms.base.errors import ModelError
+from rtmms.loop.machine import allowed
 
 from . import setting
 from .requirements import program, requires
@@ -158,7 +158,7 @@ def message_sizes() -> tuple[int, int]:
     import rtmms
     from rtmms.loop.ports import Applied
     from rtmms.wire.plant.selection import Selection, select
-    from rtmms.wire.protocol.codec import packer
+    from rtmms.wire.protocol.messages import packer
 
     plant = rtmms.load("manta")
     plant.reset(0)

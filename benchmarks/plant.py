@@ -22,8 +22,8 @@ from numba import njit
 
 import rtmms
 from rtmms.robots.manta import Manta
-from rtmms.robots.manta.coupling.entry import enter_step
-from rtmms.robots.manta.kernels.fin_layout import LANES
+from rtmms.robots.manta.fin_layout import LANES
+from rtmms.robots.manta.step import enter_step
 
 from . import setting
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import click
 
-from rtmms.terminal import print_json, print_text
+from rtmms.base.terminal import print_json, print_text
 
 from . import setting
 

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 
 
 def _cpu() -> tuple[str, list[str]]:

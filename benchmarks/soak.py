@@ -23,7 +23,7 @@ from .requirements import linux, requires, writable
 SETTLED = 0.1
 """Share of the run, at most a minute, after which memory counts."""
 TOLD = 40
-PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.machine.stall_detector": "witness"}
+PARTS = {"rtmms.record.writer": "recorder", "control": "controller", "rtmms.loop.stall_detector": "witness"}
 
 
 @requires(lambda log, **_: [linux(), writable("--log", log)])

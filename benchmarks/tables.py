@@ -1,6 +1,6 @@
 """`rtmms bench tables`: writes what pages quote of the results that are kept, so that no page can say anything else.
 
-A page has a part between marks (rtmms.report.page) for each table, or sentence with figures, that comes from
+A page has a part between marks (rtmms.report.tables) for each table, or sentence with figures, that comes from
 benchmarks/results or from the manta's parameters. `--check` writes nothing; it exits with 1 where a page is old.
 """
 
@@ -13,11 +13,11 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from rtmms.errors import ModelError
-from rtmms.plant import robots
-from rtmms.report import manta_page
-from rtmms.report.page import blocks, filled
+from rtmms.base.errors import ModelError
+from rtmms.plant.protocol import robots
+from rtmms.report import manta_figure as manta_page
 from rtmms.report.parameter_table import robot_table
+from rtmms.report.tables import blocks, filled
 
 from . import against, tables_loop
 

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.loop.fault_attribution import Stall, stalled
-from rtmms.loop.machine.stall_detector import StallDetector
+from rtmms.loop.stall_detector import StallDetector
 
 QUANTILES = (("p50", 50.0), ("p99", 99.0), ("p999", 99.9), ("max", 100.0))
 

@@ -8,13 +8,11 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
-from rtmms.bridging.admission import DRIVES
-from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.fields import Field
-from rtmms.bridging.fields import field as find_field
-from rtmms.bridging.untrusted import Refusal
-from rtmms.parameters import Parameter
-from rtmms.trust import NamesFile
+from rtmms.base.parameters import Parameter
+from rtmms.base.trust import NamesFile
+from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
+from rtmms.bridging.channels import field as find_field
+from rtmms.bridging.untrusted import DRIVES, Refusal
 from rtmms.wire.protocol.state import PlantInfo
 
 from .bus.can_bus import CanBus, check_interface

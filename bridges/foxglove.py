@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import rtmms
+from rtmms.base.errors import ModelError, shown
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
-from rtmms.errors import ModelError, shown
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
 from rtmms.shapes.known import shape_of
-from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .lines.nodelay import send_at_once

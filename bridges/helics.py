@@ -15,10 +15,10 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
-from rtmms.trust import NamesFile
 
 from .federation.federate import Event, Federate, Port, Words, behind
 from .federation.frames import Frames, steps_of

@@ -10,13 +10,12 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
-from rtmms.bridging.admission import Admission
+from rtmms.base.contract import ESTIMATE
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.untrusted import Refusal
-from rtmms.contract import ESTIMATE
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
-from rtmms.shapes.rotations import euler, rotate_back
+from rtmms.bridging.untrusted import Admission, Refusal
+from rtmms.shapes.shape import euler, rotate_back
 
 from .autopilot.words import Worded, Words
 from .lines.addresses import resolved

@@ -12,8 +12,8 @@ from math import isfinite
 from typing import Any
 
 import rtmms
+from rtmms.base.errors import ModelError
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
-from rtmms.errors import ModelError
 
 from .lines.from_here import from_here
 from .messages.selected import selected

@@ -15,13 +15,13 @@ from time import monotonic, sleep
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.base.files import MIB, read_input_text
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.rates import Outbox
 from rtmms.bridging.untrusted import Fuzzed, Refusal, finite, fuzz, read_json, values_in
-from rtmms.input_file import MIB, read_input_text
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
-from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .lines.unreached import why_unreached

@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 import rtmms
-from rtmms.bridging.admission import Admission
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.fields import field as find_field
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
-from rtmms.trust import NamesFile
+from rtmms.bridging.channels import field as find_field
+from rtmms.bridging.untrusted import Admission
 
 from .autopilot.words import Worded, Words
 from .lines.wires import Address, UdpIn, Wire, opened

@@ -15,11 +15,10 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
-from rtmms.bridging.admission import Admission
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
+from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream

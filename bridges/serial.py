@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Annotated, ClassVar
 
 import rtmms
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.turns import Turns
+from rtmms.bridging.rates import Turns
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms.trust import NamesFile
 
 from .lines.framing import END, Deframer, encode, longest
 from .lines.pacing import Pacer

@@ -9,13 +9,11 @@ from time import monotonic
 from typing import Annotated, Any, Literal
 
 import rtmms
-from rtmms.bridging.admission import Admission
-from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.fields import fields
-from rtmms.bridging.turns import Turns
-from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz, numbers, read_json
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
+from rtmms.bridging.channels import ChannelMap, ChannelMapping, fields
+from rtmms.bridging.rates import Turns
+from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, read_json
 
 from .lines.addresses import bound
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import rtmms
+from rtmms.base.errors import ModelError
+from rtmms.base.files import MIB, open_input
+from rtmms.base.reach import NamesAddress
+from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
-from rtmms.errors import ModelError
-from rtmms.input_file import MIB, open_input
-from rtmms.reach import NamesAddress
-from rtmms.trust import NamesFile
 
 from .lines.inbox import Inbox
 from .messages.topics import parts, robot_part

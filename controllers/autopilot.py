@@ -12,7 +12,7 @@ from math import radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters, parameters_of
+from rtmms.base.parameters import Parameter, check_parameters, parameters_of
 
 from .helm import Helm, checked_gains, most_of
 from .mixing import TURNS

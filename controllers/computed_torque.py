@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 
 @dataclass
@@ -45,9 +45,9 @@ class ComputedTorque(rtmms.Controller):
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Build the inverse model from the plant's own parameters, and warm it up."""
-        from rtmms.analysis.inverse import Inverse
+        from rtmms.analysis.equilibrium import Inverse
+        from rtmms.base.parameters import build
         from rtmms.fluids.ambient import Flow
-        from rtmms.parameters import build
         from rtmms.robots import eel
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):

@@ -14,7 +14,7 @@ from math import exp, inf, radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .oscillators import Oscillators
 from .strokes import Fins, Stroke, check_rods

@@ -13,7 +13,7 @@ from math import cos, inf, radians, sin
 from typing import Annotated
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .cpg import Cpg
 from .pilot import wrapped

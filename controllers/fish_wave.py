@@ -10,7 +10,7 @@ from math import pi, sin
 from typing import Annotated
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart
 

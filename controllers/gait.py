@@ -8,7 +8,7 @@ from math import inf, pi, radians, sin
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import front_amplitude, rod_ratio, within_limits
 

@@ -8,7 +8,7 @@ from math import atan2, exp, pi, radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart, front_amplitude, rod_angles, rod_ratio, within_limits
 

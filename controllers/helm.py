@@ -7,8 +7,8 @@ from math import radians
 from typing import Any
 
 import rtmms
-from rtmms.parameters import check_parameters
-from rtmms.terminal import print_text
+from rtmms.base.parameters import check_parameters
+from rtmms.base.terminal import print_text
 
 from .following import Following
 from .mixing import Most

@@ -8,8 +8,8 @@ from math import atan2, cos, radians, sin, sqrt
 from typing import Annotated
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
-from rtmms.terminal import print_text
+from rtmms.base.parameters import Parameter, check_parameters
+from rtmms.base.terminal import print_text
 
 from .senses import Senses
 

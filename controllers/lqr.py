@@ -15,7 +15,7 @@ from math import pi
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 _MOST = 0.35
 _NAMES = ("x", "y", "z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz")

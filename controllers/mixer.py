@@ -12,7 +12,7 @@ from math import radians
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .mixing import TURNS, Most, mixed
 from .strokes import Fins, check_rods

@@ -16,7 +16,7 @@ from math import inf, pi
 from typing import Annotated
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
 
 from .rods import SoftStart
 

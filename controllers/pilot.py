@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import inf, pi, radians
 from typing import Annotated
 
-from rtmms.parameters import Parameter
+from rtmms.base.parameters import Parameter
 
 from .loops import Loop
 from .mixing import Most, mixed

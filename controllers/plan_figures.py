@@ -61,8 +61,8 @@ class PlanFigures:
 
     @property
     def planned_samples(self) -> str:
-        """Others that were tried for the last plan, for viewers, see rtmms.planning.shown."""
-        from rtmms.planning.shown import as_text
+        """Others that were tried for the last plan, for viewers, see rtmms.planning.shadow."""
+        from rtmms.planning.shadow import as_text
 
         last = self._plans[-1] if self._plans and self._plans[-1].good else None
         return as_text(last.path[0], last.shown) if last is not None and len(last.path) else ""

@@ -74,7 +74,7 @@ def usual(robot: str, method: str) -> Usual:
 def refuse_unknown_model(robot: str) -> None:
     """ModelError for a robot that there is none of."""
     import rtmms
-    from rtmms.plant import builder
+    from rtmms.plant.protocol import builder
 
     try:
         builder(robot)
@@ -117,19 +117,19 @@ def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, wh
     for name in unknown:  # what the robot is in, and what has befallen it
         given.pop(name, None)
     if robot not in ROBOTS:
-        found = rtmms.plant.build_plant(robot, dt=grid_s)
+        found = rtmms.plant.protocol.build_plant(robot, dt=grid_s)
         usual_ones = plain_parameters(found)
         given = {name: value for name, value in given.items() if _differs(value, usual_ones.get(name))}
         if not given:
             return found
-    return rtmms.plant.build_plant(robot, dt=grid_s, **given)
+    return rtmms.plant.protocol.build_plant(robot, dt=grid_s, **given)
 
 
 def read_preset(path: str, robot: str) -> dict[str, Any]:
     """The parameters of a FILE.toml for the planner's model, whose step is its own; ModelError where they are none of
     the robot's."""
     import rtmms
-    from rtmms.toml_file import read_toml
+    from rtmms.base.toml_file import read_toml
 
     if not path.endswith(".toml"):
         raise rtmms.ModelError(f"controller 'predictive': preset: expected a FILE.toml of parameters, got '{path}'")
@@ -139,7 +139,7 @@ def read_preset(path: str, robot: str) -> dict[str, Any]:
         raise rtmms.ModelError(f"controller 'predictive': preset: {fault}") from None
     found.pop("dt", None)
     try:
-        rtmms.plant.build_plant(robot, **found)
+        rtmms.plant.protocol.build_plant(robot, **found)
     except rtmms.RtmmsError as fault:
         raise rtmms.ModelError(f"controller 'predictive': preset: {path}: is not of the {robot}: {fault}") from None
     return found
@@ -153,16 +153,16 @@ def any_knots(model: Any, rows: int, horizon_s: float) -> Any:
     """Knots of a robot's actuators, at first neutral."""
     import numpy as np
 
-    from rtmms.planning.knots import Knots
+    from rtmms.planning.planner import Knots
 
     return Knots(model.actuators, rows, horizon_s, np.array([channel.neutral for channel in model.actuators]))
 
 
 def gait_knots(model: Any, gait: Any, period_s: float, rows: int, horizon_s: float, most: float = inf) -> Any:
-    """Knots of joints, at first of a gait: words (rtmms.planning.words) of that period. most: rad, of each joint."""
+    """Knots of joints, at first of a gait: words (rtmms.planning.planner) of that period. most: rad, of each joint."""
     import numpy as np
 
-    from rtmms.planning.knots import Knots
+    from rtmms.planning.planner import Knots
 
     span = horizon_s / (rows - 1)
     (commands,), _ = gait.commands(gait.home[None], gait.start(), 0.0, rows - 1, span)
@@ -183,7 +183,7 @@ def rotor_knots(model: Any, rows: int, horizon_s: float, method: str) -> Any:
     """Knots of the quadrotor's rotors, at first those that carry it; for sampling of lift and moments."""
     import numpy as np
 
-    from rtmms.planning.knots import Knots
+    from rtmms.planning.planner import Knots
 
     carried = np.full(4, model.parameters.hover_rad_s)
     if method == ILQR:

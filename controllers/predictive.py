@@ -18,9 +18,9 @@ from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
-from rtmms.parameters import Parameter, check_parameters
-from rtmms.terminal import print_text
-from rtmms.trust import NamesFile
+from rtmms.base.parameters import Parameter, check_parameters
+from rtmms.base.terminal import print_text
+from rtmms.base.trust import NamesFile
 
 from .course_progress import CourseProgress
 from .following import Following
@@ -55,8 +55,7 @@ from .strokes import RODS
 from .watch import Watch
 
 if TYPE_CHECKING:
-    from rtmms.planning.background import Background
-    from rtmms.planning.planner import Plan
+    from rtmms.planning.planner import Background, Plan
 
 _METHODS = ("cem", "mppi", "ps", ILQR, LINEAR)
 _SMOOTH, _OF_SAMPLING = (ILQR, LINEAR), ("samples", "targets")
@@ -258,8 +257,8 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
-        from rtmms.jit import compile_progress
-        from rtmms.planning.background import Background
+        from rtmms.base.jit import compile_progress
+        from rtmms.planning.planner import Background
         from rtmms.planning.tasks import hover_at
 
         self._senses.prepare()
@@ -271,8 +270,8 @@ class Predictive(PlanFigures, rtmms.Controller):
                 self._strokes.prepare(self._background)
             return
         if self.cost:
+            from rtmms.base.trust import is_file, load_named
             from rtmms.planning.cost import Cost
-            from rtmms.user_file import is_file, load_named
 
             if not is_file(self.cost):
                 raise rtmms.ModelError(f"controller 'predictive': cost: expected FILE.py:NAME, got '{self.cost}'")
@@ -362,7 +361,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self.model_error_m = finite(distance_apart(coarse, fine, self._words, self._horizon))
 
     def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
-        """What plans are made of: knots, or gait words of the fins (rtmms.planning.words)."""
+        """What plans are made of: knots, or gait words of the fins (rtmms.planning.planner)."""
         from rtmms.planning.strokes import Strokes
 
         if self.model == "quadrotor":

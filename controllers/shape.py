@@ -16,11 +16,10 @@ from math import inf
 from typing import Annotated, Any
 
 import rtmms
-from rtmms.locomotion.gait_words import FORMS, gait_path
-from rtmms.locomotion.waves import Gait, Sines
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.parameters import Parameter, check_parameters
+from rtmms.base.trust import NamesFile
+from rtmms.locomotion.paths import FORMS, Gait, Sines, gait_path
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.trust import NamesFile
 
 from .shape_players import Around, Swing
 

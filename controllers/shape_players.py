@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import inf, pi, radians, sin
 
 import rtmms
-from rtmms.locomotion.paths import Path
-from rtmms.locomotion.waves import Sines
+from rtmms.locomotion.paths import Path, Sines
 
 from .rods import SoftStart
 

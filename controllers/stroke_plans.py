@@ -19,8 +19,7 @@ import rtmms
 from .senses import Motion, quaternion_of
 
 if TYPE_CHECKING:
-    from rtmms.planning.background import Background
-    from rtmms.planning.planner import Plan
+    from rtmms.planning.planner import Background, Plan
 
 ACTUATORS = ("right.offset", "right.gain", "left.offset", "left.gain")
 LIMIT = 0.4
@@ -29,7 +28,7 @@ LIMIT = 0.4
 
 def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
     """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
-    from rtmms.planning.stroke_map import WINDS
+    from rtmms.planning.linear import WINDS
 
     given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
     for name, expected in (("start", "hover"), ("drive", "motion"), ("thorax", "free")):
@@ -39,7 +38,7 @@ def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
             )
     for name in ("amplitude_rad", *WINDS):  # the orbit's own; and what nobody knows
         given.pop(name, None)
-    return rtmms.plant.build_plant("moth", dt=grid_s, **given)
+    return rtmms.plant.protocol.build_plant("moth", dt=grid_s, **given)
 
 
 class StrokePlans:
@@ -161,7 +160,7 @@ class StrokePlans:
         """From the motion at the beginning of a half stroke, and the knots of those since the last one."""
         import numpy as np
 
-        from rtmms.planning.stroke_map import lines
+        from rtmms.planning.linear import lines
 
         spent, shadow, planner, there = thread_time(), self._shadow, self._planner, np.array(place)
         linear = planner.model
@@ -193,9 +192,8 @@ class StrokePlans:
     def _build(self, told: Mapping[str, Any]) -> None:
         import numpy as np
 
-        from rtmms.planning.linear import LinearPlanner
+        from rtmms.planning.linear import LinearPlanner, stroke_map
         from rtmms.planning.shadow import Shadow
-        from rtmms.planning.stroke_map import stroke_map
 
         key = tuple(sorted((name, str(value)) for name, value in told.items()))
         if self._made == key:

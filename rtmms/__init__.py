@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import (
+from rtmms.base.errors import (
     ArgumentError,
     DivergedError,
     ModelError,
@@ -16,7 +16,7 @@ from rtmms.errors import (
     RtmmsWarning,
     UnknownNameError,
 )
-from rtmms.plant import Channel, Plant, load
+from rtmms.plant.protocol import Channel, Plant, load
 from rtmms.version import VERSION as __version__
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
-    from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
+    from rtmms.wire.protocol.messages import NotConnectedError, RefusedError, RequestError
     from rtmms.wire.protocol.state import PlantInfo, State
     from rtmms.world.world import World
 
@@ -50,7 +50,7 @@ _LATE = {
     "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
-    **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.errors"),
+    **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.messages"),
     **dict.fromkeys(("PlantInfo", "State"), "rtmms.wire.protocol.state"),
 }  # fmt: skip
 """Names that are loaded when they are first used, and their modules."""

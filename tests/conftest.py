@@ -136,7 +136,7 @@ def hide_modules(hidden: set[str]) -> None:
 @pytest.fixture(autouse=True)
 def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a loop in lockstep wait a minute for a peer, and `embed` for its plant: a busy machine takes seconds."""
-    monkeypatch.setattr("rtmms.loop.paces.lockstep.SILENT_NS", 60_000_000_000)
+    monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 60_000_000_000)
     embedding = sys.modules.get("rtmms.wire.plant.embed")
     if embedding is not None:
         monkeypatch.setattr(embedding, "_JOIN_S", 60.0)
@@ -165,8 +165,8 @@ def _note_process(event: str, values: tuple[Any, ...]) -> None:
         started_processes.append(str(values[1]))
 
 
-COMPILER = "from rtmms.child_process import end_with_parent"
-"""How the program of a second process that compiles begins (`rtmms.jit.helped`): it comes and goes with the load."""
+COMPILER = "from rtmms.base.processes import end_with_parent"
+"""How the program of a second process that compiles begins (`rtmms.base.jit.helped`): it depends on the load."""
 
 
 sys.addaudithook(_note_process)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.plant import Channel, refuse_fixed
+from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.plant.protocol import Channel, refuse_fixed
 
 
 class Pendulum:

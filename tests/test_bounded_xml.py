@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.bounded_xml import XmlLimits, check_xml
-from rtmms.errors import ModelError
-from rtmms.input_file import check_npz
-from rtmms.model.mesh_files import KINDS, read_mesh
+from rtmms.base.errors import ModelError
+from rtmms.base.files import XmlLimits, check_npz, check_xml
+from rtmms.model.urdf import KINDS, read_mesh
 
 SMALL = XmlLimits(max_bytes=10_000, max_parts=20, max_depth=5, max_value_chars=10, max_words=6)
 REFUSED = {

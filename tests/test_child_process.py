@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.child_process import PARENT, SAFE_PATH, end_with_parent, process_pool, run_python, start_python
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.processes import PARENT, SAFE_PATH, end_with_parent, process_pool, run_python, start_python
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("rtmms", "bridges", "controllers")
@@ -31,9 +31,9 @@ STARTS = {
 }  # fmt: skip
 """Functions that start processes, by the last part of the module's name."""
 ALLOWED = {
-    "rtmms/child_process.py": {"subprocess.Popen", "multiprocessing.get_context", "futures.ProcessPoolExecutor"},
-    "rtmms/loop/machine/stall_detector.py": {"os.fork"},  # a copy of itself: no new interpreter
-    "rtmms/view/encoder.py": {"subprocess.Popen"},  # FFmpeg, which ends with its input
+    "rtmms/base/processes.py": {"subprocess.Popen", "multiprocessing.get_context", "futures.ProcessPoolExecutor"},
+    "rtmms/loop/stall_detector.py": {"os.fork"},  # a copy of itself: no new interpreter
+    "rtmms/view/film.py": {"subprocess.Popen"},  # FFmpeg, which ends with its input
 }
 
 
@@ -129,8 +129,8 @@ def test_children_do_not_import_from_the_working_directory(tmp_path: Path, monke
 PARENTS = {
     "a child": """
 import sys, time
-from rtmms.child_process import start_python
-child = start_python(["-c", "from rtmms.child_process import end_with_parent; end_with_parent(); "
+from rtmms.base.processes import start_python
+child = start_python(["-c", "from rtmms.base.processes import end_with_parent; end_with_parent(); "
                       "print(1, flush=True); import time; time.sleep(600)"], stdout=-1)
 child.stdout.readline()
 print(child.pid, flush=True)
@@ -138,7 +138,7 @@ time.sleep(600)
 """,
     "a pool": """
 import os, time
-from rtmms.child_process import process_pool
+from rtmms.base.processes import process_pool
 if __name__ == "__main__":
     with process_pool(2) as pool:
         pids = {one.result() for one in [pool.submit(os.getpid) for _ in range(64)]}

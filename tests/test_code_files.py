@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms import trust
-from rtmms.errors import ModelError
+from rtmms.base import trust
+from rtmms.base.errors import ModelError
 from rtmms.record.origin import rebuilt
 
 from .cli.shell import ROOT
@@ -173,7 +173,7 @@ def test_data_runs_no_fmu_from_elsewhere(place: Path, sound: Path) -> None:
         done = shell(log.parent, "replay", "log.mcap")
         assert (done.status, "--trust-log" in done.err) == (2, True), done
     with trust.named_on_command_line([str(evil)]):
-        rtmms.plant.builder(str(evil))
+        rtmms.plant.protocol.builder(str(evil))
 
 
 def test_a_log_runs_what_the_user_trusts(place: Path) -> None:
@@ -254,12 +254,12 @@ def test_a_worker_of_a_cluster_runs_what_its_client_permits(place: Path) -> None
     with trust.named_on_command_line(["manta"]):
         permitted = trust.permitted_files()
     with trust.asked_by_process(permitted), pytest.raises(ModelError, match="would run as code"):
-        rtmms.plant.build_plant(f"{evil}:make")
+        rtmms.plant.protocol.build_plant(f"{evil}:make")
     assert not ran(place)
     with trust.named_on_command_line([f"{evil}:make"]):
         permitted = trust.permitted_files()
     with trust.asked_by_process(permitted):
-        rtmms.plant.build_plant(f"{evil}:make")
+        rtmms.plant.protocol.build_plant(f"{evil}:make")
     assert ran(place)
 
 
@@ -295,10 +295,10 @@ RUNS_CODE = {"exec_module", "exec", "eval", "run_path", "run_module", "CDLL", "L
 """Calls that run what a file holds."""
 
 CHECKED: dict[str, str] = {
-    "rtmms/user_file.py": "run_file asks refuse_unnamed",
+    "rtmms/base/trust.py": "run_file asks refuse_unnamed",
     "rtmms/planning/cost.py": "the source is the project's own",
     "rtmms/fmi/slave.py": "the library that runs this FMU already",
-    "rtmms/memory.py": "sizes of arrays in layouts, of the project's own",
+    "rtmms/base/memory.py": "sizes of arrays in layouts, of the project's own",
     "rtmms/wire/peer/message_layouts.py": "the source is made of checked names of channels",
 }
 

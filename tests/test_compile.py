@@ -19,10 +19,11 @@ from numba.core.compiler import Flags
 from numba.core.registry import cpu_target
 from numba.core.targetconfig import TargetConfig
 
-from rtmms import compile_ahead, jit, numba_shortcuts
-from rtmms.code_library import KernelLibrary
+from rtmms.base import code_library as numba_shortcuts
+from rtmms.base import compile_ahead, jit
+from rtmms.base.code_library import KernelLibrary
+from rtmms.base.spatial import quaternion_columns
 from rtmms.mechanism import entry
-from rtmms.spatial import quaternion_columns
 
 pytestmark = pytest.mark.skipif(not jit.COMPILED, reason="NUMBA_DISABLE_JIT")
 
@@ -65,7 +66,9 @@ def _run(robot: str, cache: Path, before: str = "") -> tuple[str, list[str]]:
 @pytest.mark.parametrize("robot", KINDS)
 def test_a_cache_with_gaps_gives_the_same_bits(tmp_path: Path, robot: str) -> None:
     """Whichever kernels come from the cache, and in whichever order two processes compiled them."""
-    alone = "import rtmms.jit; from contextlib import nullcontext; rtmms.jit.helped = lambda *_: nullcontext()\n"
+    alone = (
+        "import rtmms.base.jit; from contextlib import nullcontext; rtmms.base.jit.helped = lambda *_: nullcontext()\n"
+    )
     cold, names = _run(robot, tmp_path / "cold", alone)
     assert len(names) > 20
     assert _run(robot, tmp_path / "cold") == (cold, [])
@@ -78,7 +81,9 @@ def test_a_cache_with_gaps_gives_the_same_bits(tmp_path: Path, robot: str) -> No
     assert len(names) > 5
     kernels = [kernel for kernel in dir(entry) if kernel.startswith("enter_")]
     outputs, step = _entries(robot, kernels)
-    ahead = f"from rtmms.compile_ahead import compile_from_the_end as c; c({entry.__name__!r}, {outputs!r}, {step!r})"
+    ahead = (
+        f"from rtmms.base.compile_ahead import compile_from_the_end as c; c({entry.__name__!r}, {outputs!r}, {step!r})"
+    )
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "ahead")}
     subprocess.run([sys.executable, "-c", ahead], env=environment, check=True)
     helped, names = _run(robot, tmp_path / "ahead", alone)

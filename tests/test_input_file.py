@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.input_file import MIB, open_input, read_input, read_input_text
+from rtmms.base.errors import ModelError
+from rtmms.base.files import MIB, open_input, read_input, read_input_text
 from tests.file_calls import reading_calls
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="pipes and devices")
@@ -53,7 +53,7 @@ def test_a_file_that_becomes_a_pipe_while_it_is_opened_is_not_waited_for(
     (tmp_path / "file").write_text("x")
     os.mkfifo(tmp_path / "pipe")
     as_before = os.stat(tmp_path / "file")
-    monkeypatch.setattr("rtmms.input_file.os.stat", lambda _: as_before)
+    monkeypatch.setattr("rtmms.base.files.os.stat", lambda _: as_before)
     with pytest.raises(ModelError, match="pipe: is not a file"):
         open_input(tmp_path / "pipe")
 
@@ -98,8 +98,8 @@ def test_no_descriptor_is_lost(tmp_path: Path) -> None:
 
 BOUND_FOR = "a library takes its name alone; it was looked at just before"
 ALLOWED = {
-    ("rtmms/input_file.py", "os.open"): "the opener itself",
-    ("rtmms/input_file.py", "open"): "the opener itself: of a descriptor",
+    ("rtmms/base/files.py", "os.open"): "the opener itself",
+    ("rtmms/base/files.py", "open"): "the opener itself: of a descriptor",
     ("rtmms/cli/doctor.py", "Path(path).read_text"): "of the system: /proc and /sys",
     ("rtmms/cli/main.py", "open"): "of a descriptor",
     ("rtmms/cli/main.py", "os.open"): "the null device, where a standard stream is closed",
@@ -110,14 +110,13 @@ ALLOWED = {
     ("rtmms/fmi/archive.py", "os.open"): "a folder that was just made, for its lock",
     ("rtmms/fmi/archive.py", "target.open"): "written, in a folder that was just made",
     ("rtmms/fmi/description.py", "fmpy.read_model_description"): "in a folder that was just made and filled",
-    ("rtmms/jit.py", "record.read_text"): "of the cache, which is the user's own",
-    ("rtmms/kernel_cache.py", "open"): "of the cache, which is the user's own",
-    ("rtmms/kernel_cache.py", "(folder / 'lock').open"): "of the cache, which is the user's own",
-    ("rtmms/loop/machine/scheduling.py", "os.open"): "of the system: a device, to be held open",
+    ("rtmms/base/jit.py", "record.read_text"): "of the cache, which is the user's own",
+    ("rtmms/base/kernel_cache.py", "open"): "of the cache, which is the user's own",
+    ("rtmms/base/kernel_cache.py", "(folder / 'lock').open"): "of the cache, which is the user's own",
+    ("rtmms/loop/machine.py", "os.open"): "of the system: a device, to be held open",
     ("rtmms/record/place.py", "os.open"): "written and locked; what is no file is refused there",
     ("rtmms/record/recorder.py", "Path(f'/proc/{pid}/stat').read_text"): "of the system",
-    ("rtmms/view/notebook.py", "page.read_text"): "in a folder that was just made",
-    ("rtmms/whole_file.py", "os.open"): "a file that was just made, to sync it",
+    ("rtmms/view/page.py", "page.read_text"): "in a folder that was just made",
     ("rtmms/wire/endpoints/addresses.py", "os.open"): "a folder, for its lock",
     ("rtmms/wire/endpoints/keys.py", "os.open"): "made, never opened where it exists",
     ("rtmms/wire/endpoints/keys.py", "os.fdopen"): "of a descriptor",
@@ -126,12 +125,12 @@ ALLOWED = {
     ("bridges/zenoh.py", "zenoh.Config.from_file"): BOUND_FOR,
     ("bridges/foxglove.py", "context.load_cert_chain"): BOUND_FOR,
     ("bridges/mqtt.py", "client.tls_set"): BOUND_FOR,
-    ("rtmms/model/mesh_files.py", "import_module('trimesh').load"): "of bytes that were read there",
+    ("rtmms/model/urdf.py", "import_module('trimesh').load"): "of bytes that were read there",
     ("rtmms/model/urdf.py", "yourdfpy.URDF.load"): "of bytes that were read there",
     ("rtmms/fmi/description.py", "text.read_bytes"): "in a folder that was just made and filled; its size is looked at",
     ("rtmms/sweep/inputs.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
     ("rtmms/sweep/inputs.py", "os.fdopen"): "of a descriptor",
-    ("rtmms/sweep/lock.py", "os.open"): "written and locked",
+    ("rtmms/sweep/table.py", "os.open"): "written and locked",
     ("rtmms/sweep/table.py", "pq.ParquetFile"): "of bytes that were read there",
 }
 """(module, function) of files that are opened elsewhere, with the reason why nothing waits and nothing is too large."""
@@ -140,6 +139,6 @@ ALLOWED = {
 def test_every_module_opens_files_there() -> None:
     found = list(reading_calls())
     wrong = [f"{one.module}:{one.line}: {one.text:.80}" for one in found if (one.module, one.function) not in ALLOWED]
-    assert not wrong, "use rtmms.input_file.open_input, or give the reason in ALLOWED:\n" + "\n".join(wrong)
+    assert not wrong, "use rtmms.base.files.open_input, or give the reason in ALLOWED:\n" + "\n".join(wrong)
     there = {(one.module, one.function) for one in found}
     assert not set(ALLOWED) - there, "no longer there: take it out of ALLOWED"

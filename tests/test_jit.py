@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 
-from rtmms import jit, kernel_cache
-from rtmms.kernel_cache import KINDS, ROOT
+from rtmms.base import jit, kernel_cache
+from rtmms.base.kernel_cache import KINDS, ROOT
 
-SOURCE = "from rtmms.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
+SOURCE = "from rtmms.base.jit import kernel\n\n\n@kernel\ndef twice(x):\n    return 2.0 * x\n"
 
 
 @pytest.fixture
@@ -222,8 +222,8 @@ def test_a_cache_that_cannot_be_written_is_never_beside_the_sources(
     (tmp_path / "home").write_text("no folder")
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "home"))
     monkeypatch.setattr(kernel_cache, "_folders", {})
-    monkeypatch.setattr("rtmms.kernel_cache.tempfile.mkdtemp", lambda prefix: str(tmp_path / "own"))
-    monkeypatch.setattr("rtmms.kernel_cache.atexit.register", lambda function: None)
+    monkeypatch.setattr("rtmms.base.kernel_cache.tempfile.mkdtemp", lambda prefix: str(tmp_path / "own"))
+    monkeypatch.setattr("rtmms.base.kernel_cache.atexit.register", lambda function: None)
     used = kernel_cache.use_folder("plants")
     assert used is not None
     assert used.parent == tmp_path / "own"
@@ -274,7 +274,7 @@ def test_what_a_group_could_have_written_is_not_taken_from_the_cache(tmp_path: P
 @pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="modes")
 def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
-    code = "from rtmms.spatial import quaternion_columns; quaternion_columns(1.0, 0.0, 0.0, 0.0)"
+    code = "from rtmms.base.spatial import quaternion_columns; quaternion_columns(1.0, 0.0, 0.0, 0.0)"
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
     before = os.umask(0o002)
     try:
@@ -289,7 +289,7 @@ def test_new_entries_of_the_cache_are_private(tmp_path: Path) -> None:
 @pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="processes")
 def test_a_killed_process_leaves_no_cache_for_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.kernel_cache.tempfile.gettempdir", lambda: str(tmp_path))
+    monkeypatch.setattr("rtmms.base.kernel_cache.tempfile.gettempdir", lambda: str(tmp_path))
     done = subprocess.Popen(["true"])
     done.wait()
     prefix = kernel_cache.TEMPORARY
@@ -310,8 +310,8 @@ def test_an_untrusted_cache_is_left_alone_and_the_process_has_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", "unused")
-    monkeypatch.setattr("rtmms.kernel_cache.tempfile.mkdtemp", lambda prefix: str(tmp_path / "own"))
-    monkeypatch.setattr("rtmms.kernel_cache.atexit.register", lambda function: None)
+    monkeypatch.setattr("rtmms.base.kernel_cache.tempfile.mkdtemp", lambda prefix: str(tmp_path / "own"))
+    monkeypatch.setattr("rtmms.base.kernel_cache.atexit.register", lambda function: None)
     folder = kernel_cache._temporary_folder(tmp_path / "home", "'x' belongs to another user (uid 7)", "plants")
     assert folder.parent == tmp_path / "own"
     assert folder.is_dir()

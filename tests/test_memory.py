@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from rtmms import TreePlant
-from rtmms.jit import COMPILED, kernel
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import FLAG, INTEGER, Layout, Record, given, model, number, part, scratch, state, whole
 from rtmms.mechanism.entry import SYSTEM
 from rtmms.mechanism.step import SOUND, take_step
-from rtmms.memory import FLAG, INTEGER, Layout, Record, given, model, number, part, scratch, state, whole
 from rtmms.robots import torpedo
 
 WORK = Layout("W", scratch("s", "n", 4), scratch("on", "n", fill=1.0), number("start"), number("count", INTEGER))

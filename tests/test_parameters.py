@@ -10,10 +10,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import Parameter, build, in_model, parameters_of, settable
 from rtmms.identification.unknowns import asked_for
-from rtmms.parameters import Parameter, build, in_model, parameters_of, settable
-from rtmms.plant import builder, robots
+from rtmms.plant.protocol import builder, robots
 from rtmms.report.parameter_table import parameters_table
 from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import PlantDescription, Wrapper, describe_plant
+from rtmms.plant.protocol import PlantDescription, Wrapper, describe_plant
 from rtmms.sensing import read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Sensed

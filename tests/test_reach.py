@@ -8,8 +8,15 @@ from typing import Annotated
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.reach import NamesAddress, address_parameters, first_beyond, host_of, is_on_this_machine, refuse_endpoint
+from rtmms.base.errors import ModelError
+from rtmms.base.reach import (
+    NamesAddress,
+    address_parameters,
+    first_beyond,
+    host_of,
+    is_on_this_machine,
+    refuse_endpoint,
+)
 from tests.cli.shell import rtmms
 
 HOSTS = {

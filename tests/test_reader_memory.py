@@ -133,20 +133,20 @@ def stl() -> bytes:
 
 URDF = "from rtmms.model.urdf import read_urdf; import yourdfpy, trimesh, lxml"
 MESH = (
-    "from rtmms.model.mesh_files import read_mesh; from rtmms.model.drawing import mesh; "
+    "from rtmms.model.urdf import read_mesh; from rtmms.model.description import mesh; "
     "from rtmms.model.solids import Placement; import trimesh, collada, lxml; from pathlib import Path"
 )
 DRAW = "mesh(*read_mesh(Path(path)), Placement(), (), 900)"
 DBC = "from rtmms_bridges.bus.signals import load; import cantools"
 FMU = "from rtmms.fmi.archive import Unpacked; from rtmms.fmi.description import described; import fmpy"
 OPEN_FMU = "described(path, Unpacked(path).folder)"
-TOML = "from rtmms.toml_file import read_toml"
+TOML = "from rtmms.base.toml_file import read_toml"
 JSON = "from rtmms.bridging.untrusted import read_json; from pathlib import Path"
 LOG = "from rtmms.record.records import records; import mcap, zstandard; from pathlib import Path"
 READ_LOG = "for one in records(Path(path)): pass"
 TABLE = "from rtmms.identification.tables import _read, refuse_bomb; from pathlib import Path; import pyarrow.parquet"
 NPZ = "import numpy; from rtmms.model.modal import load_finite_elements"
-WIRE = "from rtmms.wire.protocol.codec import decode, decode_from_plant; from pathlib import Path"
+WIRE = "from rtmms.wire.protocol.messages import decode, decode_from_plant; from pathlib import Path"
 XML_FMU = '<fmiModelDescription fmiVersion="2.0" modelName="m" guid="g"><CoSimulation modelIdentifier="m"/>'
 
 CASES: dict[str, Case] = {
@@ -219,7 +219,7 @@ CASES: dict[str, Case] = {
     "table: parquet of texts": (
         TABLE, "refuse_bomb(Path(path)); _read(Path(path))", "t.parquet", lambda: texts()),
     "shapes": (
-        "from rtmms.locomotion.gait_words import read_shapes", "read_shapes(path, 2)", "s.csv",
+        "from rtmms.locomotion.paths import read_shapes", "read_shapes(path, 2)", "s.csv",
         lambda: filled("", "1,2\n")),
 }  # fmt: skip
 

@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.contract import TRUTH
-from rtmms.errors import ModelError
-from rtmms.levels.levels import Levels
-from rtmms.plant import robots
+from rtmms.base.contract import TRUTH
+from rtmms.base.errors import ModelError
+from rtmms.plant.protocol import robots
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Imu
-from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
+from rtmms.sensing.sensed import Estimated
+from rtmms.world.levels import Levels
 
 QUICK = ("manta", "torpedo")
 """Robots of the default suite; the others take longer to compile."""

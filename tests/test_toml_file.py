@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
+from rtmms.base.errors import ModelError
+from rtmms.base.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
 
 
 @pytest.mark.parametrize(

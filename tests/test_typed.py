@@ -7,8 +7,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta
 
-from rtmms.errors import ModelError
-from rtmms.typed import typed
+from rtmms.base.errors import ModelError
+from rtmms.base.typed import typed
 
 Share = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(gt=0)]

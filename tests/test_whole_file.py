@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.toml_file import read_toml, toml_comment
-from rtmms.whole_file import KINDS, PAGE_MARK, beside, refuse_other_than_file, refuse_output, sealed
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.files import KINDS, PAGE_MARK, beside, refuse_other_than_file, refuse_output, sealed
+from rtmms.base.toml_file import read_toml, toml_comment
 from tests.cli.shell import rtmms
 from tests.file_calls import writing_calls
 
@@ -133,8 +133,8 @@ WRITTEN_ELSEWHERE = {
     ("rtmms/fmi/export.py", "script.write_text"): "in a folder that was just made",
     ("rtmms/fmi/export.py", "(Path(folder) / SPECIFICATION).write_text"): "in a folder that was just made",
     ("rtmms/identification/page.py", "drawn.savefig"): "into memory",
-    ("rtmms/jit.py", "record.write_text"): "of the cache: what is not whole is read as nothing",
-    ("rtmms/kernel_cache.py", "(folder / 'lock').open"): "of the cache: an empty file",
+    ("rtmms/base/jit.py", "record.write_text"): "of the cache: what is not whole is read as nothing",
+    ("rtmms/base/kernel_cache.py", "(folder / 'lock').open"): "of the cache: an empty file",
     ("rtmms/report/style.py", "page.savefig"): "into memory",
     ("rtmms/record/commands.py", "np.savez"): "into a file within `beside`",
     ("rtmms/sweep/table.py", "pq.write_table"): "into memory",
@@ -151,7 +151,7 @@ def test_every_module_writes_files_beside_their_place() -> None:
         for one in found
         if (one.module, one.function) not in WRITTEN_ELSEWHERE
     ]
-    assert not wrong, "use rtmms.whole_file.beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(wrong)
+    assert not wrong, "use rtmms.base.files.beside, or give the reason in WRITTEN_ELSEWHERE:\n" + "\n".join(wrong)
     there = {(one.module, one.function) for one in found}
     assert not set(WRITTEN_ELSEWHERE) - there, "no longer there: take it out of WRITTEN_ELSEWHERE"
 
@@ -175,7 +175,7 @@ def test_what_only_the_sync_reports_counts(tmp_path: Path, monkeypatch: pytest.M
     def refuse(_: int) -> None:
         raise OSError(errno.EDQUOT, os.strerror(errno.EDQUOT))
 
-    monkeypatch.setattr("rtmms.whole_file.os.fsync", refuse)
+    monkeypatch.setattr("rtmms.base.files.os.fsync", refuse)
     quota = pytest.raises(RtmmsError, match=r"-o .*page\.html: could not be written: Disk quota exceeded")
     with quota, beside(tmp_path / "page.html", "-o") as part:
         part.write_text("page")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.fluids import Flow, Wave
 from rtmms.mechanism.actuators import JointLimit
 from rtmms.mechanism.plant import TreePlant

@@ -18,9 +18,9 @@ from itertools import cycle
 from time import time
 from typing import Any
 
+from rtmms.base.errors import ModelError
+from rtmms.base.files import open_input
 from rtmms.bridging.untrusted import Refusal
-from rtmms.errors import ModelError
-from rtmms.input_file import open_input
 
 V1, V2 = 0xFE, 0xFD
 _SIGNED = 0x01

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import rtmms
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 
 
 class Ask(Protocol):

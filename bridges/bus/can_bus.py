@@ -10,9 +10,8 @@ from contextlib import nullcontext, suppress
 from typing import Any
 
 import rtmms
-from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.counters import Counters
+from rtmms.bridging.rates import Backoff, Counters
 
 from ..lines.from_here import from_here
 from ..lines.inbox import Inbox

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Annotated, Any
 
-from rtmms.errors import ModelError
-from rtmms.parameters import Parameter, check_parameters
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter, check_parameters
 
 PROFILE_POSITION, PROFILE_VELOCITY, CYCLIC_POSITION, CYCLIC_VELOCITY = 1, 3, 8, 9
 _POSITION_MODES, _VELOCITY_MODES = (PROFILE_POSITION, CYCLIC_POSITION), (PROFILE_VELOCITY, CYCLIC_VELOCITY)

@@ -10,7 +10,7 @@ import re
 from math import isfinite, prod
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.wire.protocol.state import PlantInfo
 
 _OUTPUTS_FROM = 0x100

@@ -15,9 +15,9 @@ from operator import xor
 from pathlib import Path
 from typing import Any, Literal
 
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import read_input
 from rtmms.bridging.untrusted import Fuzzed, Refusal
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.input_file import read_input
 
 Checksum = Literal["crc8", "xor", "sum"]
 """crc8: SAE J1850 (polynomial 0x1D, from 0xFF, inverted) over the identifier, low byte first, and the bytes; xor and

@@ -18,7 +18,7 @@ import mosaik_api_v3
 import numpy as np
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 Kind = Literal["time-based", "hybrid"]
 KINDS = ("time-based", "hybrid")
@@ -182,8 +182,8 @@ class _Trace:
     """The commands of one robot, for `rtmms replay`."""
 
     def __init__(self, plant: Any, origin: Mapping[str, Any], duration_s: float) -> None:
-        from rtmms.loop.commands import CommandTrace
         from rtmms.loop.ports import Applied
+        from rtmms.loop.trace import CommandTrace
 
         self._plant, self._origin, self._applied = plant, origin, Applied()
         self._kept = CommandTrace(plant.actuators, plant.outputs, round(duration_s / plant.dt))

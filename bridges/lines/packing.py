@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Literal, NamedTuple
 
-from rtmms.bridging.fields import Field, field
+from rtmms.base.errors import ModelError
+from rtmms.bridging.channels import Field, field
 from rtmms.bridging.untrusted import Refusal
-from rtmms.errors import ModelError
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import whole

@@ -10,10 +10,8 @@ from time import monotonic
 from typing import Any, Literal
 
 import rtmms
-from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.counters import Counters
-from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.rates import Backoff, Counters, Outbox
 
 from .framing import Line
 

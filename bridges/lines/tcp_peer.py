@@ -9,10 +9,9 @@ from time import monotonic
 from typing import Any
 
 import rtmms
-from rtmms.bridging.admission import Admission
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.counters import Counters
-from rtmms.bridging.outbox import Outbox
+from rtmms.bridging.rates import Counters, Outbox
+from rtmms.bridging.untrusted import Admission
 
 _ALONE_S = 1.5
 _CHUNK = 4096

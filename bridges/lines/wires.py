@@ -9,9 +9,9 @@ from time import monotonic
 from typing import Literal, Protocol
 
 import rtmms
-from rtmms.bridging.admission import Admission
 from rtmms.bridging.bridge import Io
-from rtmms.bridging.counters import Counters
+from rtmms.bridging.rates import Counters
+from rtmms.bridging.untrusted import Admission
 
 from .addresses import bound, family_of, host_port, resolved
 from .serial_line import SerialLine, checked_device

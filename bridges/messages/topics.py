@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 
 _KEPT = "-_.,:()[]=~!"
 _LONGEST = 200

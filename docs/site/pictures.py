@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from rtmms.base.spatial import quaternion_matrix
 from rtmms.record.log import open_log
-from rtmms.spatial import quaternion_matrix
 from rtmms.view.film import Take, pictures, write_film
-from rtmms.view.picture import Picture
+from rtmms.view.picture import FROM, Picture
 from rtmms.view.recording import Recording, recorded
-from rtmms.view.scenery import FROM
 
 IMAGES = Path(__file__).parents[1] / "images"
 PROGRAM = [sys.executable, "-m", "rtmms"]

@@ -101,8 +101,8 @@ def python() -> Iterator[str]:
 
 PUBLIC = ("model", "fluids", "sensing", "dynamics")
 ANALYSIS = (
-    "rtmms.analysis.trim_commands.trim_commands", "rtmms.analysis.linearise_step.linearise_step",
-    "rtmms.analysis.linearise.linearise", "rtmms.analysis.period_map.period_map", "rtmms.analysis.linear.Linear",
+    "rtmms.analysis.trim.trim_commands", "rtmms.analysis.linearise.linearise_step",
+    "rtmms.analysis.linearise.linearise", "rtmms.analysis.period_map.period_map", "rtmms.analysis.linearise.Linear",
 )  # fmt: skip
 """Beside `linearise` and `trim`, which rtmms itself has."""
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.abilities import Structure
-from rtmms.analysis.bordered import push
-from rtmms.analysis.tiles import COLUMNS
-from rtmms.memory import aligned
-from rtmms.spatial import Array
+from rtmms.analysis.block_matrices import COLUMNS, push
+from rtmms.analysis.chart import Structure
+from rtmms.base.memory import aligned
+from rtmms.base.spatial import Array
 
 TOGETHER = 32
 """Steps whose matrices are held at once."""

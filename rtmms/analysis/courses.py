@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.spatial import Array
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
 
 KINDS = ("waypoints", "helix", "eight")
 _FINE_M = 0.02

@@ -291,7 +291,7 @@ class _Pen:
         self.made[node.place] = made
 
     def turn(self, angle: Node) -> tuple[Any, Any]:
-        """Sine and cosine, by the series of rtmms.robots.manta.kernels.fin_link."""
+        """Sine and cosine, by the series of rtmms.robots.manta.fin_link."""
         if angle.place not in self.turns:
             z = self.times(self.all(0.25), self.value(angle))
             w = self.times(z, z)

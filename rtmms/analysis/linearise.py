@@ -1,25 +1,216 @@
-"""Linearisation of a plant for control: A and B by a complex step, or of a step by differences for any other plant."""
+"""Linear models of plants: A and B of trees by a complex step, of any other plant by differences of one step."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.chart import Chart
-from rtmms.analysis.linear import Linear
-from rtmms.analysis.linearise_step import linearise_step, mean_of
-from rtmms.dynamics.any_tree import stand
-from rtmms.errors import ModelError
+from rtmms.analysis.block_matrices import Bordered
+from rtmms.analysis.chart import Chart, chart_of
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, ad
+from rtmms.dynamics.hybrid import stand
 from rtmms.fluids.immersed import held_flow
 from rtmms.mechanism.actuators import PUSH
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendons import tendon_states
-from rtmms.plant import Plant
-from rtmms.spatial import Array, ad
+from rtmms.plant.coordinates import between
+from rtmms.plant.protocol import Channel, Coordinated, Coordinates, Plant
+
+# A linear model of a plant around a motion.
+
+
+class Around(NamedTuple):
+    """Where a linear model was taken: coordinates and a state of a plant that tells them, else a snapshot."""
+
+    told: Coordinates | None
+    state: Array
+    snapshot: bytes
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Around a motion, x the error of the state and u that of the command: d/dt x = A x + B u where `dt` is None, else
+    x[k + 1] = A x[k] + B u[k] with u held over steps of dt; y = C x of outputs, and P (p - p0) more of parameters.
+
+    a, b  (k, k) and (k, u)
+    packed   A as it was found: as an array, or by the blocks that are not zero
+    states, inputs   their names, in order. Of a plant of a mechanism: body-frame position error e and attitude error
+          theta (R = R_ref exp theta^, p = p_ref + R_ref e), twist error, q and qd of the joints driven by torque, then
+          value and rate of the filter of each commanded offset and gain, and the lagged command of each actuator on a
+          body that lags. Of any other: those of its chart
+    dt    s, or None: of a step, or of the period that A is the map of
+    error of the largest wrong entry, in the units of the chart's sizes: rounding for a complex step, else an estimate
+    units, input_units   of states and inputs, '' where the plant does not tell them
+    c, outputs, output_units      (rows, k), what was asked for, each number a row
+    p, parameters   (k, numbers), None where nothing was asked for
+    around   where it was taken; None for a mean along a motion, or of d/dt x
+    method   how: 'structure', 'differences', 'stepping' (by snapshot, restore and step), 'complex step'
+    """
+
+    packed: Array | Bordered
+    b: Array
+    states: tuple[str, ...]
+    inputs: tuple[str, ...]
+    dt: float | None = None
+    error: float = 1e-15
+    units: tuple[str, ...] = ()
+    input_units: tuple[str, ...] = ()
+    c: Array | None = None
+    outputs: tuple[str, ...] = ()
+    output_units: tuple[str, ...] = ()
+    p: Array | None = None
+    parameters: tuple[str, ...] = ()
+    around: Around | None = field(default=None, repr=False, compare=False)
+    method: str = ""
+
+    @cached_property
+    def a(self) -> Array:
+        """(k, k), made when it is first asked for where A was found as blocks."""
+        return self.packed.dense() if isinstance(self.packed, Bordered) else self.packed
+
+    def deviation(self, plant: Plant) -> Array:
+        """(k,) x of a plant now: how far its state is from the one of this model. The plant stays as it is.
+
+        plant   the one that was linearised, or another of the same robot
+        ModelError for a model that was taken at no single state, or a plant of other states.
+        """
+        if self.around is None:
+            raise ModelError(
+                "deviation: this linear model was not taken at one state; take one with rtmms.linearise(plant)"
+            )
+        told, state, snapshot = self.around
+        if told is not None:
+            if not isinstance(plant, Coordinated) or plant.coordinates().names != told.names:
+                raise ModelError(_other(self.states, plant))
+            return between(told, state, plant.present()[0])
+        now = plant.snapshot()
+        try:
+            plant.restore(snapshot)
+            chart = chart_of(plant)
+        finally:
+            plant.restore(now)
+        return chart.read()
+
+    def held(self, dt: float) -> Linear:
+        """The same of a step of dt with the command held, exactly: exp((A B; 0 0) dt). ModelError if it is one."""
+        from scipy import linalg
+
+        if self.dt is not None:
+            raise ModelError(f"linear model: expected one of d/dt x, got one of steps of {self.dt:g} s")
+        k, u = self.b.shape
+        both = np.zeros((k + u, k + u))
+        both[:k, :k], both[:k, k:] = self.a, self.b
+        expm: Any = linalg.expm
+        step: Array = expm(both * dt)
+        return Linear(step[:k, :k], step[:k, k:], self.states, self.inputs, dt, self.error, method=self.method)
+
+
+def _other(states: tuple[str, ...], plant: Any) -> str:
+    return (
+        f"deviation: expected a plant with the {len(states)} states of this linear model ({', '.join(states[:3])}, "
+        f"...), got a {type(plant).__name__} of others"
+    )
+
+
+# Linearisation of any plant: A and B of one step, by central differences through snapshot, restore and step.
+
+
+DIFFERENCE_STEP = 1e-6
+"""Of the larger of two differences, in the chart's sizes. Small, for drag as |w| w has a kink in its slope wherever w
+passes through 0, which costs an error of order STEP; rounding costs about 1e-16 / STEP."""
+
+
+def linearise_step(plant: Plant, commands: Array | None = None, *, chart: Chart | None = None) -> Linear:
+    """A and B of a plant's step, x[k + 1] = A x[k] + B u[k]: at the present state, or their mean along a motion.
+
+    commands  (steps, n_actuators), or (n_actuators,): what is held; several rows: the mean along these steps, each
+              around the state that the plant has then. Default: the neutral command
+    chart     coordinates; default the plant's own. Along a motion the plant must give its own
+    By central differences with steps h and h / 2, h 1e-6 of each coordinate's size, extrapolated; `error` is the
+    largest difference that the extrapolation made, in those sizes: an upper estimate wherever the step is smooth. A
+    kink in reach of h shows in it. The state is left as it was, bit for bit.
+    """
+    held = np.array([c.neutral for c in plant.actuators]) if commands is None else np.asarray(commands, dtype=float)
+    held = np.atleast_2d(held)
+    if held.ndim != 2 or held.shape[1] != len(plant.actuators) or not len(held):
+        raise ModelError(f"linearise: commands must have shape (steps, {len(plant.actuators)}), got {held.shape}")
+    if chart is not None and len(held) > 1:
+        raise ModelError("linearise: along several commands the plant must give its own chart at each state")
+    if len(held) == 1:
+        return _one(plant, held[0], chart)
+    return mean_of(plant, held, lambda command: _one(plant, command))
+
+
+def mean_of(plant: Plant, commands: Array, at: Callable[[Array], Linear]) -> Linear:
+    """The mean of at(command) along the motion under commands (steps, n_actuators); the plant is left as it was."""
+    blob, found = plant.snapshot(), []
+    try:
+        for command in commands:
+            found.append(at(command))
+            plant.step(command)
+    finally:
+        plant.restore(blob)
+    first = found[0]
+    a, b = np.mean([one.a for one in found], axis=0), np.mean([one.b for one in found], axis=0)
+    error = max(one.error for one in found)
+    return Linear(a, b, first.states, first.inputs, first.dt, error, method=first.method)
+
+
+def _one(plant: Plant, command: Array, given: Chart | None = None) -> Linear:
+    chart = chart_of(plant) if given is None else given
+    blob, size, k = plant.snapshot(), np.asarray(chart.size, dtype=float), len(chart.names)
+    reach = reach_of(plant.actuators)
+
+    def after(x: Array, u: Array) -> Array:
+        plant.restore(blob)
+        if np.any(x):
+            chart.write(x)
+        plant.step(u)
+        return chart.read()
+
+    def slope(h: float) -> Array:
+        """(k, k + u) in the chart's sizes, and of each actuator's range."""
+        columns = []
+        for m in range(k + len(command)):
+            x, u = np.zeros(k), np.zeros(len(command))
+            if m < k:
+                x[m] = h * size[m]
+            else:
+                u[m - k] = h * reach[m - k]
+            columns.append((after(x, command + u) - after(-x, command - u)) / (2.0 * h) / size)
+        return np.array(columns).T
+
+    try:
+        coarse, fine = slope(DIFFERENCE_STEP), slope(DIFFERENCE_STEP / 2.0)
+    finally:
+        plant.restore(blob)
+    both = fine + (fine - coarse) / 3.0  # Richardson: the error in h^2 drops out
+    a, b = both[:, :k] * size[:, None] / size, both[:, k:] * size[:, None] / reach
+    inputs = tuple(channel.name for channel in plant.actuators)
+    return Linear(
+        a, b, tuple(chart.names), inputs, plant.dt, float(np.max(np.abs(fine - coarse), initial=0.0)) / 3.0,
+        input_units=tuple(channel.unit for channel in plant.actuators),
+        around=Around(None, np.zeros(0), blob) if given is None else None, method="stepping",
+    )  # fmt: skip
+
+
+def reach_of(actuators: Sequence[Channel]) -> Array:
+    """What counts as one of each actuator: half its range, 1 where it has no limits."""
+    spans = [(c.upper - c.lower) / 2.0 if c.upper is not None and c.lower is not None else 1.0 for c in actuators]
+    return np.array([span if span > 0.0 else 1.0 for span in spans])
+
+
+# Linearisation of a plant for control: A and B by a complex step, or of a step by differences for any other plant.
+
 
 DIFFERENCE = 1e-6
 ComplexArray = npt.NDArray[np.complex128]

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rtmms.analysis.chart import Chart, chart_of
-from rtmms.analysis.linear import Linear
-from rtmms.errors import ModelError
-from rtmms.plant import Plant
-from rtmms.spatial import Array
+from rtmms.analysis.linearise import Linear
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Plant
 
 
 def period_map(

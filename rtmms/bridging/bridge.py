@@ -9,14 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from rtmms.bridging.counters import Counters
-from rtmms.bridging.rates import Filter
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.parameters import Parameter, check_parameters
+from rtmms.base.reach import address_parameters, first_beyond
+from rtmms.base.trust import file_parameters
+from rtmms.bridging.rates import Counters, Filter, Watchdog
 from rtmms.bridging.untrusted import Refusal
-from rtmms.bridging.watchdog import Watchdog
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.parameters import Parameter, check_parameters
-from rtmms.reach import address_parameters, first_beyond
-from rtmms.trust import file_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 
 
@@ -121,7 +119,7 @@ class Bridge:
     def beyond(self) -> dict[str, str]:
         """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.
 
-        These are the addresses that are declared (`rtmms.reach.NamesAddress`) and not of loopback, and the devices.
+        These are the addresses that are declared (`rtmms.base.reach.NamesAddress`) and not of loopback, and devices.
         Override it where other parameters open a way to others."""
         hints = typing.get_type_hints(type(self), include_extras=True)
         found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}

@@ -10,15 +10,11 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
-from rtmms.bridging.backoff import Backoff
 from rtmms.bridging.bridge import Bridge
-from rtmms.bridging.counters import Counters
-from rtmms.bridging.rates import Decimator
-from rtmms.bridging.watchdog import Watchdog
+from rtmms.bridging.rates import Backoff, Counters, Decimator, Watchdog
 from rtmms.wire.endpoints.addresses import EXCHANGE
-from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.client import Link, connect
-from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.peer.client import Awaiting, Link, connect
+from rtmms.wire.protocol.messages import NotConnectedError
 from rtmms.wire.protocol.state import PlantInfo, State
 
 LOOK_S = 0.1

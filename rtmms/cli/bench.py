@@ -18,9 +18,9 @@ from typing import Any
 
 import click
 
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import Number, plugins
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.terminal import print_json, print_text
 
 GROUP = "rtmms.benchmarks"
 _ELSEWHERE = "bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"

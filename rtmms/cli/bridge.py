@@ -15,20 +15,20 @@ from typing import Any
 
 import click
 
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.files import KINDS, beside, refuse_output
+from rtmms.base.terminal import print_text
+from rtmms.base.trust import own_lines
 from rtmms.bridging.bridge import Laid
-from rtmms.bridging.plugins import GROUP, build_bridge
+from rtmms.bridging.config import GROUP, build_bridge
 from rtmms.bridging.runner import Runner
 from rtmms.cli.control import CHILD
 from rtmms.cli.words import Installed, Number
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.terminal import print_text
-from rtmms.user_file import own_lines
-from rtmms.whole_file import KINDS, beside, refuse_output
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import connect
 from rtmms.wire.peer.plugins import loaded_elsewhere, split_spec
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
 
 _WAIT_S = 5.0
 _CHILD_WAIT_S = 3600.0

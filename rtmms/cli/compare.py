@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.errors import shown as spelled_out
+from rtmms.base.terminal import cell, console, print_json
 from rtmms.cli.words import refuse_figure
-from rtmms.errors import shown as spelled_out
-from rtmms.record.branch import branch_of
-from rtmms.terminal import cell, console, print_json
+from rtmms.record.origin import branch_of
 
 if TYPE_CHECKING:
     from rtmms.record.log import Log
@@ -80,9 +80,9 @@ def _run(file: Path, name: str) -> Run:
     """One log's samples and report."""
     import numpy as np
 
+    from rtmms.base.contract import TRUTH
     from rtmms.cli.log import tell_damage
-    from rtmms.contract import TRUTH
-    from rtmms.loop.tracking import QUANTITIES
+    from rtmms.loop.trace import QUANTITIES
     from rtmms.record.log import Step, open_log
     from rtmms.report.comparison import Run
 

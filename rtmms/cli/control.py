@@ -9,16 +9,15 @@ from pathlib import Path
 
 import click
 
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.terminal import print_text
+from rtmms.base.trust import called, own_lines
 from rtmms.cli.words import Installed, Number
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.terminal import print_text
-from rtmms.user_file import called, own_lines
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.controller import Bound
-from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
-from rtmms.wire.peer.running import run_controller
+from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, run_controller, split_spec
 from rtmms.wire.peer.session import GONE
-from rtmms.wire.protocol.errors import WRONG_WORDS, EndpointError, NotConnectedError
+from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
 
 CHILD = "RTMMS_CHILD"
 """Set to 1 by `rtmms run` in the processes it starts: Ctrl-C is its affair, and it may compile before it answers."""

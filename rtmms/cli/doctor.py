@@ -15,7 +15,7 @@ from urllib.parse import urlparse
 
 import click
 
-from rtmms.terminal import print_json, print_text
+from rtmms.base.terminal import print_json, print_text
 
 PACKAGES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "hdrhistogram")
 
@@ -65,8 +65,8 @@ def _software() -> list[Finding]:
 
 def _plugins() -> list[Finding]:
     """A folder of the user's own that hides one of ours is the commonest surprise."""
+    from rtmms.base.errors import ModelError
     from rtmms.cli.words import plugins
-    from rtmms.errors import ModelError
     from rtmms.wire.peer.plugins import GROUP, load_controller, loaded_elsewhere
 
     found = [Finding("robots", "good", ", ".join(sorted(plugins("rtmms.plants"))) or "none")]
@@ -100,7 +100,7 @@ def _ports() -> list[Finding]:
 
 def _cache() -> Finding:
     """Where compiled steps are kept; without it every start compiles."""
-    from rtmms.kernel_cache import cache_folder
+    from rtmms.base.kernel_cache import cache_folder
 
     place = cache_folder()
     try:
@@ -136,9 +136,8 @@ def _machine() -> list[Finding]:
 
 def _real_time() -> list[Finding]:
     """The set-up of a run, tried on this process and taken back."""
-    from rtmms.loop.machine.costs import costs
-    from rtmms.loop.machine.scheduling import AUTO_PRIORITY, finish, may_raise, prepare
-    from rtmms.loop.machine.stall_detector import PRIORITY
+    from rtmms.loop.machine import AUTO_PRIORITY, costs, finish, may_raise, prepare
+    from rtmms.loop.stall_detector import PRIORITY
 
     plain = costs()  # as a controller runs that nobody raised
     ready = prepare(AUTO_PRIORITY)

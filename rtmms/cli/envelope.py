@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtmms.child_process import run_python
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, Kind, beside, refuse_output
+from rtmms.base.processes import run_python
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
-from rtmms.errors import ModelError
 from rtmms.scenario.options import StudyUse, run_options
-from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, Kind, beside, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.scenario import Scenario
@@ -56,8 +56,7 @@ def envelope(
     from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
     from rtmms.sweep.inputs import recorded_modules
-    from rtmms.sweep.lock import Lock
-    from rtmms.sweep.table import refuse_missing
+    from rtmms.sweep.table import Lock, refuse_missing
 
     click.get_current_context().with_resource(recorded_modules())
     refuse_missing("-o")
@@ -90,7 +89,7 @@ def envelope(
         if done is None:
             return INTERRUPTED
         held[name] = shares(study, done[0], kept)
-    from rtmms.sweep.envelope_figure import draw
+    from rtmms.sweep.figure import draw_envelope as draw
 
     figure = output / "envelope.png"
     draw(figure, f"{own} in {Path(scenario).stem}", made, held, machine)

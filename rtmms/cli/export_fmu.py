@@ -7,11 +7,11 @@ from pathlib import Path
 
 import click
 
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import Installed, as_in_run, check_choice, refuse_preset, settings
-from rtmms.errors import ModelError
-from rtmms.plant import builder
-from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, refuse_output
+from rtmms.plant.protocol import builder
 
 NEEDS = "where it is imported, a Python with rtmms is needed (pip install 'rtmms[fmi]')"
 

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.base.files import KINDS, Kind, beside, refuse_output, sealed
+from rtmms.base.terminal import print_json, print_text
+from rtmms.base.toml_file import toml_comment, toml_key, toml_value
 from rtmms.cli.words import folder
-from rtmms.report.endings import figure_file, written_as
-from rtmms.terminal import print_json, print_text
-from rtmms.toml_file import toml_comment, toml_key, toml_value
-from rtmms.whole_file import KINDS, Kind, beside, refuse_output, sealed
+from rtmms.report.style import figure_file, written_as
 
 if TYPE_CHECKING:
     from rtmms.sweep.gait_search import Front, Gait, Search
@@ -46,7 +46,7 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
         "default": front.usual, "figures": [],
     }  # fmt: skip
     if out is not None:
-        from rtmms.report.front_figure import draw
+        from rtmms.report.gait_figure import draw_front as draw
 
         with written_as(form):
             path = figure_file(out, f"{asked.robot}-front")

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, Kind, beside, refuse_output
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import MAX_THREADS, Installed, Near, Number, as_in_run, folder, settings
-from rtmms.errors import ModelError
-from rtmms.report.endings import FORMATS, written_as
-from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, Kind, beside, refuse_output
+from rtmms.report.style import FORMATS, written_as
 
 if TYPE_CHECKING:
-    from rtmms.locomotion.abilities import Locomoting
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.optimise import Best
     from rtmms.locomotion.paths import Path as Gait
+    from rtmms.locomotion.plant import Locomoting
     from rtmms.locomotion.reconstruction import Motion
 
 PER = ("cost", "length")
@@ -78,7 +78,7 @@ def gaits(
     if at is not None or most_power is not None:
         raise click.UsageError("--at, --most-power: expected --search beside them")
     from rtmms.locomotion.connections import Connection
-    from rtmms.locomotion.gait_words import gait_path, keep_limits
+    from rtmms.locomotion.paths import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed
 
     if out is not None:
@@ -97,7 +97,7 @@ def gaits(
         found = _best(plant, one, goal, per, robot)
         gait = found.path
     else:
-        from rtmms.locomotion.abilities import limits
+        from rtmms.locomotion.plant import limits
 
         gait = gait_path(word, plant.model.n, own)
         keep_limits(gait, *limits(plant), plant.model.joint_names, word)
@@ -135,17 +135,17 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...]:
 
 
 def _plant(robot: str, given: dict[str, Any]) -> Locomoting:
-    from rtmms.locomotion.abilities import Locomoting
+    from rtmms.locomotion.plant import Locomoting
 
-    plant = rtmms.plant.build_plant(robot, **given)
+    plant = rtmms.plant.protocol.build_plant(robot, **given)
     if not isinstance(plant, Locomoting) or plant.locomotion is None:
         raise ModelError(f"robot '{robot}': gaits needs one that its shape moves, as cat, purcell or snakeboard")
     return plant
 
 
 def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str, robot: str) -> Best:
-    from rtmms.locomotion.abilities import limits
     from rtmms.locomotion.optimise import best_gait
+    from rtmms.locomotion.plant import limits
 
     assert plant.locomotion is not None
     if one is None or one.kind == "nonholonomic":
@@ -183,8 +183,8 @@ def _score(one: Connection, gait: Gait, goal: str, per: str) -> float:
 def _drawn(
     robot: str, word: str | None, plant: Locomoting, one: Connection | None, gait: Gait, motion: Motion, out: Path
 ) -> list[str]:  # fmt: skip
-    from rtmms.report.endings import figure_file
     from rtmms.report.gait_figure import draw, draw_motion
+    from rtmms.report.style import figure_file
 
     title = f"{robot}: {word or 'the best gait found'}"
     if one is None:

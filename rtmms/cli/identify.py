@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.terminal import cell, console, print_json, print_text
 from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
-from rtmms.errors import ModelError
-from rtmms.terminal import cell, console, print_json, print_text
-from rtmms.whole_file import KINDS, refuse_output
 
 if TYPE_CHECKING:
     from rtmms.identification.recording import Recording
@@ -89,7 +89,7 @@ def identify(
     told = as_words(solution, evidence, {"hold_out": hold_out, "segments": segments})
     source = ", ".join(one.name for one in recordings)
     if written is not None:
-        from rtmms.identification.preset import preset_text, write_text
+        from rtmms.identification.page import preset_text, write_text
 
         errors = dict(zip(evidence.names, evidence.error.tolist(), strict=True))
         write_text(written, preset_text(recordings[0], asked, solution.values, errors, source), "--write")
@@ -197,7 +197,7 @@ def _recordings(
 
 def _warn_of_version(file: Path) -> None:
     import rtmms
-    from rtmms.errors import shown
+    from rtmms.base.errors import shown
     from rtmms.record.log import open_log
 
     version = open_log(file).origin["versions"]["rtmms"]

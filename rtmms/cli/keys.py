@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from rtmms.terminal import print_text
+from rtmms.base.terminal import print_text
 
 
 @click.command()

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.declared import fact, first_line
+from rtmms.base.errors import UnknownNameError
+from rtmms.base.parameters import parameters_of_plant
+from rtmms.base.terminal import print_json, print_text
+from rtmms.base.trust import is_file
 from rtmms.cli.words import plugins
-from rtmms.declared import fact, first_line
-from rtmms.errors import UnknownNameError
-from rtmms.parameters import parameters_of_plant
-from rtmms.plant import builder, describe_plant
-from rtmms.terminal import print_json, print_text
-from rtmms.user_file import is_file
+from rtmms.plant.protocol import builder, describe_plant
 
 if TYPE_CHECKING:
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
     from rtmms.wire.peer.plugins import Parameter
 
 KINDS = ("robots", "controllers", "bridges")
@@ -95,7 +95,7 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     }  # fmt: skip
     if kind == "robots":
         return entry | {"about": first_line(point.module)}
-    from rtmms.errors import ModelError
+    from rtmms.base.errors import ModelError
 
     try:
         found, known = _controller(point.name) if kind == "controllers" else _bridge(point.name)
@@ -121,7 +121,7 @@ def _controller(name: str) -> tuple[type, Mapping[str, Parameter]]:
 
 
 def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
-    from rtmms.bridging.plugins import load_bridge, parameters
+    from rtmms.bridging.config import load_bridge, parameters
 
     found = load_bridge(name)
     return found, parameters(found)
@@ -129,9 +129,9 @@ def _bridge(name: str) -> tuple[type, Mapping[str, Parameter]]:
 
 def _missing(bridge: type, name: str) -> str | None:
     """What to install before it can be run, None where all is there."""
+    from rtmms.base.errors import ModelError
     from rtmms.bridging.bridge import refuse_without
-    from rtmms.bridging.plugins import package_of
-    from rtmms.errors import ModelError
+    from rtmms.bridging.config import package_of
 
     try:
         refuse_without(bridge, name, package_of(name))
@@ -150,7 +150,7 @@ def _robot(name: str) -> dict[str, Any]:
     from rtmms.wire.protocol.messages import channel_map
 
     brace(name)
-    plant = rtmms.plant.build_plant(name)
+    plant = rtmms.plant.protocol.build_plant(name)
     point = builder(name)
     about = first_line(point.module) if point.group == GROUPS["robots"] else _of_a_file(plant)
     settable = describe_plant(plant).settable or ()

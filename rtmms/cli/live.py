@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.errors import ModelError, shown
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import Number, options, settings
-from rtmms.errors import ModelError, shown
-from rtmms.terminal import print_json, print_text
 from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PLANT = options(
 def _ask(asked: Callable[[Link], Mapping[str, Any]], exchange: str, keys: Path | None, timeout_s: float) -> Any:
     """What the plant answered; NotConnectedError, RequestError, and ModelError for words that it refused."""
     from rtmms.wire.peer.client import connect
-    from rtmms.wire.protocol.errors import RequestError
+    from rtmms.wire.protocol.messages import RequestError
 
     link = connect(exchange, name="rtmms", timeout_s=timeout_s, keys=keys, errors="collect")
     try:

@@ -1,4 +1,4 @@
-"""rtmms log: what a log holds, and its steps as a table."""
+"""rtmms log, replay, plot: contents of a log, its table, its rerun, its figure."""
 
 from __future__ import annotations
 
@@ -6,17 +6,24 @@ import contextlib
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from rtmms.terminal import print_json, print_text
-from rtmms.whole_file import KINDS, beside, refuse_output
+from rtmms.base.errors import ModelError, shown
+from rtmms.base.files import KINDS, beside, open_input, refuse_output
+from rtmms.base.terminal import print_json, print_text
 
 if TYPE_CHECKING:
+    from rtmms.plant.protocol import Plant
     from rtmms.record.log import Log
+
+
+# rtmms log: what a log holds, and its steps as a table.
+
 
 _MOST_DAMAGE = 5
 
@@ -34,8 +41,8 @@ file = click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def info(file: Path, as_json: bool) -> int:
     """What was run, how it went, and whether the log is whole."""
+    from rtmms.base.errors import shown
     from rtmms.cli.running.report import plain
-    from rtmms.errors import shown
     from rtmms.record.log import open_log
 
     log = open_log(file)
@@ -101,8 +108,8 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
 
 def _survey(log: Log) -> dict[str, Any]:
     """Facts by name; counts from the steps themselves, whatever the end says."""
-    from rtmms.record.branch import branch_of
     from rtmms.record.log import Step
+    from rtmms.record.origin import branch_of
 
     outcomes: Counter[str] = Counter()
     runs, missing, expected, first, altered, steps, simulated = 0, 0, 0, 0, 0, 0, 0
@@ -149,3 +156,139 @@ def tell_damage(log: Log) -> None:
         print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
     if len(log.damage) > _MOST_DAMAGE:
         print_text(f"rtmms: {log.path}: damaged in {len(log.damage) - _MOST_DAMAGE} more places", err=True)
+
+
+# rtmms replay: the commands of a run once more, and whether they give the same bits.
+
+
+@click.command()
+@click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
+@click.option("--check", is_flag=True, help="Exit 1 at the first step and quantity that is not the same to the bit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option("--robot", metavar="FILE.py:NAME", help="The plant, in place of the file that the log names.")
+@click.option("--trust-log", is_flag=True, help="Run the file that the log names (FILE.py, FILE.fmu, FILE.urdf).")
+def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log: bool) -> int:
+    """Rerun the commands in LOG (from run --log, or --trace) on a new plant, in lockstep.
+
+    A log is data: where its robot is a file, which would run as code, name that file with --robot, or say --trust-log.
+    """
+    from rtmms.cli.running.report import plain
+
+    result = _log(file, robot, trust_log) if _is_mcap(file) else _trace(file, robot, trust_log)
+    first, unchecked = result["first_difference"], result["unchecked"]
+    if as_json:
+        print_json(json.dumps(plain(result), allow_nan=False))
+    elif first is None:
+        checked = f"the first {result['steps']} steps" if unchecked else f"{result['steps']} steps"
+        print_text(f"{shown(result['robot'])}: {checked}, the same bits")
+    if first is not None:
+        told = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
+        print_text(f"rtmms: {file}: not the same: step {first['step']}: {shown(first['quantity'])}: {told}", err=True)
+    if unchecked:
+        print_text(f"rtmms: {file}: cannot be replayed to its end: {unchecked}", err=True)
+    if check and not result["steps"]:
+        print_text(f"rtmms: {file}: no steps to check", err=True)
+    return 1 if check and (first is not None or unchecked or not result["steps"]) else 0
+
+
+def _is_mcap(file: Path) -> bool:
+    try:
+        with open_input(file) as opened:
+            return opened.read(5) == b"\x89MCAP"
+    except (ModelError, OSError):
+        return file.suffix == ".mcap"  # whoever reads it says what is wrong
+
+
+def _log(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
+    from rtmms.cli.running.process import brace
+    from rtmms.record.log import open_log
+    from rtmms.record.rerun import rerun, summary
+
+    log = open_log(file)
+    if robot or trusted:
+        brace(robot or log.origin["robot"])
+    _warn(file, log.origin["versions"]["rtmms"])
+    result = summary(log, rerun(log, robot, trusted=trusted))
+    tell_damage(log)
+    if log.end is None and not log.damage:
+        print_text(f"rtmms: {file}: was cut off; it holds {result['steps']} steps", err=True)
+    return result
+
+
+def _trace(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
+    from rtmms.cli.running.process import brace
+    from rtmms.record.commands import load
+    from rtmms.record.commands import replay as rerun
+
+    recorded = load(file)
+    origin = recorded.origin
+    _warn(file, origin["version"])
+    if robot or trusted:
+        brace(robot or origin["robot"])
+    plant, difference = rerun(recorded, robot, trusted=trusted)
+    return {
+        "robot": origin["robot"], "steps": len(recorded.command), "dt": origin["dt"], "seed": origin["seed"],
+        "same": difference is None, "unchecked": None,
+        "first_difference": None if difference is None else {
+            "step": difference.step, "quantity": difference.quantity, "recorded": difference.recorded,
+            "replayed": difference.replayed,
+        },
+        "final": plant.observe(),
+    }  # fmt: skip
+
+
+def _warn(file: Path, version: str) -> None:
+    import rtmms
+
+    if version != rtmms.__version__:
+        print_text(f"rtmms: {file} was recorded by version {shown(version)}, this is {rtmms.__version__}", err=True)
+
+
+# rtmms plot: the figure of a run, drawn from its log.
+
+
+@click.command()
+@click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
+              help="Where to draw; the ending says in which format. Default: beside the log, as LOG.png.")  # fmt: skip
+def plot(file: Path, output: Path | None) -> int:
+    """Draw the run that LOG (from run --log) holds."""
+    from rtmms.cli.words import refuse_figure
+    from rtmms.plant.protocol import describe_plant
+    from rtmms.record.log import drawing as drawn
+    from rtmms.record.log import open_log, plant_of
+    from rtmms.record.rerun import gather, planned_steps
+    from rtmms.report.figures import drawing, small_outputs
+    from rtmms.report.robot_panels import Outlined, along, recent_names
+    from rtmms.shapes.outline import figure_outline
+
+    beside = output is None
+    output = file.with_suffix(".png") if output is None else output
+    refuse_figure("-o", output, (file,))
+    log = open_log(file)
+    origin = log.origin
+    plant = plant_of(log)
+    with drawn(file):
+        outline = figure_outline(origin["robot"], plant)
+        states = along(outline, plant, planned_steps(log))
+        outlined = Outlined(outline, states) if outline is not None and states is not None else None
+        draw = drawing(origin["robot"], plant, outlined)
+        if draw is None:
+            raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
+        keeps = bool(describe_plant(plant).trace_outputs)
+        gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
+        tell_damage(log)
+        _to_the_end(log, plant)
+        draw(output, gathered.trace, gathered.recent, gathered.statistics)
+    if beside:
+        print_text(f"{output}", err=True)
+    return 0
+
+
+def _to_the_end(log: Log, plant: Plant) -> None:
+    """Where the log has the state at the run's end: a gait that goes on is drawn from there."""
+    from rtmms.record.log import LoggedPlant
+
+    if log.end is not None and log.end.state is not None and not isinstance(plant, LoggedPlant):
+        with suppress(ModelError):  # of another version
+            plant.restore(log.end.state)

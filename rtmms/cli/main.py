@@ -16,15 +16,15 @@ from typing import Any
 
 import click
 
-from rtmms.child_process import end_with_parent
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
+from rtmms.base.processes import end_with_parent
+from rtmms.base.terminal import print_text, stdout_is_closed
+from rtmms.base.trust import named_on_command_line
 from rtmms.cli.running.process import heeding_interrupts, heeding_termination
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError, limit_reached, shown
-from rtmms.terminal import print_text, stdout_is_closed
-from rtmms.trust import named_on_command_line
 
 COMMANDS = {
     "run": "rtmms.cli.run:run",
-    "serve": "rtmms.cli.serve:serve",
+    "serve": "rtmms.cli.run:serve",
     "control": "rtmms.cli.control:control",
     "bridge": "rtmms.cli.bridge:bridge",
     "status": "rtmms.cli.live:status",
@@ -34,9 +34,9 @@ COMMANDS = {
     "reset": "rtmms.cli.live:reset",
     "stop": "rtmms.cli.live:stop",
     "list": "rtmms.cli.list:list_",
-    "replay": "rtmms.cli.replay:replay",
+    "replay": "rtmms.cli.log:replay",
     "log": "rtmms.cli.log:log",
-    "plot": "rtmms.cli.plot:plot",
+    "plot": "rtmms.cli.log:plot",
     "view": "rtmms.cli.view:view",
     "movie": "rtmms.cli.view:movie",
     "compare": "rtmms.cli.compare:compare",

@@ -13,9 +13,9 @@ from string import Template
 
 import click
 
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.terminal import print_text
 from rtmms.cli.words import Near
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.terminal import print_text
 
 GROUPS = {"controller": "controllers", "plant": "plants", "bridge": "bridges", "robot": "plants"}
 COMMANDS = {

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from rtmms.cli.words import Near, folder, plugins
-from rtmms.report.endings import FORMATS, written_as
+from rtmms.report.style import FORMATS, written_as
 
 GROUP = "rtmms.papers"
 """Entry points: main(out: Path | None, as_json: bool) -> int | None."""

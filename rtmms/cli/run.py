@@ -1,4 +1,4 @@
-"""rtmms run: a plant, its controllers, a display, a report."""
+"""rtmms run, rtmms serve: a plant, its controllers, a display, a report."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Any
 
 import click
 
+from rtmms.base.contract import TIMED
+from rtmms.base.errors import ModelError
 from rtmms.cli.running.plan import command_options, plan
 from rtmms.cli.running.several import numbered
 from rtmms.cli.words import Installed
-from rtmms.contract import TIMED
-from rtmms.errors import ModelError
-from rtmms.plant import WORLD
+from rtmms.plant.protocol import WORLD
 from rtmms.scenario.options import run_options
+
+# rtmms run: a plant, its controllers, a display, a report.
 
 
 @click.command()
@@ -115,3 +117,22 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
         return Session(replace(asked, parameters=parameters, links=links, scenario=found)).execute()
     except ModelError as fault:
         raise ModelError(found.located(str(fault))) from None
+
+
+# rtmms serve: the plant alone, for controllers that others start.
+
+
+@click.command()
+@click.argument("robots", type=Installed("rtmms.plants"), metavar="ROBOT...", nargs=-1, required=True)
+@command_options("serve")
+def serve(robots: tuple[str, ...], **words: Any) -> int:
+    """Serve ROBOT to controllers started elsewhere; several on one clock. In lockstep, step 0 waits for the first
+    claim."""
+    from rtmms.cli.running.scenario import check_words
+    from rtmms.cli.running.session import Session
+
+    several = len(robots) > 1 or "=" in robots[0]
+    words = words | {"wait_for_claim": words["mode"] == "lockstep", "may_move": False, "served": True}
+    asked = plan(WORLD, words, (), numbered(robots)) if several else plan(robots[0], words)
+    check_words((), asked.bridges)
+    return Session(asked).execute()

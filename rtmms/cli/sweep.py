@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.contract import MAX_COUNT
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, refuse_figure
-from rtmms.contract import MAX_COUNT
-from rtmms.errors import ModelError
-from rtmms.terminal import console, print_json, print_text
-from rtmms.whole_file import KINDS, refuse_output
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -183,8 +183,7 @@ class _Progress:
 def _tell(
     study: Study, table: pa.Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
 ) -> None:
-    from rtmms.sweep.figure import draw
-    from rtmms.sweep.sensitivity import first_order
+    from rtmms.sweep.figure import draw, first_order
 
     drawn = tuple(name for name in columns if not name.startswith("final.")) if not study.columns else study.columns
     drawn = tuple(name for name in drawn or columns if name in table.column_names)

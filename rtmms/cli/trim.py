@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 import rtmms
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import Installed, Near, Number, as_in_run, refuse_preset, settings
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import CommandedGait, Plant, describe_plant, robots
-from rtmms.terminal import print_json, print_text
+from rtmms.plant.protocol import CommandedGait, Plant, describe_plant, robots
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
 """What besides the state may be sought (rtmms.analysis.trim)."""
@@ -46,7 +46,7 @@ def trim(
             raise ModelError(f"--set {key}={parameters[key]}: use --{key}")
     refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
-    plant = rtmms.plant.build_plant(robot, **given)
+    plant = rtmms.plant.protocol.build_plant(robot, **given)
     commanded = describe_plant(plant).gait
     if commanded is not None:
         found = _by_commands(commanded, robot, given, settings(gait_), unknown)
@@ -68,11 +68,10 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
 
     if not isinstance(plant, TreePlant):
         raise ModelError(
-            f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see "
-            "rtmms.analysis.trim_commands"
+            f"robot '{robot}': trim needs a robot with a gait; for one that moves by commands see rtmms.analysis.trim"
         )
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
-        plant = rtmms.plant.build_plant(robot, **{**given, "dt": fits})
+        plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
         assert isinstance(plant, TreePlant)
     _say(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
@@ -82,7 +81,8 @@ def _by_commands(
     plant: CommandedGait, robot: str, given: dict[str, Any], gait: dict[str, Any], unknown: str | None
 ) -> dict[str, Any]:
     """A robot under its usual gait of commands, all else as it is."""
-    from rtmms.analysis.trim_commands import as_words, trim_commands
+    from rtmms.analysis.trim import command_coordinates_as_words as as_words
+    from rtmms.analysis.trim import trim_commands
 
     for name, value in gait.items():
         if name not in plant.gait:
@@ -94,7 +94,7 @@ def _by_commands(
     period = plant.gait_period(**gait)
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
-    fitting = rtmms.plant.build_plant(robot, **{**given, "dt": period / steps})
+    fitting = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": period / steps})
     return as_words(robot, trim_commands(fitting, commands, say=_say))
 
 

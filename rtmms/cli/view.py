@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from rtmms.base.errors import ModelError
+from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.terminal import console, print_text
 from rtmms.cli.words import Range
-from rtmms.errors import ModelError
-from rtmms.terminal import console, print_text
-from rtmms.whole_file import KINDS, refuse_output
 from rtmms.wire.endpoints.addresses import EXCHANGE
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from rtmms.declared import fact
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import builder
-from rtmms.toml_file import read_toml
-from rtmms.whole_file import KINDS, refuse_closed_folder, refuse_output
+from rtmms.base.declared import fact
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import KINDS, refuse_closed_folder, refuse_output
+from rtmms.base.toml_file import read_toml
+from rtmms.plant.protocol import builder
 
 if TYPE_CHECKING:
     from rtmms.scenario.options import Option
@@ -164,7 +164,7 @@ DASK_SECURITY = click.option(
 
 
 def check_choice(robot: str, parameter: str, word: str | None) -> None:
-    """That the robot's module declares a parameter of these words (rtmms.declared). None: it was not asked for.
+    """That the robot's module declares a parameter of these words (rtmms.base.declared). None: it was not asked for.
     UnknownNameError; ModelError of a robot that has no such choice."""
     if word is None:
         return

@@ -6,9 +6,9 @@ from __future__ import annotations
 import numpy as np
 
 from rtmms.analysis.chart import displaced, displacement
+from rtmms.base.spatial import Array
 from rtmms.continuum.field import Field
 from rtmms.continuum.layout import Y_SIZE, Y_TWIST
-from rtmms.spatial import Array
 
 
 class CosseratChart:

@@ -1,4 +1,4 @@
-"""A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it."""
+"""A body with imposed strain as a plant: its step, its memory, and the copy that estimates the error of steps."""
 
 from __future__ import annotations
 
@@ -6,23 +6,228 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite, refuse_substeps
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.jit import COMPILED, compile_progress, kernel, native
+from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
 from rtmms.continuum import layout as at
-from rtmms.continuum.body import CosseratBody, table
+from rtmms.continuum.body import CosseratBody, Grid, grid, table
 from rtmms.continuum.chart import CosseratChart
-from rtmms.continuum.collocation import Grid, grid
+from rtmms.continuum.dynamics import evaluate
 from rtmms.continuum.field import COAST, Field, check
-from rtmms.continuum.step import BAD_COMMAND, BAD_STRAIN, BODY, enter_look, enter_step, look_at, take_step
-from rtmms.continuum.twin import CosseratTwin
-from rtmms.errors import DivergedError, ModelError
-from rtmms.jit import COMPILED, compile_progress, native
-from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
-from rtmms.snapshot import StatefulPlant
-from rtmms.spatial import Array, quaternion_matrix, unpack_inertia
+from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD, Y_SIZE
+from rtmms.mechanism.joint_laws import coast, settle
+from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
+from rtmms.model.layout import S_WIDTH
+from rtmms.plant.protocol import Channel, Entry, Kept, Surroundings, refuse_fixed, water_density
+from rtmms.plant.validation import limits_of, read_command, read_seed, refuse_not_finite, refuse_substeps
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rtmms.base.memory import Record
+
+    class Original(Protocol):
+        """What a twin reads of its plant."""
+
+        dt: float
+        system: Record
+        body: Any
+
+        @property
+        def memory(self) -> Array: ...
+
+        @property
+        def now(self) -> int: ...
+
+
+# One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it.
+
+
+SOUND, BAD_COMMAND, NOT_FINITE, BAD_STRAIN = 0, 1, 2, 3
+STAGES = 4
+BODY = Layout(
+    "ContinuousBody",
+    state("y", Y_SIZE), state("led", 3, "parameters"), number("function", INTEGER),
+    model("section", "along", K_WIDTH), model("inner", "points", "points"), number("spacing", unit="m"),
+    model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"), number("wake", FLAG),
+    model("follow", "parameters", dtype=INTEGER), number("bandwidth", unit="rad/s"),
+    model("mix", "parameters", "commands"), given("given", "commands"),
+    model("limits", "commands", 2), number("time", unit="s"),
+    number("dt", unit="s"), number("substeps", INTEGER),
+    scratch("s", "along", P_WIDTH), scratch("base", 1, S_WIDTH), scratch("square", 6, 6), scratch("head", 3, 6),
+    scratch("told", TOLD), scratch("rates", STAGES, RATE_SIZE), scratch("stage", Y_SIZE), scratch("total", RATE_SIZE),
+    scratch("p", 3, "parameters"), whole("memory"), scratch("last", "memory"),
+)  # fmt: skip
+"""All that a continuous body steps with (columns: rtmms.continuum.layout). y: the state; led: of each parameter of the
+strain field target, value and rate; function: address of the field; told: what an evaluation leaves besides; p: the
+parameters at the time of an evaluation, with rates; last: the state before the step."""
+
+
+@kernel
+def parameters_at(body: Any, t: float) -> None:
+    """body.p (3, k), t seconds after the state's own time."""
+    led, follow, bandwidth, p = body.led, body.follow, body.bandwidth, body.p
+    n = p.shape[1]
+    for k in range(n):
+        target, value, rate = led[0, k], led[1, k], led[2, k]
+        if follow[k] == COAST:
+            a, b, c = coast(value, rate, target, bandwidth, t)
+        else:
+            a, b, c = settle(value, rate, target, bandwidth, t)
+        p[0, k], p[1, k], p[2, k] = a, b, c
+
+
+@kernel
+def advance(body: Any, t: float, h: float) -> int:
+    """One step of h from time t."""
+    state, rates, y, total, p, led = body.y, body.rates, body.stage, body.total, body.p, body.led
+    status = SOUND
+    for i in range(STAGES):
+        c = 0.0 if i == 0 else 1.0 if i == 3 else 0.5
+        if i > 0:
+            displace(state, rates[i - 1], c * h, y)
+        else:
+            for m in range(Y_SIZE):
+                y[m] = state[m]
+        parameters_at(body, c * h)
+        evaluate(body, y, t + c * h, rates[i])
+        if body.told[BAD_POINT] >= 0.0:
+            status = BAD_STRAIN
+        if i > 0:
+            for m in range(total.shape[0]):
+                total[m] = c * rates[i - 1, m]
+            uncurl(rates[i], total, h)
+    for m in range(total.shape[0]):
+        total[m] = (rates[0, m] + 2.0 * rates[1, m] + 2.0 * rates[2, m] + rates[3, m]) / 6.0
+    displace(state, total, h, y)
+    normalise(y)
+    if status == SOUND and not finite(y):
+        status = NOT_FINITE
+    if status != SOUND:
+        return status
+    for m in range(Y_SIZE):
+        state[m] = y[m]
+    parameters_at(body, h)
+    for k in range(p.shape[1]):
+        led[1, k], led[2, k] = p[0, k], p[1, k]
+    return SOUND
+
+
+@kernel
+def take_step(body: Any) -> int:
+    """Advance by dt with the command body.given. A status, see above: where it is not SOUND the state is that of the
+    last sound substep."""
+    mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
+    if not finite(given):
+        return BAD_COMMAND
+    saturate(given, body.limits)
+    for k in range(mix.shape[0]):
+        driven, total = False, 0.0
+        for u in range(mix.shape[1]):
+            if mix[k, u] != 0.0:
+                driven = True
+                total += mix[k, u] * given[u]
+        if driven:
+            led[0, k] = total
+    h = body.dt / substeps
+    for i in range(substeps):
+        status = advance(body, body.time + i * h, h)
+        if status != SOUND:
+            return status
+    return SOUND
+
+
+@kernel
+def look_at(body: Any) -> None:
+    """Everything at the present state into the scratch."""
+    parameters_at(body, 0.0)
+    evaluate(body, body.y, body.time, body.total)
+
+
+_body_at = BODY.type().at()
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """One step of the body whose record stands at `address`; the status of `take_step`."""
+    return take_step(_body_at(address))
+
+
+@kernel
+def enter_look(address: int) -> None:
+    """`look_at` of that body."""
+    look_at(_body_at(address))
+
+
+# Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.Twin).
+
+
+class CosseratTwin:
+    """See rtmms.plant.protocol.Twin."""
+
+    def __init__(self, plant: Original) -> None:
+        self.plant, self.dt, self.order, self.bounded, self.base_moves = plant, plant.dt, 4, True, True
+        self.length = float(plant.body.length_m)
+        self.state = self.room()
+        self._size = plant.memory.size
+        self._count, self._parts = 0.0, 2
+        self._take_up()
+
+    def _take_up(self) -> None:
+        self._of = self.plant.system
+        self._system = self._of.fork(self.state.all[: self._size])
+        self._at, self._dt = self._system.cell("time"), self._system.cell("dt")
+        if not COMPILED:
+            setattr(self._system, "function", self._of.function)  # noqa: B010
+
+    @property
+    def now(self) -> int:
+        return self.plant.now
+
+    @property
+    def finer(self) -> tuple[str, float]:
+        return "dt", self.dt
+
+    def room(self) -> Kept:
+        """Memory for one state, and the number of its step behind it."""
+        all_ = np.zeros(self.plant.memory.size + 1)
+        y = all_[:Y_SIZE]
+        return Kept(all_, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
+
+    def keep(self, at: Kept) -> None:
+        """The plant's present state."""
+        at.all[:-1] = self.plant.memory
+        at.all[-1] = self.plant.now
+
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.protocol.Twin."""
+        self._parts = parts
+
+    def start(self, at: Kept, halves: bool) -> None:
+        """The twin stands there."""
+        if self._of is not self.plant.system:
+            self._take_up()
+        self.state.all[:] = at.all
+        self._count = float(at.all[-1])
+
+    def step(self, command: Array, halves: bool) -> bool:
+        """A step of dt, or of a part of it; False where it fails."""
+        parts = self._parts if halves else 1
+        self._system.given[:] = command
+        self._at[0], self._dt[0] = self._count * self.dt, self.dt / parts
+        status = enter_step(self._system.address) if COMPILED else take_step(self._system)
+        self._count += 1.0 / parts
+        return bool(status == SOUND)
+
+
+# A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it.
+
 
 HALF_TURN = np.array([-1.0, -1.0, 1.0])
 """e1, e2, e3 of the head seen from a body frame that looks ahead: x forward, y left, z up."""
@@ -41,12 +246,12 @@ class Remade(NamedTuple):
 
 @dataclass(eq=False)
 class CosseratPlant(StatefulPlant):
-    """See rtmms.plant.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
+    """See rtmms.plant.protocol.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
 
     body, field    what it is, and how it bends
     actuators      channels, one for each column of field.mix
     dt, substeps   s, and steps of the method in each
-    nodes, points  along the body, and of each cell (rtmms.continuum.collocation): integrals of order 2 points - 2
+    nodes, points  along the body, and of each cell (rtmms.continuum.body): integrals of order 2 points - 2
     current        (3,) m/s, uniform, world;  gravity m/s2;  wake  whether the tail sheds one
     bandwidth      rad/s, how fast parameters follow their commands
     Raises ModelError naming the point of the body, the field's time, or the parameter.
@@ -210,7 +415,7 @@ class CosseratPlant(StatefulPlant):
         self._time[0] = self._steps * self.dt
 
     def enter(self) -> Entry | None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         if not COMPILED:
             return None
         self._ready()
@@ -220,7 +425,7 @@ class CosseratPlant(StatefulPlant):
         return self._entry
 
     def entered(self, status: int) -> None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         if status:
             self._fail(status)
         self._steps += 1

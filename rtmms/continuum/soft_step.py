@@ -1,28 +1,297 @@
 """The equations and the step of a tree whose bodies carry rods by strain modes.
 
-state (13 + 2 N,), rate (12 + 2 N,) as of a tree (rtmms.mechanism.group) of N coordinates: n joints, then m of each rod.
+state (13 + 2 N,), rate (12 + 2 N,) as of a tree (rtmms.mechanism.step) of N coordinates: n joints, then m of each rod.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from rtmms.continuum.condense import condense, root_motion, show
-from rtmms.continuum.kinematics import carry_along
-from rtmms.continuum.layout import K_WIDTH, P_WIDTH, TOLD
-from rtmms.continuum.rod_tendons import PULLED, lose, place_on_rod, pull_rods
-from rtmms.continuum.strain_modes import strain
+import numpy as np
+
+from rtmms.base.jit import kernel
+from rtmms.base.memory import INTEGER, Layout, model, number, part, scratch, state, whole
+from rtmms.base.spatial import PACKED, cross, quaternion_columns, scalar
+from rtmms.continuum.dynamics import bear, carry_along, weigh
+from rtmms.continuum.layout import ENERGY, K_WIDTH, LOSS, P_POS, P_ROT, P_TWIST, P_WIDTH, POWER, TOLD
+from rtmms.continuum.strain_modes import assemble, columns, strain
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import FLUID, act
-from rtmms.jit import kernel
 from rtmms.mechanism.equations import TREE, WORK
-from rtmms.mechanism.group import displace, lead, normalise
 from rtmms.mechanism.joint_laws import HOLD, LAW, follow, reference
-from rtmms.mechanism.step import finite
-from rtmms.mechanism.tendons import TENDONS
-from rtmms.memory import INTEGER, Layout, model, number, part, scratch, state, whole
-from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD
-from rtmms.spatial import cross, quaternion_columns
+from rtmms.mechanism.step import displace, finite, lead, normalise
+from rtmms.mechanism.tendons import (
+    AT,
+    COUNT,
+    FIRST,
+    MOVES,
+    PLACE,
+    ROW,
+    TENDONS,
+    force,
+    place_points,
+    push_bodies,
+    run_along,
+    tendon_loss,
+    tighten,
+)
+from rtmms.model.layout import (
+    C_INERTIA,
+    C_WIDTH,
+    S_ACCELERATION,
+    S_GRAVITY,
+    S_HELD,
+    S_TWIST,
+    S_WORLD_POS,
+    S_WORLD_ROT,
+    S_WRENCH,
+)
+
+# Tendons of a tree whose rods bend by strain modes: their points on rods, and what they do to the rods' strains.
+#
+# A point on a rod stands at one of its grid's points; its force F there, carried to the root as a wrench w = (F, p x
+# F),
+# is J^T w on the strains and w on the root, by virtual work. All else is as of any tree (rtmms.mechanism.tendons).
+
+
+PULLED = Layout(
+    "Pulled", state("command", "commands"), state("lost", 1, unit="J"), scratch("wrench", "rods", "along", 6)
+)  # fmt: skip
+"""command: of all actuators; lost: in friction and dampers of tendons; wrench: of tendons on each point of each rod, in
+the root's frame about the root."""
+
+
+@scalar
+def in_root(points: Any, k: Any, s: Any) -> Any:
+    """A tendon's point k on a rod, m, in the root's frame. s: the rod's points."""
+    i, y, z = int(points[k, PLACE]), points[k, PLACE + 1], points[k, PLACE + 2]
+    r = P_ROT
+    return (
+        s[i, P_POS] + s[i, r + 1] * y + s[i, r + 2] * z,
+        s[i, P_POS + 1] + s[i, r + 4] * y + s[i, r + 5] * z,
+        s[i, P_POS + 2] + s[i, r + 7] * y + s[i, r + 8] * z,
+    )
+
+
+@kernel
+def place_on_rod(tendons: Any, r: int, place: Any, j: int, head: Any, rod: Any, s: Any) -> None:
+    """Where the tendons' points on rod r are and how they move, in the world.
+
+    place (12,) of the root on row j;  head (3, 6) see root_motion;  rod (along, P_WIDTH) after `carry_along`
+    """
+    points, room, w = tendons.points, tendons.room, S_WORLD_ROT
+    for k in range(points.shape[0]):
+        if points[k, ROW] == -1.0 - r:
+            i = int(points[k, PLACE])
+            px, py, pz = in_root(points, k, rod)
+            t = P_TWIST
+            cx, cy, cz = cross(
+                head[2, 3] + rod[i, t + 3], head[2, 4] + rod[i, t + 4], head[2, 5] + rod[i, t + 5], px, py, pz
+            )
+            vx, vy, vz = head[2, 0] + rod[i, t] + cx, head[2, 1] + rod[i, t + 1] + cy, head[2, 2] + rod[i, t + 2] + cz
+            qx = place[9] + place[0] * px + place[1] * py + place[2] * pz
+            qy = place[10] + place[3] * px + place[4] * py + place[5] * pz
+            qz = place[11] + place[6] * px + place[7] * py + place[8] * pz
+            ux = place[0] * vx + place[1] * vy + place[2] * vz
+            uy = place[3] * vx + place[4] * vy + place[5] * vz
+            uz = place[6] * vx + place[7] * vy + place[8] * vz
+            for a in range(3):
+                x, y, z = s[j, w + 3 * a], s[j, w + 3 * a + 1], s[j, w + 3 * a + 2]
+                room[k, AT + a] = s[j, S_WORLD_POS + a] + x * qx + y * qy + z * qz
+                room[k, MOVES + a] = x * ux + y * uy + z * uz
+
+
+@kernel
+def pull_rods(tendons: Any, pulled: Any, elapsed: float, carriers: Any, places: Any, rods: Any, s: Any) -> None:
+    """After `place_on_rod` of every rod: the tendons' forces into S_WRENCH and `pulled.wrench`."""
+    numbers, points, room, wrench = tendons.numbers, tendons.points, tendons.room, pulled.wrench
+    wrench[:, :, :] = 0.0 * s[0, S_TWIST]
+    for i in range(numbers.shape[0]):
+        first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
+        place_points(points, room, first, last - first + 1, s)
+        length, rate = run_along(room, first, last - first + 1)
+        tighten(tendons, pulled.command, elapsed, i, length, rate)
+        push_bodies(points, room, first, last, s)
+        for k in range(first, last + 1):
+            if points[k, ROW] < 0.0:
+                r = int(-1.0 - points[k, ROW])
+                j, node, p, w = carriers[r], int(points[k, PLACE]), places[r], S_WORLD_ROT
+                x, y, z = force(room, k, first, last)
+                fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * z
+                fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * z
+                fz = s[j, w + 2] * x + s[j, w + 5] * y + s[j, w + 8] * z
+                gx, gy, gz = (
+                    p[0] * fx + p[3] * fy + p[6] * fz, p[1] * fx + p[4] * fy + p[7] * fz,
+                    p[2] * fx + p[5] * fy + p[8] * fz,
+                )  # fmt: skip
+                ax, ay, az = in_root(points, k, rods[r])
+                mx, my, mz = cross(ax, ay, az, gx, gy, gz)
+                one = wrench[r, node]
+                one[0], one[1], one[2] = one[0] + gx, one[1] + gy, one[2] + gz
+                one[3], one[4], one[5] = one[3] + mx, one[4] + my, one[5] + mz
+
+
+@kernel
+def lose(pulled: Any, tendons: Any, h: float) -> None:
+    """Add what friction and dampers of tendons take at the evaluation just made, times h. pulled: None without any."""
+    if pulled is not None:
+        pulled.lost[0] += h * tendon_loss(tendons)
+
+
+@kernel
+def strain_under(wrench: Any, jacobian: Any, left: Any) -> None:
+    """Take what pulls at a rod's points from left (6 + m,), its bias on root and strains. wrench: None for nothing."""
+    if wrench is not None:
+        for i in range(wrench.shape[0]):
+            for k in range(6):
+                left[k] -= wrench[i, k]
+                for a in range(jacobian.shape[0]):
+                    left[6 + a] -= jacobian[a, i, k] * wrench[i, k]
+
+
+# What a rod by strain modes shows the body that carries it: its articulated inertia and bias at the root.
+#
+# With q's rows solved, M_qq qdd = left_q - M_qb a, the root meets (M_bb - M_bq M_qq^-1 M_qb) a + b + M_bq M_qq^-1
+# left_q: a leaf of the tree, so that nothing of the recursion changes but the body's own inertia and bias.
+
+
+@kernel
+def root_motion(place: Any, s: Any, j: int, current: Any, head: Any) -> None:
+    """head (3, 6): current and gravity in the root's frame, and its twist. place (12,): rotation by rows and position
+    of the root in row j's frame."""
+    t = S_TWIST
+    wx, wy, wz = s[j, t + 3], s[j, t + 4], s[j, t + 5]
+    cx, cy, cz = cross(wx, wy, wz, place[9], place[10], place[11])
+    vx, vy, vz = s[j, t] + cx, s[j, t + 1] + cy, s[j, t + 2] + cz
+    w = S_WORLD_ROT
+    ux = s[j, w] * current[0] + s[j, w + 3] * current[1] + s[j, w + 6] * current[2]
+    uy = s[j, w + 1] * current[0] + s[j, w + 4] * current[1] + s[j, w + 7] * current[2]
+    uz = s[j, w + 2] * current[0] + s[j, w + 5] * current[1] + s[j, w + 8] * current[2]
+    gx, gy, gz = s[j, S_GRAVITY], s[j, S_GRAVITY + 1], s[j, S_GRAVITY + 2]
+    for k in range(3):
+        a, b, c = place[k], place[k + 3], place[k + 6]
+        head[0, k] = a * ux + b * uy + c * uz
+        head[1, k] = a * gx + b * gy + c * gz
+        head[2, k] = a * vx + b * vy + c * vz
+        head[2, k + 3] = a * wx + b * wy + c * wz
+
+
+@kernel
+def eliminate(mass: Any, left: Any, gain: Any) -> None:
+    """gain (m, 7) = M_qq^-1 (M_qb | left_q); then mass[:6, :6] and left[:6] are those that the root shows. Cholesky's
+    factor stands in mass[6:, 6:] afterwards; NaN where M_qq is not positive."""
+    m = gain.shape[0]
+    for a in range(6, 6 + m):
+        total = mass[a, a]
+        for k in range(6, a):
+            total -= mass[a, k] * mass[a, k]
+        pivot = np.sqrt(total)
+        mass[a, a] = pivot
+        for b in range(a + 1, 6 + m):
+            total = mass[b, a]
+            for k in range(6, a):
+                total -= mass[b, k] * mass[a, k]
+            mass[b, a] = total / pivot
+    for c in range(7):
+        for a in range(m):
+            total = left[6 + a] if c == 6 else mass[c, 6 + a]
+            for k in range(a):
+                total -= mass[6 + a, 6 + k] * gain[k, c]
+            gain[a, c] = total / mass[6 + a, 6 + a]
+        for a in range(m - 1, -1, -1):
+            total = gain[a, c]
+            for k in range(a + 1, m):
+                total -= mass[6 + k, 6 + a] * gain[k, c]
+            gain[a, c] = total / mass[6 + a, 6 + a]
+    for k in range(6):
+        for a in range(m):
+            left[k] += mass[k, 6 + a] * gain[a, 6]
+    for k in range(6):
+        for j in range(k, 6):
+            total = mass[k, j]
+            for a in range(m):
+                total -= mass[k, 6 + a] * gain[a, j]
+            mass[j, k] = total
+    for k in range(6):
+        for j in range(k):
+            mass[j, k] = mass[k, j]
+
+
+@kernel
+def show(place: Any, mass: Any, left: Any, s: Any, j: int, constant: Any, room: Any) -> None:
+    """Add the root's mass and left, carried to row j, to its inertia in `constant` and to S_WRENCH. room (3, 6, 6)."""
+    x, half, whole = room[0], room[1], room[2]
+    px, py, pz = place[9], place[10], place[11]
+    for k in range(3):  # X: twist of row j -> of the root, [[R^T, -R^T p^], [0, R^T]]
+        a, b, c = place[k], place[k + 3], place[k + 6]
+        x[k, 0], x[k, 1], x[k, 2] = a, b, c
+        x[k, 3], x[k, 4], x[k, 5] = cross(px, py, pz, a, b, c)
+        x[k + 3, 0] = x[k + 3, 1] = x[k + 3, 2] = 0.0
+        x[k + 3, 3], x[k + 3, 4], x[k + 3, 5] = a, b, c
+    for k in range(6):
+        for i in range(6):
+            total = 0.0
+            for n in range(6):
+                total += mass[k, n] * x[n, i]
+            half[k, i] = total
+    for k in range(6):
+        for i in range(6):
+            total = 0.0
+            for n in range(6):
+                total += x[n, k] * half[n, i]
+            whole[k, i] = total
+    t = S_TWIST
+    for k in range(6):  # the momentum that `load` will make of it, taken out again
+        total = 0.0
+        for i in range(6):
+            total += whole[k, i] * s[j, t + i]
+        half[0, k] = total
+    vx, vy, vz, wx, wy, wz = s[j, t], s[j, t + 1], s[j, t + 2], s[j, t + 3], s[j, t + 4], s[j, t + 5]
+    p0, p1, p2, l0, l1, l2 = half[0, 0], half[0, 1], half[0, 2], half[0, 3], half[0, 4], half[0, 5]
+    ax, ay, az = cross(wx, wy, wz, p0, p1, p2)
+    bx, by, bz = cross(wx, wy, wz, l0, l1, l2)
+    cx, cy, cz = cross(vx, vy, vz, p0, p1, p2)
+    half[0, 0], half[0, 1], half[0, 2] = ax, ay, az
+    half[0, 3], half[0, 4], half[0, 5] = bx + cx, by + cy, bz + cz
+    for k in range(6):
+        total = half[0, k]
+        for n in range(6):
+            total -= x[n, k] * left[n]
+        s[j, S_WRENCH + k] += total
+        for i in range(k, 6):
+            constant[j, C_INERTIA + PACKED[k, i]] += 0.5 * (whole[k, i] + whole[i, k])
+
+
+@kernel
+def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any) -> None:
+    """mass, left and gain of a rod whose root moves as head (root_motion) says.
+
+    pulled  (points, 6) wrenches of tendons (rtmms.continuum.soft_step), or None
+
+    rod   section, inner, length of a cell, rest, shapes, stiff, damping
+    work  s, jacobian, mine, mass, left, told, head, room (6,), gain (m, 7)
+    """
+    section, inner, h, rest, shapes, stiff, damping = rod
+    s, jacobian, mine, mass, left, told, head, room, gain = work
+    m = shapes.shape[0]
+    strain(rest, shapes, q, qd, s)
+    carry_along(inner, h, head[2], s)
+    told[ENERGY] = told[POWER] = told[LOSS] = 0.0
+    for i in range(section.shape[0]):
+        weigh(section, s, i)
+        bear(section, s, i, head[2], head[0], head[1], told)
+    columns(shapes, inner, h, s, jacobian, mine)
+    assemble(section, s, jacobian, mass, left, room)
+    strain_under(pulled, jacobian, left)
+    for a in range(m):
+        pull = 0.0
+        for b in range(m):
+            pull += stiff[a, b] * (q[b] + (implicit + damping) * qd[b])
+            told[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
+            mass[6 + a, 6 + b] += implicit * (damping + implicit) * stiff[a, b]
+        left[6 + a] = -left[6 + a] - pull
+    eliminate(mass, left, gain)
+
 
 SOUND, NOT_FINITE = 0, 2
 POSED = 12

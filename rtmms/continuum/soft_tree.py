@@ -10,19 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_command, read_seed
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.jit import compile_progress
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import Array
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
-from rtmms.continuum.rod_table import RodTable, rod_table
-from rtmms.continuum.shapes import Shapes
 from rtmms.continuum.soft_step import POSED, SOUND, SYSTEM, evaluate, take_step
-from rtmms.errors import DivergedError, ModelError
+from rtmms.continuum.strain_modes import RodTable, Shapes, rod_table
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.jit import compile_progress
 from rtmms.mechanism.actuators import attached, imposing
-from rtmms.mechanism.joint_bounds import BOUNDED, limited
-from rtmms.mechanism.joint_laws import Law, finish_servo, follow, hold_commands
+from rtmms.mechanism.joint_laws import BOUNDED, Law, finish_servo, follow, hold_commands, limited
 from rtmms.mechanism.outputs import told_of_tendons
 from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION, finish_tendons
 from rtmms.model.compiled import Model
@@ -30,9 +29,8 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
-from rtmms.plant import Channel
-from rtmms.snapshot import StatefulPlant
-from rtmms.spatial import Array
+from rtmms.plant.protocol import Channel
+from rtmms.plant.validation import limits_of, read_command, read_seed
 
 USUAL = 17
 """Points along a rod whose shapes do not need more."""
@@ -40,7 +38,8 @@ USUAL = 17
 
 @dataclass(eq=False)
 class SoftTree(StatefulPlant):
-    """See rtmms.plant.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one recursion.
+    """See rtmms.plant.protocol.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one
+    recursion.
 
     mechanism  without contacts; its own `rods` stay links
     rods       soft rods by strain modes, with the data of `Rod`; their skins tell of the water a metre
@@ -49,7 +48,7 @@ class SoftTree(StatefulPlant):
                stand at the points of the rod's grid next to their X
     flow       a uniform current, the only motion of the fluid that rods by strain modes know
     dt         s: one extrapolated linearly implicit step (`implicit2` of trees)
-    nodes, points   along each rod, see rtmms.continuum.collocation; nodes None: 17, or as many as the shapes need
+    nodes, points   along each rod, see rtmms.continuum.body; nodes None: 17, or as many as the shapes need
     ModelError names the rod and the place, or the actuator.
     """
 

@@ -6,32 +6,28 @@ int Ad_g Phi_k: what the kinematics of an imposed strain integrate along X alrea
     [int J^T M J] (eta0_t; qdd) + int J^T b(q, qd) + (0; K q + D qd) = J_tip^T F,    K = int Phi^T H Phi,  D = damping K
 
 with b as of a body with imposed strain, at xi_tt = 0. K q is linear however large the bending: the geometry is all in
-J. State and rate are those of a tree of n joints (rtmms.mechanism.group).
+J. State and rate are those of a tree of n joints (rtmms.mechanism.step).
 """
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.continuum.dynamics import bear, weigh
-from rtmms.continuum.kinematics import carry_along, to_head
-from rtmms.continuum.layout import (
-    ENERGY,
-    K_PULL,
-    K_WEIGHT,
-    LOSS,
-    P_LOAD,
-    P_POS,
-    P_SLOPE,
-    P_STRAIN,
-    POWER,
-)
-from rtmms.jit import kernel
-from rtmms.mechanism.group import displace, lead, normalise
-from rtmms.mechanism.step import finite
-from rtmms.spatial import PACKED, cross, quaternion_columns
+from rtmms.base.errors import ModelError
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import PACKED, Array, cross, quaternion_columns
+from rtmms.continuum import layout as at
+from rtmms.continuum.body import Grid, grid
+from rtmms.continuum.dynamics import bear, carry_along, to_head, weigh
+from rtmms.continuum.layout import ENERGY, K_PULL, K_WEIGHT, LOSS, P_LOAD, P_POS, P_SLOPE, P_STRAIN, POWER
+from rtmms.mechanism.step import displace, finite, lead, normalise
+from rtmms.model import Placement, Strip
+from rtmms.model.rods import Rod, RodSection
 
 SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
 
@@ -279,3 +275,163 @@ def end_of(s: Any, state: Any, out: Any) -> None:
         out[k] = state[k] + (
             r[3 * k] * s[last, P_POS] + r[3 * k + 1] * s[last, P_POS + 1] + r[3 * k + 2] * s[last, P_POS + 2]
         )  # fmt: skip
+
+
+# Shapes of strain along a rod: Legendre polynomials, or any functions of one's own, as a table at the points.
+
+
+COMPONENTS = ("stretch", "shear_y", "shear_z", "twist", "bend_y", "bend_z")
+Shape = Callable[[float], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """functions: of X / l in (0, 1), for each of the rod's strains (COMPONENTS) that it has."""
+
+    functions: Mapping[str, Sequence[Shape]]
+
+    @property
+    def components(self) -> list[int]:
+        """Of each coordinate, the strain that it is of."""
+        return [COMPONENTS.index(name) for name, many in self.functions.items() for _ in many]
+
+    def table(self, x: Array, length: float, place: str) -> Array:
+        """(n, points, 6). ModelError names the shape and the point where it is not a finite number."""
+        rows: list[Array] = []
+        for name, many in self.functions.items():
+            if name not in COMPONENTS:
+                raise ModelError(f"{place}: shapes: expected some of {', '.join(COMPONENTS)}, got '{name}'")
+            for k, function in enumerate(many):
+                row = np.zeros((len(x), 6))
+                for i, x_m in enumerate(x):
+                    value: Any = function(float(x_m) / length)
+                    if not isinstance(value, (int, float)) or not np.isfinite(value):
+                        raise ModelError(
+                            f"{place}: shape {k} of {name} at X = {x_m:.6g} m: expected a finite number, got {value!r}"
+                        )
+                    row[i, COMPONENTS.index(name)] = float(value)
+                rows.append(row)
+        if not rows:
+            raise ModelError(f"{place}: shapes: expected at least one")
+        return np.array(rows)
+
+
+def legendre(order: int, components: Sequence[str] = ("twist", "bend_y", "bend_z")) -> Shapes:
+    """Legendre polynomials of degree 0 to order - 1 on (0, l), for each of the strains named."""
+
+    def one(k: int) -> Shape:
+        polynomial = np.polynomial.legendre.Legendre.basis(k, domain=[0.0, 1.0])
+        return lambda u: float(polynomial(u))
+
+    return Shapes({name: [one(k) for k in range(order)] for name in components})
+
+
+# The arrays of a rod by strain modes, from its data and its shapes: every check of it is here.
+
+
+COARSE = 0.01
+"""Of the shapes' stiffness: what the sum over the points may be off by."""
+FINER = 4
+MOST = 2000
+"""Points that are tried."""
+
+
+class RodTable(NamedTuple):
+    """rows (points, K_WIDTH), rest (points, 6), shapes (m, points, 6), stiff (m, m), damping s, and the points."""
+
+    rows: Array
+    rest: Array
+    shapes: Array
+    stiff: Array
+    damping: float
+    grid: Grid
+
+
+def rod_table(rod: Rod, shapes: Shapes | None, nodes: int | None, points: int, usual: int) -> RodTable:
+    """shapes None: Legendre polynomials to degree 3 for each of the rod's freedoms; nodes None: `usual`, or as many as
+    the shapes need. ModelError names the place, and the nodes that would do where there are too few."""
+    name = f"rod '{rod.name}'"
+    rod.check()
+    if callable(rod.damping_s):
+        raise ModelError(f"{name}: damping_s must be one number for a rod by strain modes")
+    shapes = legendre(4, rod.freedoms) if shapes is None else shapes
+    along = _fine_enough(rod, shapes, nodes, points, usual)
+    table = shapes.table(along.x, rod.length_m, name)
+    sections = [rod.at(float(x)) for x in along.x]
+    rest, rows = np.zeros((len(along.x), 6)), np.zeros((len(along.x), at.K_WIDTH))
+    rest[:, 0] = 1.0
+    for x, turn, row, section in zip(along.x, rest, rows, sections, strict=True):
+        bend = rod.curvature(float(x)) if callable(rod.curvature) else rod.curvature
+        turn[3:] = np.asarray(bend, dtype=float)
+        if not np.all(np.isfinite(turn)):
+            raise ModelError(f"{name}: curvature at X = {x:.6g} m must be 3 finite numbers, got {bend}")
+        row[at.K_MASS] = row[at.K_PULL] = section.mass_kg_m
+        row[at.K_INERTIA : at.K_INERTIA + 3] = section.inertia_kg_m
+        _wet(rod, row, float(x), name)
+    rows[:, at.K_X], rows[:, at.K_WEIGHT] = along.x, along.weight
+    stiff = _stiff(rod, shapes, along)
+    size = np.sqrt(np.diag(stiff))
+    if not np.linalg.eigvalsh(stiff / np.outer(size, size))[0] > 1e-12:
+        raise ModelError(f"{name}: shapes must not be sums of each other: their stiffness has the eigenvalue 0")
+    return RodTable(rows, rest, np.ascontiguousarray(table), stiff, rod.damping(0.0), along)
+
+
+def _stiff(rod: Rod, shapes: Shapes, along: Grid) -> Array:
+    """(m, m) int Phi^T H Phi."""
+    name = f"rod '{rod.name}'"
+    table, components = shapes.table(along.x, rod.length_m, name), shapes.components
+    m = len(components)
+    out, same = np.zeros((m, m)), np.equal.outer(components, components)
+    for i, (x, w) in enumerate(zip(along.x, along.weight, strict=True)):
+        section = rod.at(float(x))
+        h = np.array([_of(section, c, name, float(x)) for c in components])
+        own = table[np.arange(m), i, components]
+        out += w * np.where(same, np.outer(h * own, own), 0.0)
+    return out
+
+
+def coarseness(rod: Rod, shapes: Shapes, along: Grid) -> float:
+    """By how much the shapes' stiffness differs from that on a grid FINER times as fine, of the stiffness of each."""
+    fine = _stiff(rod, shapes, grid(rod.length_m, FINER * len(along.x), along.points))
+    size = np.sqrt(np.maximum(np.diag(fine), np.finfo(float).tiny))
+    return float(np.max(np.abs(_stiff(rod, shapes, along) - fine) / np.outer(size, size)))
+
+
+def _fine_enough(rod: Rod, shapes: Shapes, nodes: int | None, points: int, usual: int) -> Grid:
+    """The grid of so many nodes, or of as many as the shapes need."""
+    tried = usual if nodes is None else nodes
+    along = grid(rod.length_m, tried, points)
+    first = off = coarseness(rod, shapes, along)
+    while off > COARSE and tried < MOST:
+        tried = math.ceil(1.25 * tried)
+        along = grid(rod.length_m, tried, points)
+        off = coarseness(rod, shapes, along)
+    if off > COARSE or (nodes is not None and first > COARSE):
+        enough = f"expected {len(along.x)} or more" if off <= COARSE else "expected smoother shapes"
+        raise ModelError(
+            f"rod '{rod.name}': nodes: {nodes or usual} are too few for {len(shapes.components)} shapes, whose "
+            f"stiffness is off by {100.0 * first:.2g} %: {enough}, at most {100.0 * COARSE:g} %"
+        )
+    return along
+
+
+def _of(section: RodSection, component: int, name: str, x: float) -> float:
+    strain = COMPONENTS[component]
+    key = f"{strain}_n" if component < 3 else f"{strain}_n_m2"
+    value = getattr(section, key)
+    if value is None or not (math.isfinite(value) and value > 0.0):
+        raise ModelError(f"{name}: section at X = {x:.6g} m: {key} must be > 0 for shapes of {strain}, got {value}")
+    return float(value)
+
+
+def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
+    """What the rod's skin says of the water a metre, into a row of the table."""
+    if rod.skin is None:
+        return
+    skin = rod.skin(x, 1.0, Placement())
+    if not isinstance(skin, Strip) or skin.law != "kirchhoff" or np.any(skin.placement.rotation != np.eye(3)):
+        raise ModelError(f"{name}: skin at X = {x:.6g} m: expected a Strip along the rod, law 'kirchhoff'")
+    if skin.polar is not None:
+        raise ModelError(f"{name}: skin at X = {x:.6g} m: a polar on a rod by strain modes is not supported")
+    row[at.K_ROLL], row[at.K_ADDED + 1], row[at.K_ADDED + 2] = skin.added
+    row[at.K_DRAG : at.K_DRAG + 3], row[at.K_ROLL_DRAG] = skin.drag, skin.roll_drag

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.arguments import read_command, read_seed, refuse_not_finite
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.jit import compile_progress
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
-from rtmms.continuum.rod_table import rod_table
-from rtmms.continuum.shapes import Shapes
-from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, assemble, end_of, evaluate, take_step
-from rtmms.errors import DivergedError, ModelError
-from rtmms.jit import compile_progress
+from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, Shapes, assemble, end_of, evaluate, rod_table, take_step
 from rtmms.model import Body, Mechanism, compile_model
 from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.rods import Rod
-from rtmms.plant import Channel
-from rtmms.snapshot import StatefulPlant
-from rtmms.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
+from rtmms.plant.protocol import Channel
+from rtmms.plant.validation import read_command, read_seed, refuse_not_finite
 
 USUAL = 25
 """Points along a rod whose shapes do not need more."""
@@ -31,14 +29,14 @@ PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 @dataclass(eq=False)
 class StrainRod(StatefulPlant):
-    """See rtmms.plant.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
+    """See rtmms.plant.protocol.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
 
     rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
              added mass of a Strip of Kirchhoff's law
     shapes   of its strains; default Legendre polynomials to degree 3 for each of the rod's freedoms
     carrier  a rigid body that moves with a free root, at the rod's placement in it; None: nothing
     base     'fixed' or 'free'
-    nodes, points   along it, see rtmms.continuum.collocation; nodes None: 25, or as many as its shapes need
+    nodes, points   along it, see rtmms.continuum.body; nodes None: 25, or as many as its shapes need
     gravity  m/s2, along -z;  current (3,) m/s of the water, uniform, world;  dt s
     Commands: force (N) and couple (N m) on its tip, world axes. ModelError names the point of the rod, the shape, or
     the strain whose stiffness is missing.

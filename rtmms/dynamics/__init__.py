@@ -7,11 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rtmms.dynamics.balance import Energy, energy, momentum
+    from rtmms.dynamics.ground import OnGround, ground_dynamics, stopped
     from rtmms.dynamics.hybrid import Solution, bias, forward_dynamics, hybrid_dynamics, inverse_dynamics
-    from rtmms.dynamics.inertia import composite_inertia, mass_matrix
+    from rtmms.dynamics.inertia import Energy, composite_inertia, energy, mass_matrix, momentum
     from rtmms.dynamics.kinematics import body_accelerations, body_poses, body_twists, centre_of_mass, jacobian
-    from rtmms.dynamics.on_ground import OnGround, ground_dynamics, stopped
 
 __all__ = [
     "Energy", "OnGround", "Solution", "bias", "body_accelerations", "body_poses", "body_twists", "centre_of_mass",
@@ -20,9 +19,9 @@ __all__ = [
 ]  # fmt: skip
 
 _LATE = {
-    **dict.fromkeys(("Energy", "energy", "momentum"), "balance"),
+    **dict.fromkeys(("Energy", "energy", "momentum"), "inertia"),
     **dict.fromkeys(("Solution", "bias", "forward_dynamics", "hybrid_dynamics", "inverse_dynamics"), "hybrid"),
-    **dict.fromkeys(("OnGround", "ground_dynamics", "stopped"), "on_ground"),
+    **dict.fromkeys(("OnGround", "ground_dynamics", "stopped"), "ground"),
     **dict.fromkeys(("composite_inertia", "mass_matrix"), "inertia"),
     **dict.fromkeys(
         ("body_accelerations", "body_poses", "body_twists", "centre_of_mass", "jacobian"), "kinematics"

@@ -1,13 +1,4 @@
-"""Hybrid dynamics of a tree that the ground holds: the same three passes, and rows of contact with them.
-
-eta' = a_p + H (H^T M H)^-1 H^T (F - M a_p), a_p = -A^+ (gamma + B rdd), H = ker A (Boyer 2015, eqs 17-20, corrected),
-of nu = (eta, passive joints), is Gauss's principle: of all accelerations that the rows allow, the one of least
-constraint. On a tree it needs no large matrix. Going in, each body shows its parent an inertia, a bias and at most six
-rows; a passive joint that the rows feel is decided by one of them, qdd = alpha . a_parent + kappa, and the others are
-freed of it; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
-
-ground  a record of rtmms.dynamics.ground.GROUND
-"""
+"""Hybrid dynamics of a tree that the ground holds: three passes with rows of contact, and the base's rows."""
 
 from __future__ import annotations
 
@@ -15,29 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.carry import add_inertia, add_wrench, axis_column, into_child, into_parent, packed
-from rtmms.dynamics.row_sets import (
-    R_ALPHA,
-    R_COUNT,
-    R_E,
-    R_FORCE,
-    R_G,
-    R_KAPPA,
-    R_PIVOT,
-    R_ROW,
-    R_UP,
-    R_UP_B,
-    R_UP_E,
-    R_UP_FORCE,
-    R_UP_G,
-    R_UP_SIZE,
-    RANK,
-    RANKED,
-    clear,
-    hand_out,
-    take_in,
-)  # fmt: skip
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import PACKED, cross, times
+from rtmms.dynamics.recursion import add_inertia, add_wrench, axis_column, into_child, into_parent, packed
 from rtmms.model.contact_rows import G_GAIN, G_JOINT, G_ROW
 from rtmms.model.layout import (
     REVOLUTE,
@@ -51,8 +22,140 @@ from rtmms.model.layout import (
     S_ZETA,
     T_KIND,
     T_PARENT,
-)  # fmt: skip
-from rtmms.spatial import PACKED, cross, times
+)
+
+# Sets of constraint rows on a body's acceleration, E a = -g, with E orthonormal: at most six, whatever hangs below.
+#
+# Each body of a constrained tree shows its parent, beside its inertia and bias, what the ground asks of it. Rows are
+# taken in one by one (Gram and Schmidt, twice where much is taken away): one that those before it imply adds nothing,
+# and what it then contradicts is noted. Angular parts are divided by a length, so that rows compare.
+#
+# room  (n + 2, R_WIDTH)  one line a body; the last is scratch, and tells (RANKED ... WORST_ROW)
+
+
+RANK = 1e-9
+"""A row of which less than this part is new adds nothing."""
+MOST = 7
+"""Rows that a joint passes on: six of the body behind it, and its wheel's."""
+
+R_COUNT = 0
+R_E = 1  # (6, 6) by rows, orthonormal
+R_G = 37  # (6,)
+R_MIX = 43  # (6, 6) of the row that came in, along those before it
+R_SIZE = 79  # (6,) what was new of it
+R_SOURCE = 85  # (6,) where it came from: a row of contact, or -1 - (8 joint + place among what the joint passes on)
+R_FORCE = 91  # (6,) multipliers
+R_UP = 97  # how many rows the joint passes on
+R_UP_E = 98  # (7, 6) on the parent's acceleration
+R_UP_B = 140  # (7,) on the joint's
+R_UP_G = 147  # (7,)
+R_UP_SIZE = 154  # (7,) how large the row was before anything was taken from it
+R_UP_FORCE = 161  # (7,)
+R_PIVOT = 168  # the one that decides the joint's acceleration, or -1
+R_ALPHA = 169  # (6,) and R_KAPPA: qdd = alpha . a_parent + kappa
+R_KAPPA = 175
+R_WIDTH = 180
+
+# in the last line
+R_ROW = 0  # (6,) a row on its way in
+R_ALONG = 6  # (6,)
+R_KERNEL = 12  # (6, 6)
+R_REDUCED = 48  # (6, 6)
+R_RIGHT = 84  # (6,)
+R_BASE = 90  # (6,) the base's acceleration, scaled
+# rank, least part of a row that was new, worst contradiction, which row of contact
+RANKED, LEAST, WORST, WORST_ROW = 100, 101, 102, 103
+
+
+@kernel
+def clear(room: Any) -> None:
+    """No rows anywhere."""
+    last = room.shape[0] - 1
+    for j in range(last):
+        room[j, R_COUNT] = 0.0
+        room[j, R_UP] = 0.0
+        room[j, R_PIVOT] = -1.0
+        for k in range(6):
+            room[j, R_FORCE + k] = 0.0
+        for k in range(MOST):
+            room[j, R_UP_FORCE + k] = 0.0
+    room[last, RANKED], room[last, LEAST], room[last, WORST], room[last, WORST_ROW] = 0.0, 1.0, 0.0, -1.0
+
+
+@kernel
+def take_in(room: Any, i: Any, g: Any, size: Any, source: Any) -> None:
+    """Add the row that stands in R_ROW of the last line to body i's.
+
+    g       its part of the right-hand side;  size  what it is compared with;  source  see R_SOURCE
+    """
+    w = room.shape[0] - 1
+    count = int(room[i, R_COUNT].real)
+    for l in range(count):
+        room[w, R_ALONG + l] = 0.0
+    square = 0.0 * g
+    for _ in range(2):
+        for l in range(count):
+            e = R_E + 6 * l
+            c = room[w, R_ROW] * room[i, e]
+            for k in range(1, 6):
+                c += room[w, R_ROW + k] * room[i, e + k]
+            room[w, R_ALONG + l] += c
+            for k in range(6):
+                room[w, R_ROW + k] -= c * room[i, e + k]
+        square = room[w, R_ROW] * room[w, R_ROW]
+        for k in range(1, 6):
+            square += room[w, R_ROW + k] * room[w, R_ROW + k]
+        if square.real > 0.25 * (size * size).real:
+            break  # little was taken away: once is enough
+    left, rest = np.sqrt(square), g
+    for l in range(count):
+        rest -= room[w, R_ALONG + l] * room[i, R_G + l]
+    part = left.real / size.real if size.real > 0.0 else 0.0
+    if count < 6 and part > RANK:
+        if part < room[w, LEAST].real:
+            room[w, LEAST] = part
+        for k in range(6):
+            room[i, R_E + 6 * count + k] = room[w, R_ROW + k] / left
+        for l in range(count):
+            room[i, R_MIX + 6 * count + l] = room[w, R_ALONG + l]
+        room[i, R_G + count] = rest / left
+        room[i, R_SIZE + count] = left
+        room[i, R_SOURCE + count] = source
+        room[i, R_COUNT] = count + 1.0
+        return
+    wrong = abs(rest.real) / size.real if size.real > 0.0 else abs(rest.real)
+    if wrong > room[w, WORST].real:
+        room[w, WORST], room[w, WORST_ROW] = wrong, source
+
+
+@kernel
+def hand_out(room: Any, i: Any, reaction: Any) -> None:
+    """Multipliers of body i's rows (R_FORCE) to the rows that they were made of; a row that added nothing takes none.
+
+    reaction (m,) of the rows of contact, added to
+    """
+    for k in range(int(room[i, R_COUNT].real) - 1, -1, -1):
+        force = room[i, R_FORCE + k] / room[i, R_SIZE + k]
+        for l in range(k):
+            room[i, R_FORCE + l] -= room[i, R_MIX + 6 * k + l] * force
+        source = int(room[i, R_SOURCE + k].real)
+        if source >= 0:
+            reaction[source] += force
+        else:
+            source = -1 - source
+            room[source // 8, R_UP_FORCE + source % 8] += force
+
+
+# Hybrid dynamics of a tree that the ground holds: the same three passes, and rows of contact with them.
+#
+# eta' = a_p + H (H^T M H)^-1 H^T (F - M a_p), a_p = -A^+ (gamma + B rdd), H = ker A (Boyer 2015, eqs 17-20, corrected),
+# of nu = (eta, passive joints), is Gauss's principle: of all accelerations that the rows allow, the one of least
+# constraint. On a tree it needs no large matrix. Going in, each body shows its parent an inertia, a bias and at most
+# six
+# rows; a passive joint that the rows feel is decided by one of them, qdd = alpha . a_parent + kappa, and the others are
+# freed of it; any other joint is as in `recursion`. At the base A has at most six rows, all independent.
+#
+# ground  a record of rtmms.dynamics.ground.GROUND
 
 
 @kernel
@@ -296,3 +399,121 @@ def respond_on_ground(
             vz += qdd[j - 1]
         s[j, S_ACCELERATION], s[j, S_ACCELERATION + 1], s[j, S_ACCELERATION + 2] = vx, vy, vz
         s[j, S_ACCELERATION + 3], s[j, S_ACCELERATION + 4], s[j, S_ACCELERATION + 5] = wx, wy, wz
+
+
+# The base of a constrained tree: at most six orthonormal rows, and what they leave free.
+
+
+@kernel
+def span_kernel(room: Any, d: int) -> None:
+    """H (6, d) of the base's rows, by columns in R_KERNEL: unit vectors of which most is left, made orthonormal."""
+    w = room.shape[0] - 1
+    count = 6 - d
+    for c in range(d):
+        best, most = 0, -1.0
+        for k in range(6):
+            left = 1.0
+            for l in range(count):
+                left -= (room[0, R_E + 6 * l + k] * room[0, R_E + 6 * l + k]).real
+            for l in range(c):
+                left -= (room[w, R_KERNEL + 6 * l + k] * room[w, R_KERNEL + 6 * l + k]).real
+            if left > most:
+                best, most = k, left
+        new = R_KERNEL + 6 * c
+        for k in range(6):
+            room[w, new + k] = 0.0
+        room[w, new + best] = 1.0
+        for _ in range(2):
+            for l in range(count + c):
+                row, at = (0, R_E + 6 * l) if l < count else (w, R_KERNEL + 6 * (l - count))
+                along = room[row, at] * room[w, new]
+                for k in range(1, 6):
+                    along += room[row, at + k] * room[w, new + k]
+                for k in range(6):
+                    room[w, new + k] -= along * room[row, at + k]
+        square = room[w, new] * room[w, new]
+        for k in range(1, 6):
+            square += room[w, new + k] * room[w, new + k]
+        for k in range(6):
+            room[w, new + k] /= np.sqrt(square)
+
+
+@kernel
+def pushed(s: Any, room: Any, length: Any, k: int) -> Any:
+    """Component k of M a + beta at the base, scaled; a stands in R_BASE."""
+    w = room.shape[0] - 1
+    total = s[0, S_BIAS + k]
+    for b in range(6):
+        total += s[0, S_INERTIA + PACKED[k, b]] * (room[w, R_BASE + b] if b < 3 else room[w, R_BASE + b] / length)
+    return total if k < 3 else total / length
+
+
+@kernel
+def solve_base_on_ground(s: Any, room: Any, length: Any) -> None:
+    """The base's acceleration: a_p = -E^T g, then what is free by Cholesky's method. NaN where it meets no inertia."""
+    w, count = room.shape[0] - 1, int(room[0, R_COUNT].real)
+    d = 6 - count
+    for k in range(6):
+        total = 0.0 * room[w, R_BASE]
+        for l in range(count):
+            total -= room[0, R_E + 6 * l + k] * room[0, R_G + l]
+        room[w, R_BASE + k] = total
+    if d > 0:
+        span_kernel(room, d)
+        for k in range(6):
+            room[w, R_ROW + k] = pushed(s, room, length, k)
+        for a in range(d):
+            total = 0.0 * room[w, R_ROW]
+            for k in range(6):
+                total -= room[w, R_KERNEL + 6 * a + k] * room[w, R_ROW + k]
+            room[w, R_RIGHT + a] = total
+            for k in range(6):  # M h_a, scaled
+                total = 0.0 * room[w, R_ROW]
+                for b in range(6):
+                    h = room[w, R_KERNEL + 6 * a + b]
+                    total += s[0, S_INERTIA + PACKED[k, b]] * (h if b < 3 else h / length)
+                room[w, R_ALONG + k] = total if k < 3 else total / length
+            for b in range(a, d):
+                total = 0.0 * room[w, R_ROW]
+                for k in range(6):
+                    total += room[w, R_KERNEL + 6 * b + k] * room[w, R_ALONG + k]
+                room[w, R_REDUCED + 6 * b + a] = total
+        reduce_and_solve(room, d)
+        for k in range(6):
+            for a in range(d):
+                room[w, R_BASE + k] += room[w, R_KERNEL + 6 * a + k] * room[w, R_RIGHT + a]
+    for k in range(6):
+        s[0, S_ACCELERATION + k] = room[w, R_BASE + k] if k < 3 else room[w, R_BASE + k] / length
+    for l in range(count):  # E^T lambda = M a + beta
+        room[0, R_FORCE + l] = 0.0
+    for k in range(6):
+        value = pushed(s, room, length, k)
+        for l in range(count):
+            room[0, R_FORCE + l] += room[0, R_E + 6 * l + k] * value
+
+
+@kernel
+def reduce_and_solve(room: Any, d: int) -> None:
+    """R_RIGHT = (H^T M H)^-1 R_RIGHT, by Cholesky's factors of the lower triangle in R_REDUCED."""
+    w, n, f = room.shape[0] - 1, R_REDUCED, R_RIGHT
+    for a in range(d):
+        total = room[w, n + 7 * a]
+        for k in range(a):
+            total -= room[w, n + 6 * a + k] * room[w, n + 6 * a + k]
+        pivot = np.sqrt(total)
+        room[w, n + 7 * a] = pivot
+        for b in range(a + 1, d):
+            total = room[w, n + 6 * b + a]
+            for k in range(a):
+                total -= room[w, n + 6 * b + k] * room[w, n + 6 * a + k]
+            room[w, n + 6 * b + a] = total / pivot
+    for a in range(d):
+        total = room[w, f + a]
+        for k in range(a):
+            total -= room[w, n + 6 * a + k] * room[w, f + k]
+        room[w, f + a] = total / room[w, n + 7 * a]
+    for a in range(d - 1, -1, -1):
+        total = room[w, f + a]
+        for k in range(a + 1, d):
+            total -= room[w, n + 6 * k + a] * room[w, f + k]
+        room[w, f + a] = total / room[w, n + 7 * a]

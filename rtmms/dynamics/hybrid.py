@@ -7,13 +7,111 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import solve_any
-from rtmms.dynamics.prepare import set_up, vector
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.memory import Record
+from rtmms.base.spatial import Array, skew
+from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
+from rtmms.dynamics.modal_passes import solve_modal
+from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.model.compiled import Model, State
-from rtmms.model.layout import BASE_FREE, BASE_PRESCRIBED, S_ACCELERATION, S_BIAS
+from rtmms.model.layout import BASE_FREE, BASE_PRESCRIBED, S_ACCELERATION, S_BIAS, S_WRENCH
 from rtmms.model.modal_rows import M_COUNT, M_FIRST
-from rtmms.spatial import Array
+
+# The three passes on any compiled tree, rigid or with modal bodies, from Python: which kernels a model takes.
+
+
+def modal_record(model: Model, dtype: Any = float) -> Record:
+    """A model's modal bodies for kernels, with scratch of their own."""
+    modes = model.modes
+    values = {"book": modes.book, "members": modes.members, "shape": modes.shape}
+    kind = complex if np.dtype(dtype).kind == "c" else float
+    return MODAL.make(values, {"modal_room": max(modes.room, 1)}, dtype=kind)
+
+
+def stand(model: Model, position: Any, orientation: Any, q: Any, s: Any) -> None:
+    """Transforms of all rows, gravity in their frames, world poses."""
+    if len(model.modes):
+        configure_modal(model.topology, model.constant, modal_record(model, s.dtype), orientation, model.gravity, q, s)
+    else:
+        configure(model.topology, model.constant, orientation, model.gravity, q, s)
+    place(model.topology, position, orientation, s)
+
+
+def move(model: Model, twist: Any, q: Any, qd: Any, s: Any) -> Any:
+    """Twists of all rows, after `stand`; the modal bodies' record, for `solve_any`, None for rigid trees."""
+    if not len(model.modes):
+        outward(model.topology, twist, qd, s)
+        return None
+    modal = modal_record(model, s.dtype)
+    outward_modal(model.topology, modal, twist, q, qd, s)
+    return modal
+
+
+def solve_any(
+    model: Model, modal: Any, base_mode: int, imposed: Any, drive: Any, q: Any, qd: Any, s: Any, qdd: Any, torque: Any
+) -> None:
+    """After `move` and whatever adds to S_WRENCH; see `solve`."""
+    work = np.zeros((6, 6), s.dtype)
+    tree = (model.topology, model.constant)
+    if modal is None:
+        solve(*tree, base_mode, imposed, drive, q, qd, 0.0, s, work, qdd, torque)
+    else:
+        solve_modal(*tree, modal, base_mode, imposed, drive, q, qd, 0.0, s, work, qdd, torque)
+
+
+# What every function of rtmms.dynamics does first: check its arguments and run the kinematic passes.
+
+
+def prepared(model: Model, state: State, wrench: Any = None) -> Array:
+    """The scratch of `set_up`."""
+    return set_up(model, state, wrench)[0]
+
+
+def set_up(model: Model, state: State, wrench: Any = None) -> tuple[Array, Any]:
+    """Scratch with transforms, twists, world poses and outside wrenches of `state`, and what `solve_any` needs.
+
+    wrench  (bodies, 6) N, N m, from outside on each described body, at its origin in its own frame; or None
+    Complex states give complex scratch (for derivatives by a complex step). ModelError where a shape is wrong.
+    """
+    state.check(model)
+    fields = (state.position, state.orientation, state.q, state.twist, state.qd)
+    dtype = complex if any(np.iscomplexobj(value) for value in fields) else float
+    s = model.scratch(dtype)
+    orientation, q = state.orientation.astype(dtype), state.q.astype(dtype)
+    stand(model, state.position.astype(dtype), orientation, q, s)
+    modal = move(model, state.twist.astype(dtype), q, state.qd.astype(dtype), s)
+    if wrench is not None:
+        add_described(model, vector(wrench, (len(model.body_names), 6), f"{model.name}: wrench"), s)
+    return s, modal
+
+
+def add_described(model: Model, wrench: Array, s: Array) -> None:
+    """Wrenches on described bodies, (bodies, 6), into the scratch of the rows that carry them."""
+    for k, row in enumerate(model.carrier):
+        r, p = model.offset_rotation[k], model.offset_position[k]
+        force, moment = r @ wrench[k, :3], r @ wrench[k, 3:]
+        s[row, S_WRENCH : S_WRENCH + 3] += force
+        s[row, S_WRENCH + 3 : S_WRENCH + 6] += moment + np.cross(p, force)
+
+
+def described(model: Model, rows: Array) -> Array:
+    """Twists of rows, (n + 1, 6), as those of the described bodies, (bodies, 6), each in its own frame."""
+    out = np.empty((len(model.body_names), 6), dtype=rows.dtype)
+    for k, row in enumerate(model.carrier):
+        r, p = model.offset_rotation[k], model.offset_position[k]
+        out[k, :3] = r.T @ (rows[row, :3] - skew(p) @ rows[row, 3:])
+        out[k, 3:] = r.T @ rows[row, 3:]
+    return out
+
+
+def vector(value: Any, shape: tuple[int, ...], place: str) -> Array:
+    """`value` as an array of that shape; ModelError where it is not, or is not finite."""
+    array = np.ascontiguousarray(value, dtype=complex if np.iscomplexobj(value) else float)
+    if array.shape != shape:
+        raise ModelError(f"{place} must have shape {shape}, got {array.shape}")
+    if not np.all(np.isfinite(array)):
+        raise ModelError(f"{place} must be finite, got {array.tolist()}")
+    return array
 
 
 @dataclass(frozen=True, slots=True)

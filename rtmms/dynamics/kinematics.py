@@ -6,12 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import solve_any
-from rtmms.dynamics.prepare import described, prepared, set_up, vector
+from rtmms.base.spatial import Array, adjoint
+from rtmms.dynamics.hybrid import described, prepared, set_up, solve_any, vector
 from rtmms.dynamics.recursion import respond
 from rtmms.model import layout as L
 from rtmms.model.compiled import Model, State
-from rtmms.spatial import Array, adjoint
 
 
 def body_poses(model: Model, state: State) -> tuple[Array, Array]:

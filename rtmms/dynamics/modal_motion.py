@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.carry import into_child
-from rtmms.jit import kernel
-from rtmms.memory import INTEGER, Layout, model, scratch
+from rtmms.base.jit import kernel
+from rtmms.base.memory import INTEGER, Layout, model, scratch
+from rtmms.base.spatial import cross, quaternion_columns, scalar
+from rtmms.dynamics.recursion import into_child
 from rtmms.model.layout import (
     C_POS,
     C_ROT,
@@ -29,7 +30,6 @@ from rtmms.model.layout import (
     T_PARENT,
 )  # fmt: skip
 from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_PSI, M_SHAPE, M_WIDTH
-from rtmms.spatial import cross, quaternion_columns, scalar
 
 MODAL = Layout(
     "Modal",

@@ -11,9 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.carry import add_inertia, add_wrench, axis_column, into_child, into_parent, packed
-from rtmms.dynamics.recursion import friction, load, solve_base
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import PACKED, cross, times
+from rtmms.dynamics.recursion import (
+    add_inertia,
+    add_wrench,
+    axis_column,
+    friction,
+    into_child,
+    into_parent,
+    load,
+    packed,
+    solve_base,
+)
 from rtmms.model.layout import (
     BASE_FREE,
     C_DAMPING,
@@ -35,7 +45,6 @@ from rtmms.model.layout import (
     T_PARENT,
 )  # fmt: skip
 from rtmms.model.modal_rows import M_COUNT, M_FIRST, M_MASS, M_PSI, M_SHAPE
-from rtmms.spatial import PACKED, cross, times
 
 # in the room of a row with N modes: M (6 N), m (N N), b (N)
 

@@ -1,9 +1,4 @@
-"""The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base.
-
-Featherstone's hybrid dynamics in the notation of Porez 2014 (eqs 2-12 and section III); the inverse and the direct
-models of Khalil 2007 (eqs 17-43) are its cases. Inertias are full symmetric 6 x 6 matrices. Twists and wrenches are
-[linear; angular] in body frames; accelerations are component derivatives. Columns: rtmms.model.layout.
-"""
+"""The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base."""
 
 from __future__ import annotations
 
@@ -11,8 +6,36 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.carry import add_inertia, add_wrench, axis_column, into_child, packed
-from rtmms.jit import kernel
+from rtmms.base.jit import Array, kernel
+from rtmms.base.spatial import (
+    AXX,
+    AXY,
+    AXZ,
+    AYY,
+    AYZ,
+    AZZ,
+    BXX,
+    BXY,
+    BXZ,
+    BYX,
+    BYY,
+    BYZ,
+    BZX,
+    BZY,
+    BZZ,
+    CXX,
+    CXY,
+    CXZ,
+    CYY,
+    CYZ,
+    CZZ,
+    PACKED,
+    PACKED_SIZE,
+    cross,
+    quaternion_columns,
+    scalar,
+    times,
+)
 from rtmms.model.layout import (
     BASE_FREE,
     C_COULOMB,
@@ -43,8 +66,138 @@ from rtmms.model.layout import (
     S_ZETA,
     T_KIND,
     T_PARENT,
-)  # fmt: skip
-from rtmms.spatial import PACKED, PACKED_SIZE, cross, quaternion_columns, scalar, times
+)
+
+# Carrying twists, wrenches and inertias between a body and its parent, in scalars. Columns: rtmms.model.layout.
+
+
+@scalar
+def into_child(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
+    """R^T (x, y, z): components in the parent's frame -> in body j's."""
+    return (
+        s[j, S_ROT] * x + s[j, S_ROT + 3] * y + s[j, S_ROT + 6] * z,
+        s[j, S_ROT + 1] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 7] * z,
+        s[j, S_ROT + 2] * x + s[j, S_ROT + 5] * y + s[j, S_ROT + 8] * z,
+    )
+
+
+@scalar
+def into_parent(s: Any, j: Any, x: Any, y: Any, z: Any) -> Any:
+    """R (x, y, z): components in body j's frame -> in its parent's."""
+    return (
+        s[j, S_ROT] * x + s[j, S_ROT + 1] * y + s[j, S_ROT + 2] * z,
+        s[j, S_ROT + 3] * x + s[j, S_ROT + 4] * y + s[j, S_ROT + 5] * z,
+        s[j, S_ROT + 6] * x + s[j, S_ROT + 7] * y + s[j, S_ROT + 8] * z,
+    )
+
+
+@scalar
+def packed(m: Any, j: Any, c: Any) -> Any:
+    """The 21 numbers of the inertia that stands in m[j] from column c on."""
+    return (
+        m[j, c + AXX], m[j, c + AXY], m[j, c + AXZ], m[j, c + AYY], m[j, c + AYZ], m[j, c + AZZ],
+        m[j, c + BXX], m[j, c + BXY], m[j, c + BXZ], m[j, c + BYX], m[j, c + BYY], m[j, c + BYZ],
+        m[j, c + BZX], m[j, c + BZY], m[j, c + BZZ],
+        m[j, c + CXX], m[j, c + CXY], m[j, c + CXZ], m[j, c + CYY], m[j, c + CYZ], m[j, c + CZZ],
+    )  # fmt: skip
+
+
+@scalar
+def axis_column(s: Any, j: Any, revolute: Any) -> Any:
+    """M*_j S: the column of body j's inertia that belongs to its joint's axis, z."""
+    m = S_INERTIA
+    if revolute:
+        return (
+            s[j, m + BXZ], s[j, m + BYZ], s[j, m + BZZ], s[j, m + CXZ], s[j, m + CYZ], s[j, m + CZZ],
+        )  # fmt: skip
+    return s[j, m + AXZ], s[j, m + AYZ], s[j, m + AZZ], s[j, m + BZX], s[j, m + BZY], s[j, m + BZZ]
+
+
+@scalar
+def _turned(r: Any, x: Any) -> Any:
+    """R X R^T for a symmetric X, packed as xx xy xz yy yz zz."""
+    r0, r1, r2, r3, r4, r5, r6, r7, r8 = r
+    xx, xy, xz, yy, yz, zz = x
+    a, b, c = r0 * xx + r1 * xy + r2 * xz, r0 * xy + r1 * yy + r2 * yz, r0 * xz + r1 * yz + r2 * zz
+    d, e, f = r3 * xx + r4 * xy + r5 * xz, r3 * xy + r4 * yy + r5 * yz, r3 * xz + r4 * yz + r5 * zz
+    g, h, i = r6 * xx + r7 * xy + r8 * xz, r6 * xy + r7 * yy + r8 * yz, r6 * xz + r7 * yz + r8 * zz
+    return (
+        a * r0 + b * r1 + c * r2, a * r3 + b * r4 + c * r5, a * r6 + b * r7 + c * r8,
+        d * r3 + e * r4 + f * r5, d * r6 + e * r7 + f * r8, g * r6 + h * r7 + i * r8,
+    )  # fmt: skip
+
+
+@scalar
+def add_inertia(s: Any, i: Any, j: Any, inertia: Any) -> None:
+    """M*_i += Ad^T K Ad, K given in body j's frame by its packed numbers."""
+    a0, a1, a2, a3, a4, a5, b0, b1, b2, b3, b4, b5, b6, b7, b8, c0, c1, c2, c3, c4, c5 = inertia
+    r0, r1, r2 = s[j, S_ROT], s[j, S_ROT + 1], s[j, S_ROT + 2]
+    r3, r4, r5 = s[j, S_ROT + 3], s[j, S_ROT + 4], s[j, S_ROT + 5]
+    r6, r7, r8 = s[j, S_ROT + 6], s[j, S_ROT + 7], s[j, S_ROT + 8]
+    px, py, pz = s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2]
+    rotation = (r0, r1, r2, r3, r4, r5, r6, r7, r8)
+    a0, a1, a2, a3, a4, a5 = _turned(rotation, (a0, a1, a2, a3, a4, a5))
+    c0, c1, c2, c3, c4, c5 = _turned(rotation, (c0, c1, c2, c3, c4, c5))
+    # B <- R B R^T
+    t0, t1, t2 = r0 * b0 + r1 * b3 + r2 * b6, r0 * b1 + r1 * b4 + r2 * b7, r0 * b2 + r1 * b5 + r2 * b8
+    t3, t4, t5 = r3 * b0 + r4 * b3 + r5 * b6, r3 * b1 + r4 * b4 + r5 * b7, r3 * b2 + r4 * b5 + r5 * b8
+    t6, t7, t8 = r6 * b0 + r7 * b3 + r8 * b6, r6 * b1 + r7 * b4 + r8 * b7, r6 * b2 + r7 * b5 + r8 * b8
+    b0, b1, b2 = t0 * r0 + t1 * r1 + t2 * r2, t0 * r3 + t1 * r4 + t2 * r5, t0 * r6 + t1 * r7 + t2 * r8
+    b3, b4, b5 = t3 * r0 + t4 * r1 + t5 * r2, t3 * r3 + t4 * r4 + t5 * r5, t3 * r6 + t4 * r7 + t5 * r8
+    b6, b7, b8 = t6 * r0 + t7 * r1 + t8 * r2, t6 * r3 + t7 * r4 + t8 * r5, t6 * r6 + t7 * r7 + t8 * r8
+    # C <- C - B^T p^ + p^ (B - A p^), B <- B - A p^
+    n0, n1, n2 = b0 - a1 * pz + a2 * py, b1 + a0 * pz - a2 * px, b2 - a0 * py + a1 * px
+    n3, n4, n5 = b3 - a3 * pz + a4 * py, b4 + a1 * pz - a4 * px, b5 - a1 * py + a3 * px
+    n6, n7, n8 = b6 - a4 * pz + a5 * py, b7 + a2 * pz - a5 * px, b8 - a2 * py + a4 * px
+    c0 += -(b3 * pz - b6 * py) + py * n6 - pz * n3
+    c1 += -(b6 * px - b0 * pz) + py * n7 - pz * n4
+    c2 += -(b0 * py - b3 * px) + py * n8 - pz * n5
+    c3 += -(b7 * px - b1 * pz) + pz * n1 - px * n7
+    c4 += -(b1 * py - b4 * px) + pz * n2 - px * n8
+    c5 += -(b2 * py - b5 * px) + px * n5 - py * n2
+    k = S_INERTIA
+    s[i, k + AXX] += a0
+    s[i, k + AXY] += a1
+    s[i, k + AXZ] += a2
+    s[i, k + AYY] += a3
+    s[i, k + AYZ] += a4
+    s[i, k + AZZ] += a5
+    s[i, k + BXX] += n0
+    s[i, k + BXY] += n1
+    s[i, k + BXZ] += n2
+    s[i, k + BYX] += n3
+    s[i, k + BYY] += n4
+    s[i, k + BYZ] += n5
+    s[i, k + BZX] += n6
+    s[i, k + BZY] += n7
+    s[i, k + BZZ] += n8
+    s[i, k + CXX] += c0
+    s[i, k + CXY] += c1
+    s[i, k + CXZ] += c2
+    s[i, k + CYY] += c3
+    s[i, k + CYZ] += c4
+    s[i, k + CZZ] += c5
+
+
+@scalar
+def add_wrench(s: Any, c: Any, i: Any, j: Any, fx: Any, fy: Any, fz: Any, mx: Any, my: Any, mz: Any) -> None:
+    """s[i, c : c + 6] += Ad^T f, f in body j's frame."""
+    fx, fy, fz = into_parent(s, j, fx, fy, fz)
+    mx, my, mz = into_parent(s, j, mx, my, mz)
+    tx, ty, tz = cross(s[j, S_POS], s[j, S_POS + 1], s[j, S_POS + 2], fx, fy, fz)
+    s[i, c] += fx
+    s[i, c + 1] += fy
+    s[i, c + 2] += fz
+    s[i, c + 3] += mx + tx
+    s[i, c + 4] += my + ty
+    s[i, c + 5] += mz + tz
+
+
+# The three passes of the hybrid recursion: any tree, any joint given by its motion or by its torque, any base.
+#
+# Featherstone's hybrid dynamics in the notation of Porez 2014 (eqs 2-12 and section III); the inverse and the direct
+# models of Khalil 2007 (eqs 17-43) are its cases. Inertias are full symmetric 6 x 6 matrices. Twists and wrenches are
+# [linear; angular] in body frames; accelerations are component derivatives. Columns: rtmms.model.layout.
 
 
 @kernel
@@ -310,3 +463,109 @@ def solve(
         s[0, S_BIAS + 4] += f4
         s[0, S_BIAS + 5] += f5
     respond(topology, constant, imposed, drive, q, qd, s, qdd, torque)
+
+
+# A rigid body's pose in a flat array: how a twist moves it; and the 6 x 6 solve for its acceleration.
+
+
+@kernel
+def rotation_matrix(work: Array, quat: int, out: int) -> None:
+    """From work[out] on, (3, 3) row-major: body to world, of the unit quaternion (w, x, y, z) at work[quat]."""
+    w, x, y, z = work[quat], work[quat + 1], work[quat + 2], work[quat + 3]
+    work[out + 0] = 1.0 - 2.0 * (y * y + z * z)
+    work[out + 1] = 2.0 * (x * y - w * z)
+    work[out + 2] = 2.0 * (x * z + w * y)
+    work[out + 3] = 2.0 * (x * y + w * z)
+    work[out + 4] = 1.0 - 2.0 * (x * x + z * z)
+    work[out + 5] = 2.0 * (y * z - w * x)
+    work[out + 6] = 2.0 * (x * z - w * y)
+    work[out + 7] = 2.0 * (y * z + w * x)
+    work[out + 8] = 1.0 - 2.0 * (x * x + y * y)
+
+
+@kernel
+def move_pose(pose: Array, p: int, twist: Array, v: int, h: float, out: Array, o: int) -> None:
+    """g exp(h twist) on SE(3): the exact motion under a constant body twist [V; W].
+
+    From pose[p] on: position (3,) m world and quaternion (4,); from twist[v] on (6,) m/s, rad/s body; h s. The moved
+    pose goes to out[o] on, which may be the same place.
+    """
+    vx, vy, vz = h * twist[v + 0], h * twist[v + 1], h * twist[v + 2]
+    wx, wy, wz = h * twist[v + 3], h * twist[v + 4], h * twist[v + 5]
+    n2 = wx * wx + wy * wy + wz * wz
+    if n2 > 1e-8:
+        n = np.sqrt(n2)
+        a = (1.0 - np.cos(n)) / n2
+        b = (n - np.sin(n)) / (n2 * n)
+        sh, ch = np.sin(0.5 * n) / n, np.cos(0.5 * n)
+    else:
+        a = 0.5 - n2 / 24.0
+        b = 1.0 / 6.0 - n2 / 120.0
+        sh, ch = 0.5 - n2 / 48.0, 1.0 - n2 / 8.0 + n2 * n2 / 384.0
+    # left Jacobian of SO(3): p = V + a W x V + b W x (W x V)
+    cx, cy, cz = wy * vz - wz * vy, wz * vx - wx * vz, wx * vy - wy * vx
+    px = vx + a * cx + b * (wy * cz - wz * cy)
+    py = vy + a * cy + b * (wz * cx - wx * cz)
+    pz = vz + a * cz + b * (wx * cy - wy * cx)
+    w, x, y, z = pose[p + 3], pose[p + 4], pose[p + 5], pose[p + 6]
+    # rotate by the quaternion: p + 2 w (u x p) + 2 u x (u x p)
+    tx, ty, tz = 2.0 * (y * pz - z * py), 2.0 * (z * px - x * pz), 2.0 * (x * py - y * px)
+    out[o + 0] = pose[p + 0] + px + w * tx + (y * tz - z * ty)
+    out[o + 1] = pose[p + 1] + py + w * ty + (z * tx - x * tz)
+    out[o + 2] = pose[p + 2] + pz + w * tz + (x * ty - y * tx)
+    bx, by, bz = sh * wx, sh * wy, sh * wz
+    qw = w * ch - x * bx - y * by - z * bz
+    qx = w * bx + x * ch + y * bz - z * by
+    qy = w * by - x * bz + y * ch + z * bx
+    qz = w * bz + x * by - y * bx + z * ch
+    n = 1.0 / np.sqrt(qw * qw + qx * qx + qy * qy + qz * qz)
+    out[o + 3], out[o + 4], out[o + 5], out[o + 6] = n * qw, n * qx, n * qy, n * qz
+
+
+@kernel
+def exponential_rate(xi: Array, x: int, twist: Array, v: int, out: Array, o: int) -> None:
+    """Rate of canonical coordinates: g = g0 exp(xi) moves with body twist eta when xi' = out.
+
+    xi' = eta + 1/2 ad_xi eta + 1/12 ad_xi^2 eta, exact to fourth order in xi; (6,) each, from xi[x], twist[v], out[o].
+    """
+    ax, ay, az, bx, by, bz = xi[x], xi[x + 1], xi[x + 2], xi[x + 3], xi[x + 4], xi[x + 5]
+    vx, vy, vz = twist[v], twist[v + 1], twist[v + 2]
+    wx, wy, wz = twist[v + 3], twist[v + 4], twist[v + 5]
+    # ad_xi eta = [b x V + a x W; b x W]
+    px = by * vz - bz * vy + ay * wz - az * wy
+    py = bz * vx - bx * vz + az * wx - ax * wz
+    pz = bx * vy - by * vx + ax * wy - ay * wx
+    qx, qy, qz = by * wz - bz * wy, bz * wx - bx * wz, bx * wy - by * wx
+    out[o] = vx + 0.5 * px + (by * pz - bz * py + ay * qz - az * qy) / 12.0
+    out[o + 1] = vy + 0.5 * py + (bz * px - bx * pz + az * qx - ax * qz) / 12.0
+    out[o + 2] = vz + 0.5 * pz + (bx * py - by * px + ax * qy - ay * qx) / 12.0
+    out[o + 3] = wx + 0.5 * qx + (by * qz - bz * qy) / 12.0
+    out[o + 4] = wy + 0.5 * qy + (bz * qx - bx * qz) / 12.0
+    out[o + 5] = wz + 0.5 * qz + (bx * qy - by * qx) / 12.0
+
+
+@kernel
+def solve_spd6(work: Array, n: int, f: int, out: Array) -> None:
+    """out (6,) = N^-1 f by Cholesky's factors; at work[n] N (6, 6) symmetric, its lower triangle is overwritten."""
+    for j in range(6):
+        d = work[n + 7 * j]
+        for k in range(j):
+            d -= work[n + 6 * j + k] * work[n + 6 * j + k]
+        d = np.sqrt(d)
+        work[n + 7 * j] = d
+        inv = 1.0 / d
+        for i in range(j + 1, 6):
+            s = work[n + 6 * i + j]
+            for k in range(j):
+                s -= work[n + 6 * i + k] * work[n + 6 * j + k]
+            work[n + 6 * i + j] = s * inv
+    for i in range(6):
+        s = work[f + i]
+        for k in range(i):
+            s -= work[n + 6 * i + k] * out[k]
+        out[i] = s / work[n + 7 * i]
+    for i in range(5, -1, -1):
+        s = out[i]
+        for k in range(i + 1, 6):
+            s -= work[n + 6 * k + i] * out[k]
+        out[i] = s / work[n + 7 * i]

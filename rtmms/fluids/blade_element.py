@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, cross
 from rtmms.fluids.morison import in_axes, out_of_axes, relative
-from rtmms.jit import kernel
 from rtmms.model.elements import Blade
 from rtmms.model.layout import S_TWIST, S_WRENCH
-from rtmms.spatial import Array, cross
 
 # columns of a blade: axes by rows (row frame = E blade frame) 9, origin 3, length, chord, density, pressure point
 ORIGIN, LENGTH, CHORD, DENSITY, PRESSURE = 9, 12, 13, 14, 15

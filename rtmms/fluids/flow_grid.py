@@ -16,11 +16,11 @@ from zipfile import BadZipFile
 import numpy as np
 from numba import carray
 
-from rtmms.addresses import numbers_at
-from rtmms.errors import ModelError
-from rtmms.input_file import check_npz, open_input
-from rtmms.jit import COMPILED, kernel
-from rtmms.spatial import Array
+from rtmms.base.errors import ModelError
+from rtmms.base.files import check_npz, open_input
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import numbers_at
+from rtmms.base.spatial import Array
 
 AXES = ("t", "x", "y", "z")
 _BLOCKS: dict[int, Array] = {}

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, arctangent, cross
 from rtmms.fluids.morison import in_axes, out_of_axes, relative
-from rtmms.jit import kernel
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.layout import S_TWIST, S_WRENCH
 from rtmms.model.polars import Polar, stacked
-from rtmms.spatial import Array, arctangent, cross
 
 # columns of a foil: axes by rows (row frame = E foil frame: x along the span, y to the upper side, z to the leading
 # edge) 9, origin 3, x of its begin, length, chord, density, z of the force, element, row, first row of its polar, rows

@@ -12,20 +12,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.errors import ModelError
-from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, RATE, SAMPLE_ROOM, Flow, U, sample
-from rtmms.fluids.asked_function import INSTANT
+from rtmms.base.errors import ModelError
+from rtmms.base.jit import kernel
+from rtmms.base.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
+from rtmms.base.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
+from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, INSTANT, RATE, SAMPLE_ROOM, Flow, U, sample
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.foils import FOIL_WIDTH, POLAR_WIDTH, foil_tables, foils
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
 from rtmms.fluids.tether import TETHER_WIDTH, tether_energy, tether_row, tethers
 from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
-from rtmms.jit import kernel
-from rtmms.memory import FLAG, INTEGER, Layout, Record, given, model, number, scratch
 from rtmms.model.compiled import Model
 from rtmms.model.elements import AddedMass, Blade, Element, Strip, Tether, Wake
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import PACKED_SIZE, Array, cross, pack_inertia, scalar, times
 
 # columns of an element's row: added inertia (row frame, packed), centre, displaced mass, is it Kirchhoff's law
 ADDED, CENTRE, DISPLACED, KIRCHHOFF = 0, PACKED_SIZE, PACKED_SIZE + 3, PACKED_SIZE + 4
@@ -287,3 +286,68 @@ def _asked(model: Model, flow: Flow, x: Array, time: float) -> Array:
     if u.shape != (3,) or not np.all(np.isfinite(u)):
         raise ModelError(f"{model.name}: flow: field must return 3 finite numbers, got {u.tolist()} at {x.tolist()}")
     return u
+
+
+# What a fluid and tethers hold and give, term by term, at one state (Candelier 2013, the transposed gradient).
+#
+# With V_r = V - R^T u, p = M_f eta_r, m the displaced mass and gamma = u_t + (grad u) u,
+# d/dt (T_bodies + elastic + 1/2 p . eta_r + p_V . R^T u) = (p_V . R^T u_t + m gamma . v) + wake, drag and damping power
+# + actuators.
+
+
+HELD, FLOW, WAKE, DRAG, SPRINGS, DAMPERS = range(6)
+"""J in the fluid, 1/2 p . eta_r + p_V . R^T u; W from the flow, the wake, drag (lift too); J in tethers' springs, W of
+their dampers."""
+TERMS = 6
+
+
+@kernel
+def _outside_power(s: Any) -> Any:
+    """W of S_WRENCH on all rows, which is emptied."""
+    power = 0.0 * s[0, S_TWIST]
+    for j in range(s.shape[0]):
+        for k in range(6):
+            power += s[j, S_WRENCH + k] * s[j, S_TWIST + k]
+            s[j, S_WRENCH + k] = 0.0
+    return power
+
+
+@kernel
+def energy_terms(fluid: Any, s: Any, out: Any) -> None:
+    """out (TERMS,), of a scratch after an evaluation of the equations of motion: S_WRENCH is used up.
+
+    fluid  a record of FLUID, the flow at each element as that evaluation left it
+    """
+    rows, common, ambient, moving = fluid.rows, fluid.common, fluid.ambient, fluid.moving
+    out[HELD] = out[FLOW] = 0.0 * s[0, S_TWIST]
+    for e in range(rows.shape[0]):
+        _of_element(common, e, rows[e], ambient[e], moving, s, out)
+    _outside_power(s)
+    drag(fluid, s)
+    out[DRAG] = _outside_power(s)
+    shed(fluid, s)
+    out[WAKE] = _outside_power(s)
+    spring_energy(fluid, s, out[SPRINGS : SPRINGS + 2])
+
+
+@kernel
+def _of_element(common: Any, e: int, j: int, f: Any, moving: bool, s: Any, out: Any) -> None:
+    """Add one element's share of what the fluid holds, and of the flow's power."""
+    vx, vy, vz = s[j, S_TWIST], s[j, S_TWIST + 1], s[j, S_TWIST + 2]
+    wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
+    if not moving:
+        p0, p1, p2, l0, l1, l2 = times(common, e, ADDED, vx, vy, vz, wx, wy, wz)
+        out[HELD] += 0.5 * (p0 * vx + p1 * vy + p2 * vz + l0 * wx + l1 * wy + l2 * wz)
+        return
+    ux, uy, uz = to_body(s, j, f[U], f[U + 1], f[U + 2])
+    rx, ry, rz = vx - ux, vy - uy, vz - uz
+    p0, p1, p2, l0, l1, l2 = times(common, e, ADDED, rx, ry, rz, wx, wy, wz)
+    out[HELD] += 0.5 * (p0 * rx + p1 * ry + p2 * rz + l0 * wx + l1 * wy + l2 * wz) + p0 * ux + p1 * uy + p2 * uz
+    ax, ay, az = to_body(s, j, f[RATE], f[RATE + 1], f[RATE + 2])
+    g = GRADIENT
+    bx = f[RATE] + f[g] * f[U] + f[g + 1] * f[U + 1] + f[g + 2] * f[U + 2]
+    by = f[RATE + 1] + f[g + 3] * f[U] + f[g + 4] * f[U + 1] + f[g + 5] * f[U + 2]
+    bz = f[RATE + 2] + f[g + 6] * f[U] + f[g + 7] * f[U + 1] + f[g + 8] * f[U + 2]
+    cx, cy, cz = cross(wx, wy, wz, common[e, CENTRE], common[e, CENTRE + 1], common[e, CENTRE + 2])
+    x, y, z = to_world(s, j, vx + cx, vy + cy, vz + cz)
+    out[FLOW] += p0 * ax + p1 * ay + p2 * az + common[e, DISPLACED] * (bx * x + by * y + bz * z)

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, cross, scalar
 from rtmms.fluids.ambient import U
-from rtmms.jit import kernel
 from rtmms.model.elements import Strip
 from rtmms.model.layout import S_TWIST, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, cross, scalar
 
 # columns of a strip: axes by rows (row frame = E strip frame) 9, middle 3, length, drag 3, roll, added 3, law,
 # couple (kg m)

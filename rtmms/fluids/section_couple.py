@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import cross
 from rtmms.fluids.ambient import GRADIENT, RATE, SAMPLE, U
 from rtmms.fluids.immersed import to_body, to_world
 from rtmms.fluids.morison import COUPLE, MIDDLE, in_axes, out_of_axes
-from rtmms.jit import kernel
 from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
-from rtmms.spatial import cross
 
 LAST = SAMPLE + 8
 """Of an element's room: the couple (N m) that stands in S_WRENCH already."""

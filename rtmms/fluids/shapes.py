@@ -11,12 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, adjoint
 from rtmms.model.description import Body
 from rtmms.model.elements import Strip
 from rtmms.model.solids import Placement
 from rtmms.model.urdf import Shape
-from rtmms.spatial import Array, adjoint
 
 
 def volume(shape: Shape) -> float:

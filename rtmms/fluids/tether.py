@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, cross, scalar
 from rtmms.model.elements import Tether
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, cross, scalar
 
 # columns: row of the model, point (row frame), anchor (world), stiffness, damping (world axes)
 ROW, POINT, ANCHOR, STIFFNESS, DAMPING = 0, 1, 4, 7, 10

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, cross
 from rtmms.fluids.morison import in_axes, out_of_axes, relative
-from rtmms.jit import kernel
 from rtmms.model.elements import Wake
 from rtmms.model.layout import S_TWIST, S_WRENCH
-from rtmms.spatial import Array, cross
 
 # columns: axes by rows (row frame = E wake frame) 9, place 3, added 3
 POINT, ADDED = 9, 12

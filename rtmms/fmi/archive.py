@@ -9,11 +9,13 @@ import struct
 import sys
 import tempfile
 import zipfile
+from importlib import import_module
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 from typing import BinaryIO
 
-from rtmms.errors import ModelError
-from rtmms.input_file import open_input
+from rtmms.base.errors import ModelError
+from rtmms.base.files import open_input
 
 MOST_BYTES = 2 << 30
 MOST_ENTRIES = 50_000
@@ -162,3 +164,14 @@ def _locked(folder: Path) -> int | None:
             os.close(descriptor)
         return None
     return descriptor
+
+
+# The libraries that FMI needs, and what to do where they are not installed.
+
+
+def needed(library: str, what: str) -> ModuleType:
+    """The library by its import name; ModelError naming the extra where it is missing."""
+    try:
+        return import_module(library)
+    except ImportError as fault:
+        raise ModelError(f"{what} needs {library} ({fault}): pip install 'rtmms[fmi]'") from None

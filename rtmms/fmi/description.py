@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rtmms.bounded_xml import XmlLimits, check_xml
-from rtmms.errors import ModelError
-from rtmms.fmi.needs import needed
-from rtmms.plant import Channel
+from rtmms.base.errors import ModelError
+from rtmms.base.files import XmlLimits, check_xml
+from rtmms.fmi.archive import needed
+from rtmms.plant.protocol import Channel
 
 MOST_TEXT = 64 << 20
 _LIMITS = XmlLimits(MOST_TEXT, max_parts=400_000, max_value_chars=1 << 20)

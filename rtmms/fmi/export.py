@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import rtmms.plant
-from rtmms.errors import ModelError
-from rtmms.fmi.needs import needed
+import rtmms.plant.protocol
+from rtmms.base.errors import ModelError
+from rtmms.base.files import beside
+from rtmms.fmi.archive import needed
 from rtmms.fmi.slave import SPECIFICATION
 from rtmms.version import VERSION
-from rtmms.whole_file import beside
 
 OPTIONS = {
     "needsExecutionTool": True, "canHandleVariableCommunicationStepSize": False,
@@ -84,7 +84,7 @@ def export(
         raise ModelError(f"export-fmu: {words['library']} has no binary for this system ({sys.platform})")
     parameters = dict(parameters or {})
     # an argument that is wrong is refused here, by its name
-    plant = rtmms.plant.build_plant(robot, dt=dt, preset=preset, **parameters)
+    plant = rtmms.plant.protocol.build_plant(robot, dt=dt, preset=preset, **parameters)
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
     said = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,

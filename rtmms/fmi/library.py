@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.fmi.archive import Unpacked
-from rtmms.fmi.needs import needed
+from rtmms.fmi.archive import Unpacked, needed
 
 Array = npt.NDArray[np.float64]
 

@@ -8,11 +8,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from rtmms.fmi.needs import needed
+from rtmms.fmi.archive import needed
 from rtmms.fmi.slave import Slave, about, limits_to_xml, unit_of
 
 if TYPE_CHECKING:
-    from rtmms.plant import Channel
+    from rtmms.plant.protocol import Channel
 
 
 class RobotSlave2(Slave):

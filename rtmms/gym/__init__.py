@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.gym.ids import register
 
 try:

@@ -9,7 +9,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
-from rtmms.errors import ArgumentError, UnknownNameError
+from rtmms.base.errors import ArgumentError, UnknownNameError
 from rtmms.gym.episodes import MOST_RUNS, MOST_SEED, Episodes, whole
 from rtmms.gym.ids import IDS
 from rtmms.gym.task import Task

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import TRUTH
-from rtmms.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.base.contract import TRUTH
+from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
-from rtmms.plant import Plant, describe_plant, load
+from rtmms.plant.protocol import Plant, describe_plant, load
 
 MOST_STEPS = 1_000_000
 """Of the plant in a step of an environment."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.plant import Plant
+from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]

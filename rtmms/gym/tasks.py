@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.coordinates import rotations
 from rtmms.gym.task import Array, Mask, Memory, Seen, Task
-from rtmms.plant import Plant
+from rtmms.plant.coordinates import rotations
+from rtmms.plant.protocol import Plant
 
 
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.rollouts import Rollout
-from rtmms.errors import ModelError, RtmmsError
+from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.identification.recording import Recording
 from rtmms.identification.unknowns import split, value_of
-from rtmms.plant import Coordinated, Forking, Plant, describe_plant
+from rtmms.plant.protocol import Coordinated, Forking, Plant, describe_plant
 from rtmms.sensing.readings import MOVING, read_along
 
 Array = npt.NDArray[np.float64]

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import TRUTH
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, Plant, bare, describe_plant
+from rtmms.base.contract import TRUTH
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.plant.protocol import Channel, Plant, bare, describe_plant
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuilt
@@ -194,7 +194,7 @@ def of_plant(
 
 
 def loaded(code: str, dt: float | None, preset: str | None, parameters: Mapping[str, Any]) -> Plant:
-    from rtmms.plant import build_plant
+    from rtmms.plant.protocol import build_plant
 
     return build_plant(code, dt=dt, preset=preset, **parameters)
 

@@ -14,18 +14,68 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import open_input
+from rtmms.base.toml_file import read_toml
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
-from rtmms.identification.table_size import refuse_bomb
-from rtmms.input_file import open_input
-from rtmms.plant import Plant
+from rtmms.plant.protocol import Plant
 from rtmms.record.log_messages import Signal
-from rtmms.record.needs import refuse_without_pyarrow
-from rtmms.sensing.profile import read_profile
+from rtmms.record.place import refuse_without_pyarrow
 from rtmms.sensing.readings import Instrument, instruments
-from rtmms.toml_file import read_toml
+from rtmms.sensing.suite import read_profile
 
 Array = npt.NDArray[np.float64]
+
+
+# How much a table may unpack to, checked before it is read: `rtmms.identification.tables` uses it.
+
+
+MAX_CELLS = 2_000_000
+"""Cells of a Parquet file that may be far smaller than its table: a packed file may repeat one value for ever."""
+_CELL_BYTES = 8
+
+
+def refuse_bomb(path: Path) -> None:
+    """Raise ModelError where a Parquet file unpacks to far more than its size.
+
+    Parameters
+    ----------
+    path
+        A table. Files of other kinds, and those that cannot be read, pass: their reader has the words for them.
+    """
+    if path.suffix != ".parquet" or not path.is_file():
+        return
+    packed = path.stat().st_size
+    most = max(MAX_CELLS, packed // 2)
+    try:
+        pq: Any = import_module("pyarrow.parquet")
+        with open_input(path) as raw, pq.ParquetFile(raw) as file:
+            groups = [file.metadata.row_group(k) for k in range(file.metadata.num_row_groups)]
+            columns = [group.column(k) for group in groups for k in range(group.num_columns)]
+            cells = max(file.metadata.num_rows, sum(one.num_values for one in columns))
+            size = sum(one.total_uncompressed_size for one in columns)
+            texts = sorted({one.path_in_schema for one in columns if one.physical_type.endswith("BYTE_ARRAY")})
+        if max(cells, size // _CELL_BYTES) <= most:
+            size = _text_bytes(pq, path, texts, _CELL_BYTES * most) if texts else 0
+    except Exception:  # no pyarrow, no Parquet file: whatever the library raises
+        return
+    if max(cells, size // _CELL_BYTES) > most:
+        raise ModelError(f"{path}: expected at most {most} cells in {packed} bytes, got {cells} ({size} bytes of text)")
+
+
+def _text_bytes(pq: Any, path: Path, texts: list[str], most: int) -> int:
+    """Return what columns of text take at most when each cell has its own text; stops beyond `most`."""
+    total = 0
+    with open_input(path) as raw, pq.ParquetFile(raw, read_dictionary=texts) as file:
+        for batch in file.iter_batches(batch_size=1024, columns=texts):
+            for column in batch.columns:
+                known = getattr(column, "dictionary", column)
+                longest = max((len(str(one)) for one in known.to_pylist()), default=0)
+                total += longest * len(column)
+            if total > most:
+                break
+    return total
+
 
 WORDS = {"true": 1.0, "false": 0.0}
 ENDINGS = (".csv", ".parquet")

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import parameters_of_plant
 from rtmms.identification.recording import Recording, Series, spread
-from rtmms.parameters import parameters_of_plant
-from rtmms.plant import Plant, describe_plant
+from rtmms.plant.protocol import Plant, describe_plant
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 

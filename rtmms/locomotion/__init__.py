@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rtmms.locomotion.connections import Connection, connection, curvature
-    from rtmms.locomotion.constraints import nonholonomic, rank, rates, rows
-    from rtmms.locomotion.gait_words import gait_path
     from rtmms.locomotion.optimise import Best, best_gait
-    from rtmms.locomotion.paths import Path
+    from rtmms.locomotion.paths import Path, gait_path
     from rtmms.locomotion.reconstruction import Motion, holonomy, reconstruct
-    from rtmms.locomotion.reduced_dynamics import Reduced, reduced
+    from rtmms.locomotion.reduced_dynamics import Reduced, nonholonomic, rank, rates, reduced, rows
     from rtmms.model import Axle, Plane, Wheel
 
 _LATE = {
@@ -23,8 +21,8 @@ _LATE = {
     **dict.fromkeys(("Motion", "holonomy", "reconstruct"), "rtmms.locomotion.reconstruction"),
     **dict.fromkeys(("Best", "best_gait"), "rtmms.locomotion.optimise"),
     "Path": "rtmms.locomotion.paths",
-    "gait_path": "rtmms.locomotion.gait_words",
-    **dict.fromkeys(("nonholonomic", "rank", "rates", "rows"), "rtmms.locomotion.constraints"),
+    "gait_path": "rtmms.locomotion.paths",
+    **dict.fromkeys(("nonholonomic", "rank", "rates", "rows"), "rtmms.locomotion.reduced_dynamics"),
     **dict.fromkeys(("Reduced", "reduced"), "rtmms.locomotion.reduced_dynamics"),
 }
 

@@ -1,12 +1,17 @@
-"""Displacements on SE(3): the exponential and the logarithm of a twist, brackets; twists are [linear; angular]."""
+"""Motion on SE(3): exponential, logarithm, brackets, and transport along a twist."""
 
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
-from rtmms.spatial import Array, quaternion_matrix, quaternion_product, rotation_vector, skew
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import Array, quaternion_matrix, quaternion_product, rotation_vector, skew
+from rtmms.dynamics.recursion import move_pose
+
+# Displacements on SE(3): the exponential and the logarithm of a twist, brackets; twists are [linear; angular].
 
 
 def bracket(a: Array, b: Array) -> Array:
@@ -42,3 +47,58 @@ def inverted(pose: Array) -> Array:
     """(7,) the pose of the world seen from the frame at `pose`."""
     back = pose[3:] * np.array([1.0, -1.0, -1.0, -1.0])
     return np.concatenate([-quaternion_matrix(back) @ pose[:3], back])
+
+
+# Moving along a group: g' = g eta by Magnus series of sixth order on Gauss's three nodes.
+
+
+ROOT = float(np.sqrt(0.6))
+NODES = np.array([0.5 - 0.5 * ROOT, 0.5, 0.5 + 0.5 * ROOT])
+WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18.0
+"""Gauss's nodes and weights on (0, 1), order 6."""
+
+
+@kernel
+def add_bracket(factor: float, a: Any, b: Any, out: Any) -> None:
+    """out (6,) += factor [a, b], [a, b] = [W_a x V_b + V_a x W_b; W_a x W_b]."""
+    out[0] += factor * (a[4] * b[2] - a[5] * b[1] + a[1] * b[5] - a[2] * b[4])
+    out[1] += factor * (a[5] * b[0] - a[3] * b[2] + a[2] * b[3] - a[0] * b[5])
+    out[2] += factor * (a[3] * b[1] - a[4] * b[0] + a[0] * b[4] - a[1] * b[3])
+    out[3] += factor * (a[4] * b[5] - a[5] * b[4])
+    out[4] += factor * (a[5] * b[3] - a[3] * b[5])
+    out[5] += factor * (a[3] * b[4] - a[4] * b[3])
+
+
+@kernel
+def magnus(one: Any, two: Any, three: Any, h: float, z: Any) -> None:
+    """z[0] <- log of the motion over h with body twists (6,) at the three nodes (Blanes and Casas, order 6).
+
+    z (8, 6) scratch. g' = g eta: the brackets have the sign opposite to that for Y' = A Y.
+    """
+    omega, a1, a2, a3, c1, c2, left, right = z[0], z[1], z[2], z[3], z[4], z[5], z[6], z[7]
+    for k in range(6):
+        a1[k] = h * two[k]
+        a2[k] = np.sqrt(15.0) / 3.0 * h * (three[k] - one[k])
+        a3[k] = 10.0 / 3.0 * h * (three[k] - 2.0 * two[k] + one[k])
+        c1[k] = c2[k] = 0.0
+        omega[k] = a1[k] + a3[k] / 12.0
+    add_bracket(-1.0, a1, a2, c1)  # C1 = [a1, a2]
+    for k in range(6):
+        right[k] = 2.0 * a3[k] + c1[k]
+    add_bracket(1.0 / 60.0, a1, right, c2)  # C2 = -[a1, 2 a3 + C1] / 60
+    for k in range(6):
+        left[k] = -20.0 * a1[k] - a3[k] + c1[k]
+        right[k] = a2[k] + c2[k]
+    add_bracket(-1.0 / 240.0, left, right, omega)  # + [-20 a1 - a3 + C1, a2 + C2] / 240
+
+
+@kernel
+def transport(twists: Any, lengths: Any, poses: Any, turned: Any, z: Any) -> None:
+    """poses (m + 1, 7) from poses[0] on, over m steps of `lengths` (m,) s with twists (3 m, 6) at their nodes.
+
+    turned (m + 1,) rad: the sum of turns about z, which in the plane is the heading, not cut at pi.
+    """
+    for i in range(lengths.shape[0]):
+        magnus(twists[3 * i], twists[3 * i + 1], twists[3 * i + 2], lengths[i], z)
+        move_pose(poses[i], 0, z[0], 0, 1.0, poses[i + 1], 0)
+        turned[i + 1] = turned[i] + z[0, 5]

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
 from rtmms.locomotion.connections import Connection
 from rtmms.locomotion.paths import CYCLE_S, Path
 from rtmms.locomotion.reconstruction import _moved, displacement, holonomy, reconstruct
-from rtmms.spatial import Array
 
 PER = ("cost", "length")
 GOALS = {True: ("distance", "turn"), False: ("turn", "distance")}

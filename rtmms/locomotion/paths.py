@@ -1,18 +1,26 @@
-"""Paths in the shape space, in smooth pieces: what a gait is. r(t) and its rate, t from 0 to `duration` seconds."""
+"""Gaits as paths in the shape space: smooth pieces, sines, and gaits by name."""
 
 from __future__ import annotations
 
+import csv
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import cos, radians, sin
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import MIB, read_input_text
 
 Array = npt.NDArray[np.float64]
+
+
+# Paths in the shape space, in smooth pieces: what a gait is. r(t) and its rate, t from 0 to `duration` seconds.
+
+
 Motion = Callable[[Array], tuple[Array, Array]]
 """t (m,) s -> shapes (m, p) and rates (m, p)."""
 CYCLE_S = 2.0 * math.pi
@@ -162,3 +170,161 @@ def _shapes(value: Any, least: int) -> Array:
     if points.ndim != 2 or len(points) < least or points.shape[1] < 1 or not np.isfinite(points).all():
         raise ModelError(f"path: expected at least {least} shapes (k, p) of finite numbers, got {value!r:.80}")
     return points
+
+
+# Gaits as sines of a robot's actuators, of one base frequency; where all are angles, a closed path of shapes too.
+
+
+class Wave(NamedTuple):
+    """channel = offset + amplitude sin(harmonic w t + phase) + steer times what the user steers by."""
+
+    channel: str
+    amplitude: float = 0.0
+    offset: float = 0.0
+    harmonic: int = 1
+    phase_deg: float = 0.0
+    steer: float = 0.0
+
+
+class Sines(NamedTuple):
+    """Base frequency (Hz) and the waves of its actuators, in the order of the robot's joints.
+
+    path_s   s, a cycle as a path of shapes; None: that of the base frequency
+    """
+
+    frequency_hz: float
+    waves: tuple[Wave, ...]
+    path_s: float | None = None
+
+    @property
+    def channels(self) -> tuple[str, ...]:
+        """Names of the actuators that it moves."""
+        return tuple(wave.channel for wave in self.waves)
+
+    def path(self, name: str, size: int) -> Path:
+        """Of `size` angles, without steering; ModelError where the waves are not those of all joints' angles."""
+        if len(self.waves) != size or not all(channel.endswith(".angle") for channel in self.channels):
+            raise ModelError(
+                f"gait '{name}': it moves {', '.join(self.channels)}, which is no closed path of {size} angles"
+            )
+        last = max(wave.harmonic for wave in self.waves)
+        table = [[0.0] * (2 * last + 1) for _ in self.waves]
+        for row, wave in zip(table, self.waves, strict=True):
+            row[0] = wave.offset
+            # sin(h t + phase) = sin(phase) cos(h t) + cos(phase) sin(h t); rounded, so that a quarter turn is one
+            row[2 * wave.harmonic - 1] = wave.amplitude * round(sin(radians(wave.phase_deg)), 15)
+            row[2 * wave.harmonic] = wave.amplitude * round(cos(radians(wave.phase_deg)), 15)
+        return Path.fourier(table).lasting(1.0 / self.frequency_hz if self.path_s is None else self.path_s)
+
+
+Gait = str | Path | Sines
+"""What a robot's own gait may be: a word as `rtmms gaits --gait` takes it, a path, or sines."""
+
+
+# Gaits by a word: 'circle:a=1,c1=0,c2=0', 'square:a=1', a robot's own name, or a file of shapes.
+
+
+MAX_BYTES = 16 * MIB
+"""Of a file of shapes."""
+
+
+def _rectangle(a: float, b: float) -> Path:
+    """From (0, 0) by a of the first, by b of the second, and both back in the same order."""
+    return Path.polygon([[0.0, 0.0], [a, 0.0], [a, b], [0.0, b], [0.0, 0.0]])
+
+
+FORMS: dict[str, tuple[Callable[..., Path], dict[str, float]]] = {
+    "circle": (lambda a, c1, c2: Path.circle(a, (c1, c2)), {"a": 1.0, "c1": 0.0, "c2": 0.0}),
+    "square": (lambda a: Path.square(a), {"a": 1.0}),
+    "rectangle": (_rectangle, {"a": 1.0, "b": 1.0}),
+}
+"""Of two shape variables: how each is made, and its parameters with their defaults."""
+
+
+def gait_path(word: str, size: int, own: Mapping[str, Gait] | None = None) -> Path:
+    """The path of a word, for a mechanism of `size` shape variables; own: the robot's gaits, {name: gait}.
+
+    A file ends in .csv; its gait is closed by a straight line where its last shape is not its first. ModelError,
+    UnknownNameError: the word, what is wrong, what is expected.
+    """
+    if word.lower().endswith(".csv"):
+        return read_shapes(word, size)
+    name, _, rest = word.partition(":")
+    own = own or {}
+    if name in own and not (rest and name in FORMS):
+        if rest:
+            raise ModelError(f"gait '{word}': '{name}' takes no parameters")
+        found = own[name]
+        if isinstance(found, Sines):
+            return found.path(name, size)
+        return found if isinstance(found, Path) else gait_path(found, size)
+    if name not in FORMS:
+        raise UnknownNameError("gait", name, [*own, *FORMS], "a file of shapes ends in .csv")
+    make, defaults = FORMS[name]
+    if size != 2:
+        raise ModelError(f"gait '{word}': a {name} is of 2 shape variables, the robot has {size}: give a FILE.csv")
+    return make(**{**defaults, **_numbers(word, name, rest, defaults)})
+
+
+def _numbers(word: str, name: str, rest: str, known: Mapping[str, float]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for part in rest.split(",") if rest else ():
+        key, equals, text = (piece.strip() for piece in part.partition("="))
+        if not equals or not key:
+            raise ModelError(f"gait '{word}': expected {name}:key=value,..., got '{part}'")
+        if key not in known:
+            raise UnknownNameError(f"parameter of gait '{name}'", key, known)
+        if key in found:
+            raise ModelError(f"gait '{word}': {key} is given twice")
+        try:
+            found[key] = float(text)
+        except ValueError:
+            found[key] = math.nan
+        if not math.isfinite(found[key]):
+            raise ModelError(f"gait '{word}': {key} must be a finite number, got '{text}'")
+        if key not in ("c1", "c2") and found[key] == 0.0:
+            raise ModelError(f"gait '{word}': {key} must not be 0")
+    return found
+
+
+MAX_SHAPES = 100_000
+"""Of a file of shapes."""
+
+
+def read_shapes(name: str, size: int) -> Path:
+    """A file of shapes, one a line, `size` numbers each, joined by straight lines in equal times; its first line may be
+    a heading. ModelError naming file and line."""
+    text = read_input_text(name, place="gait", max_bytes=MAX_BYTES, expected="a table of shapes in UTF-8")
+    rows: list[Array] = []
+    for number, cells in enumerate(csv.reader(text.splitlines()), 1):
+        if not any(cell.strip() for cell in cells):
+            continue
+        try:
+            row = np.array([float(cell) for cell in cells])
+        except ValueError:
+            if not rows and number == 1:
+                continue  # a heading
+            raise ModelError(f"gait '{name}' line {number}: expected {size} numbers, got '{','.join(cells)}'") from None
+        if len(row) != size or not np.isfinite(row).all():
+            raise ModelError(f"gait '{name}' line {number}: expected {size} finite numbers, got '{','.join(cells)}'")
+        if len(rows) >= MAX_SHAPES:
+            raise ModelError(f"gait '{name}': expected at most {MAX_SHAPES} shapes, got more")
+        rows.append(row)
+    if len(rows) < 2:
+        raise ModelError(f"gait '{name}': expected at least 2 shapes, got {len(rows)}")
+    if np.max(np.abs(rows[-1] - rows[0])) > 1e-9:
+        rows.append(rows[0])
+    return Path.polygon(rows)
+
+
+def keep_limits(path: Path, least: Array, greatest: Array, names: tuple[str, ...], word: str) -> None:
+    """ModelError where a gait leaves the limits of a joint, naming it and the shape."""
+    shapes = path.sampled(720)
+    for k, name in enumerate(names):
+        low, high = float(shapes[:, k].min()), float(shapes[:, k].max())
+        if low < least[k] - 1e-9 or high > greatest[k] + 1e-9:
+            got = high if high > greatest[k] + 1e-9 else low
+            raise ModelError(
+                f"gait '{word}': joint '{name}' would move to {got:.6g}, beyond its limits {least[k]:.6g} to "
+                f"{greatest[k]:.6g}"
+            )

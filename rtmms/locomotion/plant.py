@@ -1,34 +1,237 @@
-"""A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it."""
+"""A plant without inertia: its joints follow commands, and it moves as its Stokes connection says."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_command, read_seed, refuse_not_finite
-from rtmms.errors import DivergedError, ModelError
-from rtmms.jit import COMPILED, compile_progress
-from rtmms.locomotion.abilities import Locomotion
-from rtmms.locomotion.connections import NAMES, Connection, model_of
-from rtmms.locomotion.glide import BAD_COMMAND, GLIDE, NOT_FINITE, SINGULAR, SOUND, enter_glide, glide, observe
-from rtmms.locomotion.twin import GlideTwin
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.jit import COMPILED, compile_progress, kernel
+from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import Array, unpack_inertia
+from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effort, model_of, net_twist, resist
+from rtmms.locomotion.group import NODES, WEIGHTS, transport
+from rtmms.locomotion.paths import Gait, Path
+from rtmms.locomotion.reconstruction import Motion
 from rtmms.mechanism.actuators import attached
-from rtmms.mechanism.joint_bounds import limited
+from rtmms.mechanism.joint_laws import limited, settle
+from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
-from rtmms.plant import Channel, Surroundings, water_density
-from rtmms.snapshot import StatefulPlant
-from rtmms.spatial import Array
+from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, water_density
+from rtmms.plant.validation import limits_of, read_command, read_seed, refuse_not_finite
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rtmms.base.memory import Record
+
+    class Original(Protocol):
+        """What a twin reads of its plant."""
+
+        model: Model
+        system: Record
+        dt: float
+        _steps: int
+
+
+# What a plant tells of how its shape moves it: which connection, its named gaits, the limits of its joints.
+
+
+@dataclass(frozen=True)
+class Locomotion:
+    """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
+
+    gaits   {name: gait}: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines
+    note    {name: words} that say what such a gait is
+    goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
+    shape   m or rad: a gait of about that amplitude is where the search begins
+    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection tells it
+    """
+
+    kind: str
+    gaits: Mapping[str, Gait] = field(default_factory=dict)
+    note: Mapping[str, str] = field(default_factory=dict)
+    goal: str = "distance"
+    shape: float = 1.0
+    travel: Callable[[Model, Path, int], Motion] | None = None
+
+
+@runtime_checkable
+class Locomoting(Plant, Protocol):
+    """A plant of a mechanism whose net motion follows from its shape's motion."""
+
+    model: Model
+    locomotion: Locomotion | None
+
+
+def limits(plant: Locomoting) -> tuple[Array, Array]:
+    """(p,) least and (p,) greatest shape: of the plant's angle actuators; infinite where there is none."""
+    names = plant.model.joint_names
+    least, greatest = np.full(len(names), -np.inf), np.full(len(names), np.inf)
+    for channel in plant.actuators:
+        joint, _, what = channel.name.rpartition(".")
+        if what == "angle" and joint in names:
+            k = names.index(joint)
+            least[k] = -np.inf if channel.lower is None else channel.lower
+            greatest[k] = np.inf if channel.upper is None else channel.upper
+    return least, greatest
+
+
+# A step of a plant without inertia: joints follow their commands, and the whole moves as the connection has it.
+
+
+POSE = 7
+GLIDE = Layout(
+    "Glide",
+    state("pose", POSE), state("joints", 3, "n", unit="rad, rad/s"), state("spent", 1, unit="J"),
+    part("tree", WEIGHTED), part("work", WORK), model("bandwidth", "n", unit="rad/s"),
+    model("driven", "commands", dtype=INTEGER), given("given", "commands"), model("limits", "commands", 2),
+    number("dt", unit="s"),
+    scratch("twists", 3, 6), scratch("poses", 2, POSE), scratch("turned", 2), scratch("lengths", 1),
+    scratch("series", 8, 6), scratch("torque", "n", unit="N m"), whole("memory"),
+)  # fmt: skip
+"""All that a plant without inertia steps with. pose: position (m) and quaternion, world; joints: target, position and
+rate; spent: work; driven: the joint that each command moves."""
+SOUND, BAD_COMMAND, NOT_FINITE, SINGULAR = 0, 1, 2, 3
+"""SINGULAR + row of the twist: what meets no drag."""
+
+
+@kernel
+def joints_at(joints: Any, bandwidth: Any, t: float, q: Any, qd: Any) -> None:
+    """Joints t seconds on: a critically damped filter of second order towards their targets, exactly."""
+    for j in range(q.shape[0]):
+        x, v, _ = settle(joints[1, j], joints[2, j], joints[0, j], bandwidth[j], t)
+        q[j], qd[j] = x, v
+
+
+@kernel
+def glide(system: Any) -> int:
+    """Advance by dt with the command held. A status, see above."""
+    tree, work, joints, pose, dt = system.tree, system.work, system.joints, system.pose, system.dt
+    twists, poses, lengths, bandwidth = system.twists, system.poses, system.lengths, system.bandwidth
+    driven, given, q, qd = system.driven, system.given, work.q, work.qd
+    if not finite(given):
+        return BAD_COMMAND
+    saturate(given, system.limits)
+    for a in range(driven.shape[0]):
+        joints[0, driven[a]] = given[a]
+    spent = 0.0
+    for i in range(3):
+        joints_at(joints, bandwidth, NODES[i] * dt, q, qd)
+        fault = net_twist(tree, q, qd, work, twists[i])
+        if fault >= 0:
+            return SINGULAR + fault
+        spent += WEIGHTS[i] * dt * effort(tree, qd, twists[i], work)
+    lengths[0] = dt
+    for k in range(POSE):
+        poses[0, k] = pose[k]
+    transport(twists, lengths, poses, system.turned, system.series)
+    if not (finite(poses[1]) and np.isfinite(spent)):
+        return NOT_FINITE
+    for k in range(POSE):
+        pose[k] = poses[1, k]
+    joints_at(joints, bandwidth, dt, q, qd)
+    for j in range(q.shape[0]):
+        joints[1, j], joints[2, j] = q[j], qd[j]
+    system.spent[0] += spent
+    return SOUND
+
+
+@kernel
+def observe(system: Any) -> float:
+    """Present twist into twists[0] and the joints' torques; returns the power, W."""
+    tree, work, twists, torque, joints = system.tree, system.work, system.twists, system.torque, system.joints
+    q, qd = work.q, work.qd
+    for j in range(q.shape[0]):
+        q[j], qd[j] = joints[1, j], joints[2, j]
+    net_twist(tree, q, qd, work, twists[0])
+    power = effort(tree, qd, twists[0], work)
+    resist(tree, work, torque)
+    return power
+
+
+_glide_at = GLIDE.type().at()
+
+
+@kernel
+def enter_glide(address: int) -> int:
+    """One step of the plant whose record stands at `address`; the status of `glide`."""
+    return glide(_glide_at(address))
+
+
+# Steps of a plant without inertia beside its own, in memory of their own (rtmms.plant.protocol.Twin).
+
+
+ORDER = 6
+"""Of the integral over the group; joints follow their commands exactly."""
+
+
+def _reach(model: Model) -> float:
+    """m, how far from their origins the bodies' drag acts: sqrt of its moments over its forces."""
+    drag = np.sum([np.diag(unpack_inertia(packed)) for packed in model.viscous], axis=0)
+    return float(np.sqrt(drag[3:].sum() / drag[:3].sum()))
+
+
+class GlideTwin:
+    """See rtmms.plant.protocol.Twin. Velocities are no part of the state: what is measured is where the robot comes
+    to."""
+
+    def __init__(self, plant: Original) -> None:
+        self.plant, self.dt, self.order, self.bounded, self.base_moves = plant, plant.dt, ORDER, False, True
+        self.length = _reach(plant.model)
+        self.state, self._parts = self.room(), 2
+        self._system = plant.system.fork(self.state.all[:-1])
+        self._dt = self._system.cell("dt")
+
+    @property
+    def now(self) -> int:
+        return self.plant._steps
+
+    @property
+    def finer(self) -> tuple[str, float]:
+        return "dt", self.dt
+
+    def room(self) -> Kept:
+        """Memory for one state, and the number of its step behind it."""
+        memory = np.zeros(self.plant.system.memory.size + 1)
+        parts = self.plant.system.state_views(memory[:-1])
+        pose, joints = parts["pose"], parts["joints"]
+        return Kept(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])
+
+    def keep(self, at: Kept) -> None:
+        """The plant's present state."""
+        at.all[:-1] = self.plant.system.memory
+        at.all[-1] = self.plant._steps
+
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.protocol.Twin."""
+        self._parts = parts
+
+    def start(self, at: Kept, halves: bool) -> None:
+        """The twin stands there."""
+        self.state.all[:] = at.all
+
+    def step(self, command: Array, halves: bool) -> bool:
+        """A step of dt, or of a part of it; False where it fails."""
+        system = self._system
+        system.given[:] = command
+        self._dt[0] = self.dt / self._parts if halves else self.dt
+        return bool((enter_glide(system.address) if COMPILED else glide(system)) == SOUND)
+
+
+# A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it.
 
 
 @dataclass(eq=False)
 class ConnectionPlant(StatefulPlant):
-    """A mechanism with Body.viscous as a plant (see rtmms.plant.Plant): eta = -A(r) rd at every instant.
+    """A mechanism with Body.viscous as a plant (see rtmms.plant.protocol.Plant): eta = -A(r) rd at every instant.
 
     mechanism  the description, or what `rtmms.compile` made of it, joints driven by motion
     actuators  `JointMotion` of joints (rtmms.mechanism.actuators); a joint without one stays where it is. Once it is

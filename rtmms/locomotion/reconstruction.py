@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, rotation_vector
 from rtmms.locomotion.connections import Connection
-from rtmms.locomotion.gait_words import gait_path
-from rtmms.locomotion.group import composed
-from rtmms.locomotion.paths import Path
-from rtmms.locomotion.transport import NODES, WEIGHTS, transport
+from rtmms.locomotion.group import NODES, WEIGHTS, composed, transport
+from rtmms.locomotion.paths import Path, gait_path
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import PRISMATIC, T_KIND
-from rtmms.spatial import Array, rotation_vector
 
 FIRST_STEPS, MOST_STEPS = 16, 1 << 15
 TOLERANCE = 1e-12

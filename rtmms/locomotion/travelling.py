@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, quaternion_matrix
+from rtmms.dynamics.ground import ground_dynamics
 from rtmms.dynamics.inertia import mass_matrix
-from rtmms.dynamics.on_ground import ground_dynamics
-from rtmms.errors import ModelError
-from rtmms.locomotion.constraints import rows
 from rtmms.locomotion.paths import Path
 from rtmms.locomotion.reconstruction import Motion, check_path, is_closed
+from rtmms.locomotion.reduced_dynamics import rows
 from rtmms.model.compiled import Model
 from rtmms.model.ground_rank import RANK
 from rtmms.model.layout import BASE_FREE, T_IMPOSED
-from rtmms.spatial import Array, quaternion_matrix
 
 POSE, TWIST, HEADING, SIZE = slice(0, 7), slice(7, 13), 13, 14
 NEAR_S = 1e-3

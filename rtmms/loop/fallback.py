@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import MISS_WORDS, MissPolicy, StepOutcome
-from rtmms.loop.kernels.fallback import move_home, note_missing, replace_missing, take_complete
-from rtmms.loop.kernels.memory import ACTUATOR, FALLBACK, view
+from rtmms.base.contract import MISS_WORDS, MissPolicy, StepOutcome
+from rtmms.loop.kernels.fallback import (
+    ACTUATOR,
+    FALLBACK,
+    move_home,
+    note_missing,
+    replace_missing,
+    take_complete,
+    view,
+)
 from rtmms.loop.policies import Grace
 
 if TYPE_CHECKING:
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Array, Exchange, Flags
-    from rtmms.plant import Channel, Plant
+    from rtmms.plant.protocol import Channel, Plant
 
 HOME_S = 1.0
 """Simulated time in which an actuator goes home from its farther limit; without limits: 1 unit a second."""

@@ -172,7 +172,7 @@ _LITTLE_NS = 250
 
 
 class Saw(Protocol):
-    """What attribution needs of the witnesses' memory; see rtmms.loop.machine.stall_detector.Stalls."""
+    """What attribution needs of the witnesses' memory; see rtmms.loop.stall_detector.Stalls."""
 
     def take(self) -> list[Stall]: ...
     def looked_ns(self) -> int: ...

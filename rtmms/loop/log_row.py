@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from rtmms.contract import MISS_WORDS, OUTCOME_WORDS
+from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS
 
 
 @dataclass(frozen=True)

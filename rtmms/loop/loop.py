@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import UNDEFINED, StepOutcome
-from rtmms.errors import DivergedError
-from rtmms.loop.chores import Chores
+from rtmms.base.contract import UNDEFINED, StepOutcome
+from rtmms.base.errors import DivergedError
+from rtmms.loop.chores import NEVER, Chores, View
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
-from rtmms.loop.observation import NEVER, View
 from rtmms.loop.pace import PeerError
 from rtmms.loop.paths import CompiledPath, GeneralPath, Taken
 from rtmms.loop.policies import Counts, add, exceeded
@@ -29,18 +28,16 @@ from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Prep
 from rtmms.loop.requests import Requests
 
 if TYPE_CHECKING:
-    from rtmms.loop.agenda import Agenda
-    from rtmms.loop.chores import Watch
+    from rtmms.loop.chores import Agenda, Watch
     from rtmms.loop.clock import Clock
-    from rtmms.loop.commands import CommandTrace
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.giving_way import Governor
     from rtmms.loop.pace import Pace
-    from rtmms.loop.policies import Policies
+    from rtmms.loop.policies import Governor, Policies
     from rtmms.loop.ports import Array, Exchange, Observer
     from rtmms.loop.statistics import Statistics
-    from rtmms.monitor.monitor import Monitor
-    from rtmms.plant import Plant
+    from rtmms.loop.trace import CommandTrace
+    from rtmms.plant.monitor import Monitor
+    from rtmms.plant.protocol import Plant
 
 LOOK_EVERY_NS, LOOK_NS = 150_000_000, 500_000
 """Where no slack is left for so long, the handshake endpoint is looked at all the same, and for how long: a plant that

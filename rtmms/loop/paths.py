@@ -9,18 +9,18 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
-from rtmms.contract import UNDEFINED, StepOutcome
-from rtmms.plant import Entered
+from rtmms.base.contract import UNDEFINED, StepOutcome
+from rtmms.plant.protocol import Entered
 
 if TYPE_CHECKING:
+    from rtmms.loop.chores import View
     from rtmms.loop.clock import Clock
     from rtmms.loop.fallback import Claims, Fallback
-    from rtmms.loop.observation import View
     from rtmms.loop.pace import Pace
     from rtmms.loop.ports import Array, Batched, Compiling, Exchange, FastPath, Keeping, Progress
     from rtmms.loop.requests import Requests
     from rtmms.loop.statistics import Statistics
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
 
 
 class Stage(IntEnum):

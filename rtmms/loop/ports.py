@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.contract import Applied as Applied
+from rtmms.base.contract import Applied as Applied
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rtmms.plant import Account, Plant
+    from rtmms.plant.protocol import Account, Plant
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
@@ -97,7 +97,7 @@ class Progress(NamedTuple):
 class Batched(NamedTuple):
     """What many steps in a row came to.
 
-    done       steps;  times (done,) of each: exchange_ns, plant_ns, complete (see rtmms.wire.kernels.step_memory.TIME)
+    done       steps;  times (done,) of each: exchange_ns, plant_ns, complete (see rtmms.wire.kernels.step.TIME)
     status     of the last one: where it is not 0, that one failed
     unfinished one more was begun;  handed   how far it came
     published_ns, answered   when the last state was sent, and whether the last step had a command

@@ -1,26 +1,33 @@
-"""What peers may ask of a run between steps, and how each request is done: one function for each, in HANDLERS."""
+"""Requests of peers between steps, and the replay of a recorded past to controllers."""
 
 from __future__ import annotations
 
 import base64
 import binascii
 from collections import deque
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from rtmms.contract import TIMED
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError
-from rtmms.loop.agenda import Agenda
-from rtmms.loop.observation import NEVER
+import numpy as np
+
+from rtmms.base.contract import TIMED
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.loop.chores import NEVER, Agenda
+from rtmms.loop.pace import Lockstep
 from rtmms.loop.ports import Passing, Requesting
-from rtmms.plant import describe_plant
+from rtmms.plant.protocol import describe_plant
 
 if TYPE_CHECKING:
+    from rtmms.loop.chores import Watch
     from rtmms.loop.clock import Clock
     from rtmms.loop.pace import Pace
-    from rtmms.loop.ports import Exchange, Request
+    from rtmms.loop.ports import Array, Exchange, Request
     from rtmms.loop.statistics import Statistics
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
+
+
+# What peers may ask of a run between steps, and how each request is done: one function for each, in HANDLERS.
+
 
 MOST_WAITING = 64
 MOST_NOTED, LONGEST_NOTE = 16, 1024
@@ -277,3 +284,53 @@ def _state(args: Mapping[str, Any]) -> bytes:
     if not blob:
         raise ModelError(f"{expected}, got nothing")
     return blob
+
+
+# Controllers live through a recorded run before they go on with it: they see its states, and their commands count for
+# nothing. So they stand, at its end, where they stood in it.
+
+
+class _Past:
+    """What the pace sees of it, see rtmms.loop.pace.Run."""
+
+    def __init__(self, exchange: Exchange, clock: Clock, dt: float, watch: Watch) -> None:
+        self.exchange, self.clock, self._dt, self._watch = exchange, clock, dt, watch
+        self.outputs: Mapping[str, Array] = {}
+        self.command = np.zeros(len(exchange.claimed))
+        self.dead: Sequence[str] = ()
+        self.ended = ""
+
+    def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
+        self.exchange.publish(step, step * self._dt, deadline_ns, budget_ns, self.outputs, self.exchange.applied)
+
+    def collect(self, step: int, until_ns: int) -> bool:
+        return self.exchange.collect(step, self.command, until_ns)
+
+    def serve(self, until_ns: int) -> None:
+        self.exchange.serve(until_ns)
+
+    def answer(self) -> None:
+        """What is asked for now is done when the run goes on."""
+
+    def check(self, until_ns: int = 0) -> None:
+        """There is no monitor."""
+
+    def watch_now(self) -> None:
+        self.dead = self._watch()
+
+
+def live_through(
+    states: Iterator[tuple[int, Mapping[str, Array]]], exchange: Exchange, clock: Clock, dt: float, watch: Watch
+) -> None:
+    """Show each state, and wait for the answers, as lockstep does.
+
+    states  step, and outputs before it
+    watch   says which processes died
+    PeerError where a controller dies or is silent.
+    """
+    past, pace = _Past(exchange, clock, dt, watch), Lockstep()
+    pace.bind(past)  # type: ignore[arg-type]
+    for step, outputs in states:
+        past.outputs = outputs
+        pace.gather(step)
+        pace.finish(step, clock.now())

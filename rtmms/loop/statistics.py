@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from rtmms.contract import PARTS, UNDEFINED, StepOutcome
-from rtmms.loop.kernels.tally import BINS, LONGEST_NS, tally, values_of
+from rtmms.base.contract import PARTS, UNDEFINED, StepOutcome
+from rtmms.loop.kernels.row import BINS, LONGEST_NS, tally, values_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtmms.contract import Applied
-from rtmms.errors import DivergedError
-from rtmms.loop.clock import MonotonicClock
+from rtmms.base.contract import Applied
+from rtmms.base.errors import DivergedError
+from rtmms.loop.clock import MonotonicClock, quantile
 from rtmms.loop.fallback import Fallback
-from rtmms.loop.schedule import quantile
 
 if TYPE_CHECKING:
     from rtmms.loop.policies import Policies
     from rtmms.loop.ports import Flags
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
 
 STEPS = 2000
 LONGEST_NS = 150_000_000

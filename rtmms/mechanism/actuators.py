@@ -11,7 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
 from rtmms.mechanism.body_actuators import (
     CHANNEL,
     FIRST,
@@ -23,7 +24,7 @@ from rtmms.mechanism.body_actuators import (
     ROW,
     WRENCH,
 )
-from rtmms.mechanism.joint_bounds import (
+from rtmms.mechanism.joint_laws import (
     BOUNDED,
     BRAKING,
     CEILING,
@@ -32,20 +33,21 @@ from rtmms.mechanism.joint_bounds import (
     FLOOR,
     LOWER,
     MOST,
+    OFFSET,
     STOP_DAMPING,
     STOP_STIFFNESS,
+    TORQUE,
     UPPER,
+    Actuator,
     no_bounds,
 )
-from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator
 from rtmms.mechanism.tendons import POINT_WIDTH, TENDON_WIDTH
 from rtmms.model.compiled import Model
 from rtmms.model.description import JOINT_TYPES, Mechanism
 from rtmms.model.layout import PRISMATIC, T_KIND
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
-from rtmms.plant import Channel
-from rtmms.spatial import Array
+from rtmms.plant.protocol import Channel
 
 PUSH = 3
 """Kind of an actuator on a body, beside TORQUE, OFFSET and GAIN; its joint is one that there is none of."""
@@ -326,7 +328,7 @@ class JointStop:
 @dataclass(frozen=True)
 class JointLimit:
     """How far a joint goes, and how fast: limits that it never passes, whatever drives it. It has no channel; how it
-    is held: rtmms.mechanism.joint_bounds.
+    is held: rtmms.mechanism.joint_laws.
 
     lower, upper   rad or m;  fastest  rad/s or m/s; None for none
     braking_time   s, T: a stop begins to brake the joint critically 2 T qd before its limit; None for 4 ms

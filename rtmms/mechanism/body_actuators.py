@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
-from rtmms.memory import Layout, model, state
+from rtmms.base.jit import kernel
+from rtmms.base.memory import Layout, model, state
+from rtmms.base.spatial import cross, scalar
 from rtmms.model.layout import S_ACCELERATION, S_TWIST, S_WRENCH
-from rtmms.spatial import cross, scalar
 
 # columns: row of the model, channel, time constant (s), linear and quadratic coefficient, curve's first row and length,
 # wrench for a value of 1 (row frame, about its origin)

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.memory import Record
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, follow
 from rtmms.mechanism.tendons import CHANNEL as TENDON_CHANNEL
 from rtmms.mechanism.tendons import KIND, SPEED, START, TENSION
-from rtmms.memory import Record
 from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
-from rtmms.plant import Coordinates
+from rtmms.plant.protocol import Coordinates
 
 RATE_RAD_S = 2.0 * math.pi
 """Rates count as one at this times the size of what they are rates of."""

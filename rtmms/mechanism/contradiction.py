@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import qr
 
+from rtmms.base.spatial import Array
 from rtmms.model.compiled import Model
 from rtmms.model.ground_rank import RANK, contact_rows, rank_of, scaled
-from rtmms.spatial import Array
 
 
 def excess(model: Model, q: Array) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""How Python enters a tree's step: by the address of one record (rtmms.memory), so that a call makes nothing.
+"""How Python enters a tree's step: by the address of one record (rtmms.base.memory), so that a call makes nothing.
 
 Trees with contacts, trees with modal bodies, and trees with tendons, polars or spinning rotors (`further`) have kernels
 of their own, compiled for their records; the others' are compiled without.
@@ -8,18 +8,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import INTEGER, Layout, Record, given, model, number, part, scratch, whole
 from rtmms.fluids.immersed import FLUID
-from rtmms.jit import COMPILED, kernel
 from rtmms.mechanism.body_actuators import PUSHES
 from rtmms.mechanism.chart import settle
 from rtmms.mechanism.equations import TREE, WORK
 from rtmms.mechanism.joint_laws import HOLD, LAW
 from rtmms.mechanism.methods import METHOD
 from rtmms.mechanism.outputs import OUTPUTS, write_outputs
-from rtmms.mechanism.step import MOTION, take_step
+from rtmms.mechanism.step import MOTION, keep_to_ground, take_step
 from rtmms.mechanism.tendons import TENDONS
-from rtmms.mechanism.unilateral import keep_to_ground
-from rtmms.memory import INTEGER, Layout, Record, given, model, number, part, scratch, whole
 
 COMMAND = Layout(
     "Command",

@@ -6,15 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.jit import kernel
+from rtmms.base.memory import FLAG, INTEGER, Layout, model, number, part, scratch
+from rtmms.base.spatial import quaternion_columns
 from rtmms.dynamics.ground import GROUND, solve_on_ground
 from rtmms.dynamics.modal_motion import MODAL, configure_modal, outward_modal
 from rtmms.dynamics.modal_passes import solve_modal
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
-from rtmms.jit import kernel
 from rtmms.mechanism.body_actuators import push, spin
-from rtmms.mechanism.joint_bounds import (
+from rtmms.mechanism.joint_laws import (
     BOUND_WIDTH,
     BOUNDED,
     FIRM,
@@ -30,12 +32,11 @@ from rtmms.mechanism.joint_bounds import (
     braking_time,
     next_grip,
     next_side,
+    reference,
+    reference_at_rate,
 )
-from rtmms.mechanism.joint_laws import reference, reference_at_rate
 from rtmms.mechanism.tendons import pull
-from rtmms.memory import FLAG, INTEGER, Layout, model, number, part, scratch
 from rtmms.model.layout import C_WIDTH, S_ACCELERATION, S_HELD, S_WIDTH, T_WIDTH
-from rtmms.spatial import quaternion_columns
 
 TREE = Layout(
     "Tree",
@@ -99,7 +100,7 @@ def keep_within_limits(
 
     Which of them hold is found by solving again, until none is passed and no stop pulls; the state alone decides.
     `torque` is afterwards what drives the joints, `stop` what their stops take. ground, modal: see `solve_tree`; least:
-    see rtmms.mechanism.joint_bounds.braking_time.
+    see rtmms.mechanism.joint_laws.braking_time.
     """
     bounds, imposed = tree.bounds, tree.imposed
     s, qdd, q, qd, torque, drive = work.s, work.qdd, work.q, work.qd, work.torque, work.drive
@@ -196,7 +197,7 @@ def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
 
 @kernel
 def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> None:
-    """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.group).
+    """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.step).
 
     Imposed joints stand where their law has them at t, whatever `state` says. Torques are left in work.
     system    a record of rtmms.mechanism.entry.SYSTEM

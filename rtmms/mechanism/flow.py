@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import move, stand
+from rtmms.base.spatial import Array, quaternion_matrix
+from rtmms.dynamics.hybrid import move, stand
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import CENTRE, act, held_flow, immerse
-from rtmms.mechanism.group import displace
+from rtmms.mechanism.step import displace
 from rtmms.model.compiled import Model, State
 from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, quaternion_matrix
 
 if TYPE_CHECKING:
     from typing import Protocol
 
+    from rtmms.base.memory import Record
     from rtmms.fluids.ambient import Flow
-    from rtmms.memory import Record
     from rtmms.model.compiled import Model
 
     class InWater(Protocol):

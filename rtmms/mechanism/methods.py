@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.memory import FLAG, Layout, model, number
-from rtmms.spatial import Array
+from rtmms.base.memory import FLAG, Layout, model, number
+from rtmms.base.spatial import Array
 
 
 class Tableau(NamedTuple):

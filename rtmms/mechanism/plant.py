@@ -11,34 +11,43 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.arguments import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
-from rtmms.dynamics.any_tree import modal_record
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.jit import compile_progress, helped
+from rtmms.base.memory import Record
+from rtmms.base.spatial import Array
+from rtmms.dynamics.ground import ground_record
+from rtmms.dynamics.hybrid import modal_record
 from rtmms.dynamics.inertia import mass_matrix
-from rtmms.dynamics.on_ground import ground_record
-from rtmms.errors import ModelError, UnknownNameError
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
-from rtmms.jit import compile_progress, helped
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.audit import AUDIT, SPENT
 from rtmms.mechanism.body_actuators import CHANNEL
 from rtmms.mechanism.contradiction import contradiction
-from rtmms.mechanism.drawn import drawn
 from rtmms.mechanism.entry import SYSTEM, entries
-from rtmms.mechanism.joint_bounds import CEILING, FASTEST, FLOOR, GREAT, RATIO, limited
-from rtmms.mechanism.joint_laws import Actuator, Law, follow, hold_commands
+from rtmms.mechanism.joint_laws import (
+    CEILING,
+    FASTEST,
+    FLOOR,
+    GREAT,
+    RATIO,
+    Actuator,
+    Law,
+    follow,
+    hold_commands,
+    limited,
+)
 from rtmms.mechanism.methods import METHODS
-from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, observed
+from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, drawn, observed
 from rtmms.mechanism.running import Running
+from rtmms.mechanism.step import AGAINST, keep_to_ground
 from rtmms.mechanism.tendons import START
-from rtmms.mechanism.unilateral import AGAINST, keep_to_ground
-from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant import Channel, Entry, Surroundings, refuse_fixed, water_density
-from rtmms.spatial import Array
+from rtmms.plant.protocol import Channel, Entry, Surroundings, refuse_fixed, water_density
+from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
 STILL = Law(np.zeros((0, 3)))
@@ -57,7 +66,7 @@ class Remade:
 
 @dataclass(eq=False)
 class TreePlant(Running):
-    """The face of a mechanism in a fluid as a plant (see rtmms.plant.Plant).
+    """The face of a mechanism in a fluid as a plant (see rtmms.plant.protocol.Plant).
 
     mechanism  the description, or what `rtmms.compile` made of it
     dt         s
@@ -95,11 +104,11 @@ class TreePlant(Running):
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
-    """How its shape's motion moves it (rtmms.locomotion.abilities.Locomotion), for `rtmms gaits`; None: not told."""
+    """How its shape's motion moves it (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; None: not told."""
     audited: bool = False
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
-    """What it moves in: 'water' or 'air' (rtmms.plant.PlantDescription)."""
+    """What it moves in: 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
     density: float | None = None
     """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
@@ -145,7 +154,7 @@ class TreePlant(Running):
             return ("",)
         kernels = self._entries.outputs, self._entries.step
         words = kernels[0].__module__, *(kernel.__name__ for kernel in kernels)
-        return f"from rtmms.compile_ahead import compile_from_the_end; compile_from_the_end{words}", *kernels
+        return f"from rtmms.base.compile_ahead import compile_from_the_end; compile_from_the_end{words}", *kernels
 
     def _compiled(self) -> Model:
         if isinstance(self.mechanism, Model):
@@ -161,7 +170,7 @@ class TreePlant(Running):
 
     @property
     def shape(self) -> dict[str, Any]:
-        """What viewers draw of it (rtmms.plant.PlantDescription)."""
+        """What viewers draw of it (rtmms.plant.protocol.PlantDescription)."""
         return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
 
     def surroundings(self) -> Surroundings:
@@ -300,7 +309,7 @@ class TreePlant(Running):
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
-        """(n, BOUND_WIDTH): with H of limits that are never passed, see rtmms.mechanism.joint_bounds."""
+        """(n, BOUND_WIDTH): with H of limits that are never passed, see rtmms.mechanism.joint_laws."""
         bounds = self.attached.bounds.copy()
         if self._limited.any():
             inertia = np.diag(mass_matrix(model, model.state()))[-model.n :]

@@ -1,39 +1,184 @@
-"""A tree on its way: its steps, what it tells, its snapshots. `rtmms.mechanism.plant` builds it."""
+"""A tree while it runs: steps, outputs, state, and the copy that estimates the error of its steps."""
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.arguments import read_command, refuse_not_finite
-from rtmms.coordinates import StateChart
-from rtmms.errors import DivergedError
+from rtmms.base.errors import DivergedError
+from rtmms.base.jit import native
+from rtmms.base.memory import Record
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
-from rtmms.jit import native
 from rtmms.mechanism import chart as tree
 from rtmms.mechanism.actuators import Attached
-from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS
+from rtmms.mechanism.audit import A_ELASTIC, A_FLOW, A_FLUID, A_KINETIC, AUDIT, WORKS, given_rates, nodes
 from rtmms.mechanism.body_actuators import spin_power
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
 from rtmms.mechanism.flow import ask_flow, element_places, moved_on
-from rtmms.mechanism.joint_bounds import CEILING, FASTEST, FLOOR, LOWER, MOST, UPPER
-from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
+from rtmms.mechanism.joint_laws import (
+    BRAKING,
+    CEILING,
+    FASTEST,
+    FLOOR,
+    GREAT,
+    LOWER,
+    MOST,
+    OFFSET,
+    STEPS,
+    TORQUE,
+    UPPER,
+    Actuator,
+    Law,
+)
+from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, SOUND, THROWN, take_step
 from rtmms.mechanism.tendons import TOLD_LENGTH, TOLD_POWER, TOLD_RATE, TOLD_TENSION
-from rtmms.mechanism.twin import TreeTwin
-from rtmms.memory import Record
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
-from rtmms.monitor.measure import StepError, step_error
-from rtmms.plant import Coordinates, Entry, Fork
-from rtmms.snapshot import StatefulPlant
-from rtmms.spatial import Array
+from rtmms.plant.coordinates import StateChart
+from rtmms.plant.monitor import StepError, step_error
+from rtmms.plant.protocol import Coordinates, Entry, Fork, Kept
+from rtmms.plant.validation import read_command, refuse_not_finite
+
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    from rtmms.model.compiled import Model
+
+    class Original(Protocol):
+        """What a twin reads of its plant."""
+
+        model: Model
+        flow: Flow
+        immersed: Record
+        system: Record
+        dt: float
+        method: str
+        substeps: int
+        bandwidth: Array
+        _steps: int
+        _entries: Entries | None
+
+        @property
+        def finer(self) -> tuple[str, float]: ...
+
+
+# Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
+
+
+def _places(memory: Array, parts: dict[str, Any]) -> slice:
+    """Of a state, where the work of the joints stands and, with contacts, that of imposed joints in impacts: any two
+    places are evenly spaced."""
+    works = [parts["motion.spent"][:1], *([parts["tree.ground.lost"][1:]] if "tree.ground.lost" in parts else [])]
+    places = [(one.ctypes.data - memory.ctypes.data) // memory.itemsize for one in works]
+    return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
+
+
+class TreeTwin:
+    """See rtmms.plant.protocol.Twin."""
+
+    def __init__(self, plant: Original) -> None:
+        model = plant.model
+        self.plant, self.dt, self.order = plant, plant.dt, METHODS[plant.method].order
+        # steps of half the length brake limits in another time: their errors are then no sign of an instability
+        bounds, shortest = plant.system.tree.bounds, STEPS * plant.dt / plant.substeps
+        coarse = np.any((bounds[:, GREAT] > 0.0) & (bounds[:, BRAKING] < (1.0 - 1e-9) * shortest))
+        self.bounded = METHODS[plant.method].stability is not None and not coarse
+        self.base_moves = model.base_mode == BASE_FREE
+        self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
+        self._divided, self._count, self._imposed = 2, 0.0, model.imposed
+        self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
+        self.state = self.room()
+        self._take_up()
+
+    def _take_up(self) -> None:
+        """The plant's model, law and fluid, as they are now, with memory of our own."""
+        self._of = self.plant.system
+        self._system = self._of.fork(self.state.all[:-1])
+        self._start, self._dt = self._system.hold.cell("start"), self._system.cell("dt")
+
+    @property
+    def now(self) -> int:
+        return self.plant._steps
+
+    @property
+    def finer(self) -> tuple[str, float]:
+        return self.plant.finer
+
+    def room(self) -> Kept:
+        """Memory for one state, and the number of its step behind it."""
+        memory, n = np.zeros(self.plant.system.memory.size + 1), self.plant.model.n
+        parts = self._parts(memory)
+        y = parts["motion.vector"]
+        work = memory[_places(memory, parts)]
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], work)
+
+    def _parts(self, memory: Array) -> dict[str, Any]:
+        return self.plant.system.state_views(memory[:-1])
+
+    def keep(self, at: Kept) -> None:
+        """The plant's present state."""
+        at.all[:-1] = self.plant.system.memory
+        at.all[-1] = self.plant._steps
+
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.protocol.Twin."""
+        self._divided = parts
+
+    def start(self, at: Kept, halves: bool) -> None:
+        """The twin stands there. In halves a multistep method starts anew: its past is of other steps."""
+        if self._of is not self.plant.system:  # its parameters were changed
+            self._take_up()
+        self.state.all[:] = at.all
+        if halves:
+            self._system.motion.counts[0] = 0
+        self._count = float(at.all[-1])
+
+    def step(self, command: Array, halves: bool) -> bool:
+        """A step of dt, or of a part of it; False where it fails."""
+        plant, system = self.plant, self._system
+        parts = self._divided if halves else 1
+        time, dt = self._count * self.dt, self.dt / parts  # the plant's own count: of an unstable run each bit matters
+        system.command.given[:] = command
+        if plant.flow.field is not None:
+            ask_flow(plant, system.motion.vector, time, 0.5 * dt, system.work.s, system.fluid.held)
+        self._start[0], self._dt[0] = time, dt
+        status = plant._entries.step(system.address) if plant._entries else take_step(system)
+        self._count += 1.0 / parts
+        return bool(status == SOUND)
+
+    def unseen(self, begin: Kept, end: Kept) -> float:
+        """See rtmms.plant.protocol.HasPrescribedJoints."""
+        if not self._imposed.any():
+            return 0.0
+        hold, start = self._system.hold, float(begin.all[-1]) * self.dt
+        before = self._parts(begin.all)
+        target = np.where(np.isfinite(hold.slew)[:, None], before["hold.target"], hold.target)
+        with np.errstate(all="ignore"):
+            rates = given_rates(
+                self._system.law,
+                before["hold.servo"],
+                target,
+                self.plant.bandwidth,
+                start,
+                self.dt * self._nodes,
+                hold.slew,
+                hold.goal,
+            )
+            missed = (end.joints - begin.joints - self.dt * (rates @ self._weights))[self._imposed]
+        return float(missed @ missed)
+
+
+# A tree on its way: its steps, what it tells, its snapshots. `rtmms.mechanism.plant` builds it.
+
 
 _FLOAT = np.dtype(np.float64)
 
@@ -115,7 +260,7 @@ class Running(StatefulPlant):
         return {name: own for name, own in found.items() if own}
 
     def enter(self) -> Entry | None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         if self._entries is None:
             return None
         if self.flow.field is not None:
@@ -126,7 +271,7 @@ class Running(StatefulPlant):
         return self._entry
 
     def entered(self, status: int) -> None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         if status:
             self._fail(status)
         self._steps += 1
@@ -193,7 +338,7 @@ class Running(StatefulPlant):
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
     def fork(self) -> Fork | None:
-        """See rtmms.plant.Forking."""
+        """See rtmms.plant.protocol.Forking."""
         if self._entries is None or self.flow.field is not None:
             return None
         other = self.system.fork()
@@ -213,7 +358,7 @@ class Running(StatefulPlant):
         )  # fmt: skip
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.Coordinated."""
+        """See rtmms.plant.protocol.Coordinated."""
         return self._told
 
     @cached_property
@@ -221,7 +366,7 @@ class Running(StatefulPlant):
         return tree.coordinates(self)
 
     def settling(self, fork: Fork) -> Entry:
-        """See rtmms.plant.Coordinated."""
+        """See rtmms.plant.protocol.Coordinated."""
         assert self._entries is not None
         address = fork.owner.address
         return Entry(native(self._entries.settle, address), (address,), fork.entry.command)
@@ -247,7 +392,7 @@ class Running(StatefulPlant):
         return step_error(self.twin(), self.commanded if command is None else command)
 
     def evaluate(self) -> Array:
-        """Rates at the present state and time (see rtmms.mechanism.group); torques are in `torque` afterwards."""
+        """Rates at the present state and time (see rtmms.mechanism.step); torques are in `torque` afterwards."""
         rate = np.zeros(12 + 2 * self.model.n)
         if self.flow.field is not None:
             self._sample_field(0.0)

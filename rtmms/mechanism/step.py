@@ -1,8 +1,4 @@
-"""One step of any mechanism in a fluid, by any method of rtmms.mechanism.methods.
-
-system   a record of rtmms.mechanism.entry.SYSTEM
-k, y     motion.rates and motion.states, or parts of them
-"""
+"""One step of any mechanism in a fluid: stages of a method, states on the group, contacts with the ground."""
 
 from __future__ import annotations
 
@@ -10,16 +6,207 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.memory import INTEGER, Layout, scratch, state
+from rtmms.base.spatial import quaternion_columns
+from rtmms.dynamics.ground import add_change, slip, stop_slip
+from rtmms.dynamics.ground_passes import LEAST, R_COUNT, WORST
+from rtmms.dynamics.recursion import configure, outward
 from rtmms.mechanism.audit import SPENT, spend_terms
 from rtmms.mechanism.body_actuators import finish_motors, spend_spin
 from rtmms.mechanism.equations import evaluate, spend
-from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
 from rtmms.mechanism.joint_laws import finish_servo, follow, hold_commands
 from rtmms.mechanism.methods import ADAMS
 from rtmms.mechanism.tendons import finish_tendons, spend_tendons
-from rtmms.mechanism.unilateral import AGAINST, HELD, choose_contacts, keep_to_ground
-from rtmms.memory import INTEGER, Layout, scratch, state
+from rtmms.model.contact_rows import G_SIDE
+from rtmms.model.layout import REVOLUTE, T_KIND
+
+# States on the group: position, attitude and joints as one vector, and how a rate moves it.
+#
+# state  (13 + 2 n,)  position 3 (m, world), quaternion 4 (w x y z, base to world), q n, twist 6 (base frame), qd n
+# rate   (12 + 2 n,)  world velocity 3, W 3 (rad/s, base frame), qd n, twist' 6, qdd n
+# A step along a rate turns the attitude by an exponential, Q exp(h W), so that it stays a rotation. A method of higher
+# order needs the rate of the exponential's own coordinate theta instead of W: W + theta x W / 2 +
+# theta x (theta x W) / 12 (Munthe-Kaas), exact enough up to order four.
+
+
+@kernel
+def displace(state: Any, rate: Any, h: float, out: Any) -> None:
+    """out = state moved along `rate` for h seconds; out may be state."""
+    m = state.shape[0] - 7
+    for k in range(3):
+        out[k] = state[k] + h * rate[k]
+    x, y, z = h * rate[3], h * rate[4], h * rate[5]
+    square = x * x + y * y + z * z
+    if square.real > 1e-8:
+        angle = np.sqrt(square)
+        c, s = np.cos(0.5 * angle), np.sin(0.5 * angle) / angle
+    else:  # cos and sin(a/2)/a to order a^4
+        c, s = 1.0 - square / 8.0 + square * square / 384.0, 0.5 - square / 48.0 + square * square / 3840.0
+    x, y, z = s * x, s * y, s * z
+    qw, qx, qy, qz = state[3], state[4], state[5], state[6]
+    out[3] = qw * c - qx * x - qy * y - qz * z
+    out[4] = qw * x + qx * c + qy * z - qz * y
+    out[5] = qw * y - qx * z + qy * c + qz * x
+    out[6] = qw * z + qx * y - qy * x + qz * c
+    for k in range(m):
+        out[7 + k] = state[7 + k] + h * rate[6 + k]
+
+
+@kernel
+def uncurl(rate: Any, before: Any, h: float) -> None:
+    """Turn the W of a stage's rate into the rate of theta = h W_before: the stage stood at Q exp(theta)."""
+    x, y, z = h * before[3], h * before[4], h * before[5]
+    a, b, c = rate[3], rate[4], rate[5]
+    d, e, f = y * c - z * b, z * a - x * c, x * b - y * a
+    rate[3] = a + 0.5 * d + (y * f - z * e) / 12.0
+    rate[4] = b + 0.5 * e + (z * d - x * f) / 12.0
+    rate[5] = c + 0.5 * f + (x * e - y * d) / 12.0
+
+
+@kernel
+def normalise(state: Any) -> None:
+    """Quaternion back to unit length."""
+    size = 1.0 / np.sqrt(state[3] * state[3] + state[4] * state[4] + state[5] * state[5] + state[6] * state[6])
+    for k in range(3, 7):
+        state[k] *= size
+
+
+@kernel
+def lead(state: Any, rate: Any, h: float) -> None:
+    """Rates of position, attitude and joints as they are h seconds on, the velocities moved along their own rates."""
+    n = (state.shape[0] - 13) // 2
+    r = quaternion_columns(state[3], state[4], state[5], state[6])
+    v0 = state[7 + n] + h * rate[6 + n]
+    v1 = state[8 + n] + h * rate[7 + n]
+    v2 = state[9 + n] + h * rate[8 + n]
+    for k in range(3):
+        rate[k] = r[3 * k] * v0 + r[3 * k + 1] * v1 + r[3 * k + 2] * v2
+        rate[3 + k] += h * rate[9 + n + k]
+    for j in range(n):
+        rate[6 + j] += h * rate[12 + n + j]
+
+
+@kernel
+def plain_rate(state: Any, rate: Any, out: Any) -> None:
+    """Rate of the group -> rate of the vector: the quaternion's own derivative Q (0, W) / 2 in place of W."""
+    for k in range(3):
+        out[k] = rate[k]
+    w, x, y, z = state[3], state[4], state[5], state[6]
+    a, b, c = 0.5 * rate[3], 0.5 * rate[4], 0.5 * rate[5]
+    out[3] = -x * a - y * b - z * c
+    out[4] = w * a + y * c - z * b
+    out[5] = w * b + z * a - x * c
+    out[6] = w * c + x * b - y * a
+    for k in range(6, rate.shape[0]):
+        out[k + 1] = rate[k]
+
+
+# Contacts with the ground within a step: which one-sided rows hold, and velocities brought onto the rows.
+#
+# Of rows that do not open (slip <= 0) all hold at first; one that would have to pull is let go, the worst first, and
+# the
+# others are asked again. It follows from the state alone, so that a restored run chooses alike.
+
+
+CLOSED = 1e-10
+"""m/s: a row that opens no faster is closed."""
+AGREED = 1e-9
+"""Rows that depend on others may slip by this part of the speeds before they contradict the joints' motion."""
+WEAK, GAIN = 1e-4, 100.0
+"""Where rows decide the whole twist with a part that small, and joints throw the base about that many times faster than
+they move, there is no motion to speak of."""
+HELD, AGAINST, SINGULAR = 0, 1, 2
+
+
+@kernel
+def choose_contacts(system: Any, ground: Any, state: Any, t: float, rate: Any) -> None:
+    """Set `active` of the rows, see rtmms.dynamics.ground; nothing for trees without. rate (12 + 2 n,) scratch.
+
+    ground  the tree's, an argument so that it is known when compiled
+    """
+    if ground is not None:
+        rows, offset, reaction, active = ground.rows, ground.offset, ground.reaction, ground.active
+        sided = False
+        for r in range(rows.shape[0]):
+            sided = sided or rows[r, G_SIDE] > 0.0
+        if not sided:
+            return
+        evaluate(system, state, t, 0.0, rate)
+        slip(ground, system.work.s, system.work.qd, offset)
+        for r in range(rows.shape[0]):
+            active[r] = 1.0 if rows[r, G_SIDE] == 0.0 or offset[r] <= CLOSED else 0.0
+        for _ in range(rows.shape[0]):
+            evaluate(system, state, t, 0.0, rate)
+            if not let_go(rows, reaction, active):
+                return
+
+
+@kernel
+def let_go(rows: Any, reaction: Any, active: Any) -> bool:
+    """Open the one-sided row that pulls most; False where none pulls."""
+    worst, most = -1, 0.0
+    largest = 0.0
+    for r in range(rows.shape[0]):
+        if active[r] > 0.0:
+            largest = max(largest, abs(reaction[r]))
+    for r in range(rows.shape[0]):
+        if rows[r, G_SIDE] > 0.0 and active[r] > 0.0 and reaction[r] < min(most, -1e-9 * largest):
+            worst, most = r, reaction[r]
+    if worst >= 0:
+        active[worst] = 0.0
+    return worst >= 0
+
+
+@kernel
+def keep_to_ground(tree: Any, ground: Any, work: Any, state: Any) -> int:
+    """eta <- eta - A^+ (A eta + B rd), the least in the kinetic energy: at a step's end, and where a plant is put.
+
+    HELD; AGAINST where imposed joints will not have it; SINGULAR where the rows all but leave a motion free.
+    """
+    topology, constant, gravity, imposed = tree.topology, tree.constant, tree.gravity, tree.imposed
+    s, torque, q, qd = work.s, work.torque, work.q, work.qd
+    n, room, length, lost = topology.shape[0] - 1, ground.room, ground.length, ground.lost
+    joints, base = 0.0, 0.0
+    for j in range(n):
+        q[j], qd[j] = state[7 + j], state[13 + n + j]
+        rate = abs(qd[j])
+        joints = max(joints, rate * length if topology[j + 1, T_KIND] == REVOLUTE else rate)
+    for k in range(6):
+        rate = abs(state[7 + n + k])
+        base = max(base, rate if k < 3 else rate * length)
+    configure(topology, constant, state[3:7], gravity, q, s)
+    outward(topology, state[7 + n : 13 + n], qd, s)
+    rows, offset, reaction, active = ground.rows, ground.offset, ground.reaction, ground.active
+    slip(ground, s, qd, offset)
+    for r in range(rows.shape[0]):  # what was let go and comes back hits the ground
+        if offset[r] < 0.0:
+            active[r] = 1.0
+    for _ in range(rows.shape[0] + 1):
+        stop_slip(topology, constant, ground, imposed, qd, s, torque)
+        if not let_go(rows, reaction, active):
+            break
+    add_change(state, s, imposed, ground.change)
+    # an impulse does work by the mean of the velocities before and after it, which are 0 after
+    for r in range(rows.shape[0]):
+        if active[r] > 0.0:
+            lost[0] -= 0.5 * reaction[r] * offset[r]
+    for j in range(n):
+        if imposed[j]:
+            lost[1] += torque[j] * qd[j]
+    last = room.shape[0] - 1
+    if not room[last, WORST] <= AGREED * max(joints, base) + 1e-14:
+        return AGAINST
+    if room[0, R_COUNT] == 6.0 and room[last, LEAST] < WEAK and base > GAIN * joints + 1e-9:
+        return SINGULAR
+    return HELD
+
+
+# One step of any mechanism in a fluid, by any method of rtmms.mechanism.methods.
+#
+# system   a record of rtmms.mechanism.entry.SYSTEM
+# k, y     motion.rates and motion.states, or parts of them
+
 
 MOTION = Layout(
     "Motion",
@@ -27,7 +214,7 @@ MOTION = Layout(
     state("spent", "spent", unit="J"), scratch("rates", "stages + 1", "12 + 2 * n"),
     scratch("states", 3, "13 + 2 * n"),
 )  # fmt: skip
-"""vector: see rtmms.mechanism.group. history: rates at the last four steps, newest first, then the predicted one;
+"""vector: see rtmms.mechanism.step. history: rates at the last four steps, newest first, then the predicted one;
 counts: steps since it was empty. spent: work of joints, tendons and spinning rotors, and more of a tree that is
 audited (rtmms.mechanism.audit) or has tendons.
 rates: of the stages, and, last, where a stage stands; states: scratch."""

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.dynamics.any_tree import stand
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array, rotation_about
+from rtmms.dynamics.hybrid import stand
 from rtmms.mechanism.actuators import PUSH, Attachment
 from rtmms.mechanism.joint_laws import Actuator
 from rtmms.mechanism.tendons import (
@@ -36,7 +37,6 @@ from rtmms.model.elements import checked_numbers
 from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
-from rtmms.spatial import Array, rotation_about
 
 COMMANDS = {"tension": TENSION, "length": LENGTH, "rate": RATE}
 UNITS = {"tension": "N", "length": "m", "rate": "m/s"}

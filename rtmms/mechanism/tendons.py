@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
+from rtmms.base.memory import Layout, model, scratch, state
+from rtmms.base.spatial import Array, arctangent, cross, scalar
 from rtmms.mechanism.body_actuators import lagged
 from rtmms.mechanism.joint_laws import coast, settle
-from rtmms.memory import Layout, model, scratch, state
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
-from rtmms.spatial import Array, arctangent, cross, scalar
 
 TENSION, LENGTH, RATE = 0, 1, 2
 """What is commanded of a tendon."""
@@ -69,7 +69,7 @@ def place_points(points: Any, room: Any, first: int, count: int, s: Any) -> None
     """Where a tendon's points on bodies are and how they move, into `room`. After `place`."""
     for k in range(first, first + count):
         if points[k, ROW] < 0.0:
-            continue  # on a rod by strain modes (rtmms.continuum.rod_tendons)
+            continue  # on a rod by strain modes (rtmms.continuum.soft_step)
         j = int(points[k, ROW])
         px, py, pz = points[k, PLACE], points[k, PLACE + 1], points[k, PLACE + 2]
         cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)

@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
 from rtmms.model.contact_rows import Ground
 from rtmms.model.elements import Element
 from rtmms.model.layout import BASE_FREE, C_INERTIA, C_MASS, S_WIDTH, T_IMPOSED, T_PARENT
 from rtmms.model.modal_rows import Modes
-from rtmms.spatial import PACKED_SIZE, Array, quaternion_matrix, unpack_inertia
 
 IntArray = npt.NDArray[np.int64]
 

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from rtmms.errors import ModelError, RtmmsWarning
+from rtmms.base.errors import ModelError, RtmmsWarning
+from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
@@ -17,10 +18,9 @@ from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mec
 from rtmms.model.elements import AddedMass, Element, checked_numbers
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
-from rtmms.model.modal_checks import all_bodies, check_modal, check_modes, modal_numbers, parts_of
+from rtmms.model.modal import all_bodies, check_modal, check_modes, modal_numbers, parts_of
 from rtmms.model.modal_rows import ModesInTheMaking
 from rtmms.model.solids import Placement, Solid, inertia_of
-from rtmms.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 
 
 def compile_model(mechanism: Mechanism) -> Model:

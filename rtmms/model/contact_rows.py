@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, adjoint
 from rtmms.model.contacts import Axle, Contact, Plane, Wheel
 from rtmms.model.solids import Placement
-from rtmms.spatial import Array, adjoint
 
 G_BODY, G_JOINT, G_GAIN, G_SIDE, G_ROW = range(5)
 """Columns of a row: the compiled body whose frame it is given in; the joint (from 1) whose rate counts too, or 0, and

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, adjoint
 from rtmms.model.polars import Polar
 from rtmms.model.solids import Placement
-from rtmms.spatial import Array, adjoint
 
 
 def checked_numbers(value: Any, shape: tuple[int, ...], place: str) -> Array:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.model.description import Body
 from rtmms.model.elements import Element, Strip, Wake
 from rtmms.model.solids import at

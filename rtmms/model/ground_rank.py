@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import PACKED_SIZE, Array, unpack_inertia
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW
-from rtmms.spatial import PACKED_SIZE, Array, unpack_inertia
 
 RANK = 1e-9
 """Singular values below this part of the largest are 0."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.rods import AXES, Rod
 from rtmms.model.solids import Placement, at

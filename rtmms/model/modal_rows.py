@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.spatial import Array
+from rtmms.base.spatial import Array
 
 # columns of the book, a row each row of the model: its modes' first place in `members` and their number; of a flexible
 # row its place in `shape`, else -1, and in the room; of a row with modes its place in the room

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
-from rtmms.spatial import Array
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array
 
 TURN = 360.0
 FINE = 20

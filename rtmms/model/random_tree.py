@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.model.compiled import Model, State
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Placement
-from rtmms.spatial import Array, quaternion_matrix
 
 
 def random_tree(

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, inertia_matrix, rotation_about
 from rtmms.model.elements import Element
 from rtmms.model.solids import Placement, at
-from rtmms.spatial import Array, inertia_matrix, rotation_about
 
 GAUSS = np.polynomial.legendre.leggauss(4)
 BEND_Y, BEND_Z, TWIST = "bend_y", "bend_z", "twist"

@@ -8,8 +8,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from rtmms.errors import ModelError
-from rtmms.spatial import Array, inertia_matrix, rotation_x, rotation_y, rotation_z, skew
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import Array, inertia_matrix, rotation_x, rotation_y, rotation_z, skew
 
 
 @dataclass(frozen=True, eq=False)

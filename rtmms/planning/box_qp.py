@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
 
 MOST, ENOUGH, SHARE, ROUNDING = 100, 1e-12, 0.1, 1e-15
 """Iterations; the free gradient's size, of the first one's, at which it ends; Armijo's share of the decrease, and what

@@ -22,16 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.analysis.stage_kernel import multiply
-from rtmms.analysis.stages import Motion, Slopes, Stages
-from rtmms.errors import ModelError
-from rtmms.jit import kernel
+from rtmms.analysis.stages import Motion, Slopes, Stages, multiply
+from rtmms.base.errors import ModelError
+from rtmms.base.jit import kernel
 from rtmms.planning.box_qp import box_step
-from rtmms.planning.cost import Cost
-from rtmms.planning.cost_slopes import CostSlopes
-from rtmms.planning.knots import Knots
-from rtmms.planning.planner import Plan
-from rtmms.planning.shown import POINTS, chosen, places
+from rtmms.planning.cost import Cost, CostSlopes
+from rtmms.planning.planner import Knots, Plan
+from rtmms.planning.shadow import POINTS, chosen, places
 
 Array = npt.NDArray[np.float64]
 
@@ -186,7 +183,7 @@ def backward(of: Problem, regularisation: float) -> Policy | None:
 class IterativeLqr:
     """A planner as rtmms.planning.planner.Planner.
 
-    model      of the robot (rtmms.plant.Coordinated); its dt is the plan's grid
+    model      of the robot (rtmms.plant.protocol.Coordinated); its dt is the plan's grid
     words      the knots of a plan: a stage from each to the next, whole steps of the model
     samples    iterations at most;  threads   that linearise and roll out
     change     what it costs a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.jit import kernel
-from rtmms.planning.words import shifted_rows
+from rtmms.base.jit import kernel
+from rtmms.planning.planner import shifted_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -70,7 +70,7 @@ def stroke_commands(
 
 
 class Strokes:
-    """Words (rtmms.planning.words) of the rods left.front, left.back, right.front, right.back.
+    """Words (rtmms.planning.planner) of the rods left.front, left.back, right.front, right.back.
 
     ratio    length of the back rod over that of the front rod;  limit  rad, of each rod
     rows     targets in a horizon of horizon_s, evenly spaced

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.courses import Course
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
 from rtmms.planning.cost import Cost
 from rtmms.planning.tasks import Given, Pose, angles, course_data, project, wrapped
 

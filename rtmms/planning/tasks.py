@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.courses import REACH_M, Course, nearest_on
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
 from rtmms.planning.cost import POSE, Cost
 
 Array = npt.NDArray[np.float64]

@@ -13,7 +13,7 @@ from math import exp, pi, radians
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.planning.words import shifted_rows
+from rtmms.planning.planner import shifted_rows
 
 Array = npt.NDArray[np.float64]
 
@@ -25,7 +25,7 @@ UPPER = (radians(14.0), radians(8.0), radians(6.0))
 
 
 class Waves:
-    """Words (rtmms.planning.words) of a chain's actuators.
+    """Words (rtmms.planning.planner) of a chain's actuators.
 
     yaw, pitch   places of these joints' actuators among all `count`, from the head to the tail; others stay at 0
     growth       g, of a joint's amplitude to the next;  lag  rad, by which each joint trails the one before it

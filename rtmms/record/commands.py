@@ -13,21 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import OUTCOME_WORDS
-from rtmms.errors import DivergedError, ModelError
-from rtmms.input_file import check_npz, open_input
-from rtmms.loop.commands import CommandTrace
+from rtmms.base.contract import OUTCOME_WORDS
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.files import beside, check_npz, open_input
 from rtmms.loop.ports import Applied
-from rtmms.plant import describe_plant
+from rtmms.loop.trace import CommandTrace
+from rtmms.plant.protocol import describe_plant
 from rtmms.record.origin import plain, rebuilt, refuse_origin
 from rtmms.version import VERSION
-from rtmms.whole_file import beside
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rtmms.loop.ports import Array
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
 
 FORMAT = "rtmms command trace 1"
 

@@ -1,4 +1,4 @@
-"""Reading a log, step by step, whole or cut off anywhere."""
+"""Logs: read step by step, whole or cut off anywhere; and what a log says of its plant."""
 
 from __future__ import annotations
 
@@ -9,24 +9,30 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from rtmms.contract import LAST_STEP, OUTCOME_WORDS, PARTS, UNDEFINED
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.input_file import open_input
+from rtmms.base.contract import LAST_STEP, OUTCOME_WORDS, PARTS, TRUTH, UNDEFINED
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.files import open_input
 from rtmms.loop.log_row import OUTCOME_COLUMNS
+from rtmms.plant.protocol import Channel, Plant, robots
 from rtmms.record.log_messages import FORMAT, Signal, Values, decode, signals
-from rtmms.record.needs import refuse_without_mcap
-from rtmms.record.origin import refuse_channels, refuse_origin, refuse_report
-from rtmms.record.place import part_of
+from rtmms.record.origin import rebuilt, refuse_channels, refuse_origin, refuse_report
+from rtmms.record.place import part_of, refuse_without_mcap
 from rtmms.record.records import MAGIC, records
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    Array = npt.NDArray[np.float64]
+
+Array = npt.NDArray[np.float64]
+
+
+# Reading a log, step by step, whole or cut off anywhere.
 
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -383,3 +389,87 @@ def _set_points(values: Any) -> dict[str, Any]:
         raise ValueError(f"values: expected a table, got {values!r:.60}")
     kept = {name: math.nan if one is None else one for name, one in values.items()}
     return {name: one for name, one in kept.items() if isinstance(one, int | float | str)}
+
+
+# What a log says of its plant, for figures: channels, parameters and shape, without the plant.
+
+
+USUAL = ("position", "quaternion", "velocity", "power", "work")
+"""What is sampled over a run whose log does not say which outputs its plant wanted sampled."""
+
+
+class LoggedPlant:
+    """The plant of a log as far as figures ask for it; it cannot be stepped.
+
+    dt s; actuators, outputs, trace_outputs, recent_outputs, parameters, shape: as in rtmms.plant.protocol
+    """
+
+    def __init__(self, log: Log, prefix: str = "") -> None:
+        """prefix   of the names of the outputs that belong to it, taken off"""
+        origin = log.origin
+        self.dt = float(origin["dt"])
+        self.actuators = tuple(_channel(one) for one in origin["actuators"])
+        told = [_channel(one, prefix) for one in origin["outputs"] if one["name"].startswith(prefix)]
+        self.outputs: tuple[Channel, ...] = tuple(told)
+        self.parameters: Mapping[str, Any] = origin.get("description") or {}
+        self.shape: Mapping[str, Any] = origin.get("shape") or {}
+        self.trace_outputs = self._named(origin.get("trace_outputs", [prefix + name for name in USUAL]), prefix)
+        self.recent_outputs = self._named(origin.get("recent_outputs", []), prefix)
+        report = {} if log.end is None else log.end.told.get("report") or {}
+        self._summary = report.get("summary") or {}
+
+    def _named(self, names: Any, prefix: str) -> tuple[str, ...]:
+        known = {channel.name for channel in self.outputs}
+        listed = names if isinstance(names, list) else []
+        return tuple(name for one in listed if (name := str(one).removeprefix(prefix)) in known)
+
+    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """As the run's own report has it."""
+        return {str(k): v for k, v in self._summary.items() if v is None or isinstance(v, int | float)}
+
+    def reset(self, seed: int = 0) -> None:
+        raise self._refusal()
+
+    def step(self, command: Array) -> None:
+        raise self._refusal()
+
+    def observe(self) -> dict[str, Array]:
+        raise self._refusal()
+
+    def snapshot(self) -> bytes:
+        raise self._refusal()
+
+    def restore(self, blob: bytes) -> None:
+        raise self._refusal()
+
+    @staticmethod
+    def _refusal() -> TypeError:
+        return TypeError("a log's plant has no state: `rtmms replay` makes one")
+
+
+class LoggedSensed(LoggedPlant):
+    """The same seen through sensors: `truth` is the plant itself (rtmms.plant.protocol.PlantDescription)."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__(log)
+        self.truth: Plant = LoggedPlant(log, TRUTH)
+        self.sensors: Mapping[str, Any] = MappingProxyType(log.origin["sensors"])
+
+
+def plant_of(log: Log) -> Plant:
+    """What figures draw a log by: one of rtmms's own robots, built from its parameters, else what the log says.
+
+    Nothing that the log names is imported or run.
+    """
+    point = robots().get(log.origin["robot"])
+    ours = point is not None and point.dist is not None and point.dist.name == "rtmms"
+    if ours and not str(log.origin["preset"]).endswith(".toml"):
+        return rebuilt(log.origin)
+    return LoggedSensed(log) if log.origin.get("sensors") else LoggedPlant(log)
+
+
+def _channel(told: Mapping[str, Any], prefix: str = "") -> Channel:
+    return Channel(
+        str(told["name"]).removeprefix(prefix), told.get("unit", ""), tuple(told.get("shape", ())),
+        str(told.get("frame", "")),
+    )  # fmt: skip

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rtmms.contract import PARTS, UNDEFINED
-from rtmms.errors import ModelError
+from rtmms.base.contract import PARTS, UNDEFINED
+from rtmms.base.errors import ModelError
 from rtmms.loop.fault_attribution import CAUSES
 from rtmms.loop.log_row import OUTCOME_COLUMNS, START, Head
 

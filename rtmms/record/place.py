@@ -1,16 +1,21 @@
-"""Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
-
-Two runs never write one log, a log that is begun never costs the one that stands there, and a file that was moved or
-deleted under the writer is told from one that is whole.
-"""
+"""Where a log is written, and the libraries that writing one needs."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import os
 import stat
 import sys
 from pathlib import Path
+
+from rtmms.base.errors import ModelError
+
+# Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
+#
+# Two runs never write one log, a log that is begun never costs the one that stands there, and a file that was moved or
+# deleted under the writer is told from one that is whole.
+
 
 if sys.platform != "win32":  # there a file that is open cannot be moved or deleted
     import fcntl
@@ -118,3 +123,21 @@ def _refuse_other_than_file(path: Path) -> None:
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise OSError(0, "is not a file that a log could be kept in")
+
+
+# The libraries that logs and tables are written with: what to install where one is missing.
+
+
+def refuse_without_mcap(what: str) -> None:
+    """ModelError that says what to install, when logs cannot be written or read here."""
+    if what == "--log" and os.name != "posix":
+        raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
+    missing = [name for name in ("mcap", "orjson") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise ModelError(f"{what}: logs need the library {missing[0]}: pip install {' '.join(missing)}")
+
+
+def refuse_without_pyarrow(what: str) -> None:
+    """The same for Parquet."""
+    if importlib.util.find_spec("pyarrow") is None:
+        raise ModelError(f"{what}: Parquet needs the library pyarrow: pip install 'rtmms[parquet]'")

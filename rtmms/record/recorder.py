@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.addresses import ARGUMENTS
-from rtmms.child_process import start_python
-from rtmms.contract import MISS_WORDS, PARTS, UNDEFINED
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.loop.kernels.memory import address, view
+from rtmms.base.contract import MISS_WORDS, PARTS, UNDEFINED
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.memory import ARGUMENTS
+from rtmms.base.processes import start_python
+from rtmms.base.terminal import print_text
+from rtmms.loop.kernels.fallback import address, view
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
@@ -30,14 +31,13 @@ from rtmms.record.origin import plain
 from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
-from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
-    from rtmms.plant import Account
+    from rtmms.plant.protocol import Account
     from rtmms.record.ring import Ring
 
 

@@ -16,7 +16,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from rtmms.input_file import open_input
+from rtmms.base.files import open_input
 
 MAGIC = b"\x89MCAP0\r\n"
 """What such a file begins with, and ends with when it is whole."""

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 
 MAGIC = 0x31676E6972736D72
 """'rmsring1'."""

@@ -8,11 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
-from rtmms.contract import PARTS, UNDEFINED
-from rtmms.errors import shown
+from rtmms.base.contract import PARTS, UNDEFINED
+from rtmms.base.errors import shown
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
-from rtmms.record.needs import refuse_without_pyarrow
+from rtmms.record.place import refuse_without_pyarrow
 
 WORDS = {name: one.kind for name, one in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096

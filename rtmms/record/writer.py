@@ -22,11 +22,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rtmms.base.terminal import print_text
 from rtmms.loop.log_row import START, Head
 from rtmms.record.log_messages import FORMAT, Encoder, encode, schemas, signals
 from rtmms.record.place import Place
 from rtmms.record.ring import Ring
-from rtmms.terminal import print_text
 
 CHUNK = 0x06
 """The opcode of MCAP's chunk record."""

@@ -36,7 +36,7 @@ class Run:
 
     report      the run's, as far as it came to one
     time        (n,) s;  command  (n, a) as the plant got it, in the actuators' units
-    series      (n,) of quantities as set-points are of them (rtmms.loop.tracking), by name: what the truth was
+    series      (n,) of quantities as set-points are of them (rtmms.loop.trace), by name: what the truth was
     set_points  (s, {name: value}) of what controllers tracked, from each change on
     settings    what the run was asked for, by name: controllers, their parameters, the robot's
     """

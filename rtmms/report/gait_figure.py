@@ -1,20 +1,41 @@
-"""Figures of a gait: curvature and connection over the shape space with the gait in it, and where it leads."""
+"""Figures of gaits: over the shape space, and of a gait search."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from rtmms.base.spatial import Array
 from rtmms.locomotion.connections import Connection
 from rtmms.locomotion.paths import Path as Gait
 from rtmms.locomotion.reconstruction import Motion
-from rtmms.report.endings import figure_file
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, colours, figure, save, say, styled
-from rtmms.spatial import Array
+from rtmms.report.style import (
+    BLUE,
+    CORAL,
+    GRID,
+    INK,
+    MUTED,
+    ORDERED,
+    TEAL,
+    colours,
+    figure,
+    figure_file,
+    save,
+    say,
+    styled,
+)
 
-GRID, ARROWS = 61, 15
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+
+# Figures of a gait: curvature and connection over the shape space with the gait in it, and where it leads.
+
+
+GRID_POINTS, ARROWS = 61, 15
 """Points a side of height functions and of vector fields."""
 PLANAR, SPATIAL = ("x", "y", "theta"), ("rotation x", "rotation y", "rotation z")
 DIVERGING = "RdBu_r"
@@ -36,8 +57,8 @@ def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
     The net motion of a small gait is the integral of -F over what it encloses, taken counter-clockwise.
     """
     shapes = gait.sampled(720)
-    axes = _axes(shapes, GRID)
-    height, field = np.full((3, GRID, GRID), np.nan), np.full((3, 2, ARROWS, ARROWS), np.nan)
+    axes = _axes(shapes, GRID_POINTS)
+    height, field = np.full((3, GRID_POINTS, GRID_POINTS), np.nan), np.full((3, 2, ARROWS, ARROWS), np.nan)
     rows = slice(0, 3) if one.planar else slice(3, 6)
     for i, r1 in enumerate(axes[0]):
         for j, r2 in enumerate(axes[1]):
@@ -101,7 +122,7 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
             panel.set(xlabel="x, m", ylabel="y, m", title="Path of the base")
             panel.axis("equal")
         else:
-            from rtmms.spatial import rotation_vector
+            from rtmms.base.spatial import rotation_vector
 
             turn = np.array([rotation_vector(pose[3:]) for pose in motion.pose])
             for k, colour in enumerate(colours(3)):
@@ -120,3 +141,61 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
         panel.plot(motion.time, motion.effort, color=CORAL)
         panel.set(xlabel="t, s", title=motion.effort_name)
         save(page, path)
+
+
+# A front between two goals of a gait search, and all that was tried; of one goal, what was tried in its order.
+
+
+class _Found(Protocol):
+    """As rtmms.sweep.gait_search.Gait has it."""
+
+    @property
+    def values(self) -> Mapping[str, float]: ...
+
+
+class _Front(Protocol):
+    """As rtmms.sweep.gait_search.Front has it."""
+
+    @property
+    def gaits(self) -> Sequence[_Found]: ...
+    @property
+    def usual(self) -> Mapping[str, float] | None: ...
+    @property
+    def tried(self) -> npt.NDArray[np.float64]: ...
+
+
+UNITS = {"speed": "m/s", "power": "W"}
+
+
+def draw_front(front: _Front, goals: Sequence[str], robot: str, path: Path) -> None:
+    """Write it; RtmmsError where it cannot be written."""
+    with styled():
+        page = figure(6.5, 4.4)
+        axes: Any = page.subplots()
+        axes.set_title(f"{robot}: gaits by {' and '.join(_word(goal) for goal in goals)}")
+        tried = front.tried
+        if len(goals) == 1:
+            axes.plot(tried[:, 0], ".", color=MUTED, markersize=3.0)
+            axes.set(xlabel="candidate", ylabel=_label(goals[0]))
+        else:
+            axes.plot(tried[:, 0], tried[:, 1], ".", color=GRID, markersize=4.0, label="tried")
+            rows = np.array([[one.values[goal] for goal in goals] for one in front.gaits]).reshape(-1, 2)
+            axes.plot(rows[:, 0], rows[:, 1], "o-", color=BLUE, markersize=4.0, label="front")
+            if front.usual is not None:
+                axes.plot(*[front.usual[goal] for goal in goals], "s", color=CORAL, label="default gait")
+            axes.set(xlabel=_label(goals[0]), ylabel=_label(goals[1]))
+            if len(rows):
+                top = 1.5 * max(rows[:, 1].max(), front.usual[goals[1]] if front.usual is not None else 0.0)
+                axes.set_ylim(0.0, top)
+            axes.legend()
+        page.tight_layout()
+        save(page, path)
+
+
+def _word(goal: str) -> str:
+    return goal.replace("_", " ")
+
+
+def _label(goal: str) -> str:
+    unit = UNITS.get(goal)
+    return _word(goal) + (f", {unit}" if unit else "")

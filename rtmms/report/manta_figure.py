@@ -1,4 +1,4 @@
-"""One page on a run of the manta: where it went, how its fins moved, and how the loop kept its time."""
+"""The figure of a manta's run, its panels of the fins, and the tables of its page."""
 
 from __future__ import annotations
 
@@ -6,24 +6,172 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib
 import numpy as np
 import numpy.typing as npt
+from matplotlib.colors import Normalize
 
-from rtmms.report.cycles import Period, last_period, up_crossings
-from rtmms.report.fin_panels import chord_wave, span_profile, span_wave
+import rtmms.plant.protocol
+from rtmms.base.spatial import heading
+from rtmms.report.cycles import Period, at, fundamental, lags_deg, last_period, up_crossings
+from rtmms.report.parameter_table import parameters_table, table
 from rtmms.report.robot_panels import along_path, fill_panel, of_period, strip
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, TEAL, figure, save, say, styled
-from rtmms.report.timing_panels import timing_panels
-from rtmms.robots.manta.summary import BACK
-from rtmms.spatial import heading
+from rtmms.report.run_figure import timing_panels
+from rtmms.report.style import (
+    BLUE,
+    CORAL,
+    CYCLE,
+    INK,
+    MUTED,
+    ORDERED,
+    TEAL,
+    colours,
+    figure,
+    save,
+    say,
+    styled,
+    subscript,
+)
+from rtmms.robots.manta.parameters import MantaParameters
+from rtmms.robots.manta.plant import BACK
+from rtmms.robots.manta.rods import POINT, ROTATION, SUPPORT_SIZE, support_motion
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
-    from rtmms.report.outline import Outlined
+    from rtmms.report.robot_panels import Outlined
     from rtmms.robots.manta import Manta
 
+
 Array = npt.NDArray[np.float64]
+
+
+# Where a manta's fins are, from rod and joint angles: for figures, in plain numpy.
+
+
+LEFT, RIGHT = 0, 1
+_support: Any = getattr(support_motion, "py_func", support_motion)  # a figure is no reason to compile
+
+
+def fin_points(plant: Manta, fin: int, rods: Array, joints: Array) -> Array:
+    """(m + 1, n, 3) m, body frame: the joints of every chain, root to free end, chains from the back rod to the front.
+
+    fin     LEFT or RIGHT
+    rods    (4,) rad, rod angles in the order of the plant's actuators
+    joints  (2, m, n) rad, joint angles of both fins
+    """
+    finned, length = plant.model.finned, plant.model.links[0]
+    support, zero = np.zeros(SUPPORT_SIZE), np.zeros(2)
+    alpha = np.asarray(rods[2 * fin : 2 * fin + 2], dtype=np.float64)
+    _support(finned.support_length, finned.r_front, finned.r_back, finned.roll, alpha, zero, zero, support, 0)
+    m, n = length.shape
+    angle = np.cumsum(joints[fin], axis=0)
+    local = np.zeros((m + 1, n, 3))
+    local[:, :, 0] = plant.model.station
+    local[1:, :, 1] = np.cumsum(length * np.cos(angle), axis=0)
+    local[1:, :, 2] = np.cumsum(length * np.sin(angle), axis=0)
+    rotation = support[ROTATION : ROTATION + 9].reshape(3, 3)
+    points: Array = finned.root + support[POINT : POINT + 3] + local @ rotation.T
+    if fin == RIGHT:
+        points[:, :, 1] *= -1.0
+    return points
+
+
+# Panels on how a manta's fins move: its rear edge over a period, and the waves along span and chord.
+
+
+STROBES = 16
+CHORDS = 4
+_SHORT = "less than one flapping period\nin the last seconds of the run"
+
+
+def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+    """The rearmost chain of the left fin with its rod, seen from behind, through one period."""
+    panel.set_title("Rear edge of the left fin, from behind")
+    if period is None:
+        say(panel, _SHORT if len(time) else "no steps")
+        return
+    root = np.asarray(plant.parameters.fin_root_m)
+    for k in range(STROBES):
+        share = k / STROBES
+        instant = period.start + share * period.seconds
+        rods, joints = at(time, kept["rod_angle"], instant), at(time, kept["joint_position"], instant)
+        chain = fin_points(plant, LEFT, rods, joints)[:, 0]
+        # the rod, thin, then the links
+        panel.plot((root[1], chain[0, 1]), (root[2], chain[0, 2]), color=MUTED, lw=0.6, alpha=0.6)
+        panel.plot(chain[:, 1], chain[:, 2], color=CYCLE(share), lw=1.7, marker="o", ms=2.6)
+    tips = []
+    for instant in np.linspace(period.start, period.end, 120):
+        rods, joints = at(time, kept["rod_angle"], instant), at(time, kept["joint_position"], instant)
+        tips.append(fin_points(plant, LEFT, rods, joints)[-1, 0])
+    panel.plot(*np.array(tips)[:, 1:].T, color=INK, lw=0.8, ls=":")
+    panel.set(xlabel="y, m (outward)", ylabel="z, m")
+    panel.set_aspect("equal", adjustable="datalim")
+    bar = panel.get_figure().colorbar(
+        matplotlib.cm.ScalarMappable(Normalize(0, 1), CYCLE), ax=panel, fraction=0.035, pad=0.02, ticks=(0, 0.5, 1)
+    )
+    bar.outline.set_visible(False)
+    bar.ax.set_title("t/T", fontsize=8, fontweight="normal", loc="center", pad=4)
+
+
+def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+    """Joint angles of the rearmost chain: how the bend travels outward."""
+    panel.set_title("Wave along the span: joints, rearmost chain")
+    if len(time) < 2:
+        say(panel, "no steps")
+        return
+    joints = kept["joint_position"][:, LEFT, :, 0]
+    names = [f"q{subscript(j + 1)}" for j in range(joints.shape[1])]
+    note = _lag_note(time, joints, period, "lag from joint to joint")
+    _waves(panel, time, joints, names, note)
+
+
+def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
+    """Heights of the chains' free ends relative to the body along the chord: how the bend travels aft."""
+    panel.set_title("Wave along the chord: outermost joints")
+    if len(time) < 2:
+        say(panel, "no steps")
+        return
+    chains = kept["joint_position"].shape[-1]
+    chosen = np.unique(np.linspace(0, chains - 1, min(CHORDS, chains)).round().astype(int))[::-1]
+    joints = kept["joint_position"][:, LEFT, -1, :][:, chosen]
+    names = [f"chain {i + 1}" for i in chosen]
+    if chains > 1:
+        names[0], names[-1] = f"{names[0]} (front)", f"{names[-1]} (rear)"
+    note = _lag_note(time, joints[:, [0, -1]], period, "lag from front to rear") if chains > 1 else ""
+    _waves(panel, time, joints, names, note)
+
+
+def _waves(panel: Any, time: Array, joints: Array, names: list[str], note: str) -> None:
+    """Angles over time, one colour each, legend and note above and below the curves."""
+    for curve, name, colour in zip(np.degrees(joints).T, names, colours(len(names)), strict=True):
+        panel.plot(time, curve, color=colour, label=name)
+    low, high = panel.get_ylim()
+    panel.set_ylim(low - 0.16 * (high - low), high + 0.16 * (high - low))
+    panel.set(xlabel="time, s", ylabel="deg", xlim=(time[0], time[-1]))
+    panel.axhline(0.0, color=MUTED, lw=0.7)
+    panel.legend(loc="upper center", ncols=min(6, len(names)), handlelength=1.4, columnspacing=1.2)
+    panel.text(0.5, 0.02, note, transform=panel.transAxes, ha="center", va="bottom", fontsize=8, color=MUTED)
+
+
+def _lag_note(time: Array, joints: Array, period: Period | None, what: str) -> str:
+    """The lags of the fundamentals over the last whole period, in words."""
+    if period is None:
+        return "less than one flapping period"
+    inside = (time >= period.start) & (time <= period.end)
+    if inside.sum() < 16 or joints.shape[1] < 2:
+        return ""
+    amplitude, phase = fundamental(time[inside], joints[inside], 1.0 / period.seconds)
+    if np.any(np.degrees(amplitude) < 0.01):
+        return ""
+    lags = lags_deg(phase)
+    if len(lags) > 4:
+        return f"{what}: {lags.min():.0f} to {lags.max():.0f} deg"
+    return f"{what}: " + ", ".join(f"{lag:.0f}" for lag in lags) + " deg"
+
+
+# One page on a run of the manta: where it went, how its fins moved, and how the loop kept its time.
+
 
 WIDTH, HEIGHT = 16.0, 12.2
 TALLER = 2.0
@@ -167,3 +315,45 @@ def _period_means(time: Array, values: Array, crossings: Array) -> tuple[Array, 
     area = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
     mean = np.diff(np.interp(crossings, time, area)) / np.diff(crossings)
     return 0.5 * (crossings[1:] + crossings[:-1]), mean
+
+
+# The tables of parameters and outputs in docs/manta.md, which `rtmms bench tables` writes.
+
+
+MEANINGS = {
+    "position": "mass centre of the body",
+    "quaternion": "w, x, y, z, body to world",
+    "velocity": "of the mass centre, x forward",
+    "angular_velocity": "",
+    "acceleration": "rate of the components of `velocity`",
+    "angular_acceleration": "rate of the components of `angular_velocity`",
+    "rod_angle": "left front, left back, right front, right back",
+    "rod_rate": "",
+    "rod_torque": "what the motors must give, by virtual power",
+    "thrust": "[force; moment] of each fin on the body, about its mass centre; left, right",
+    "rod_power": "into the rods",
+    "drag_power": "lost to drag, of fins and body",
+    "damping_power": "lost in the joints",
+    "kinetic_energy": "of body and fins",
+    "elastic_energy": "of the joints",
+    "buoyancy_energy": "of the body's righting moment",
+    "interface_passes": "of the last step, coupling `iterated`",
+    "interface_residual": "by how much fins and body disagreed on its acceleration in the last step; 0 if `monolithic`",
+    "tip": "free end of the rearmost chain of each fin",
+    "joint_position": "fin, link from the root, chain from the back rod; 0 straight",
+    "joint_velocity": "",
+}
+
+
+def parameter_table() -> str:
+    """Every parameter with default, unit and source."""
+    return parameters_table(MantaParameters, "source")
+
+
+def output_table() -> str:
+    """Every output with unit, shape, frame and meaning."""
+    lines = []
+    for channel in rtmms.plant.protocol.load("manta").outputs:
+        shape = " x ".join(str(size) for size in channel.shape)
+        lines.append((f"`{channel.name}`", channel.unit, shape, channel.frame, MEANINGS[channel.name]))
+    return table(("output", "unit", "shape", "frame", ""), lines)

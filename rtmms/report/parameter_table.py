@@ -7,8 +7,8 @@ from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
-from rtmms.parameters import parameters_of
-from rtmms.plant import builder
+from rtmms.base.parameters import parameters_of
+from rtmms.plant.protocol import builder
 
 
 def parameters_table(kind: Any, about: str = "") -> str:

@@ -1,8 +1,8 @@
-"""One page on a run of any plant that says where it is: its path with the robot along it, speed, attitude, what else it
-kept, the robot over a period, and the timing."""
+"""The figure of any robot's run, with panels of joints and of the loop's timing."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,21 +10,199 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.plant import describe_plant
-from rtmms.report.attitude import attitude_angles
-from rtmms.report.joint_panels import joint_panels, one_more_period
-from rtmms.report.period_means import PeriodMeans, period_means
+from rtmms.base.contract import PARTS
+from rtmms.base.errors import RtmmsError
+from rtmms.loop.statistics import Statistics
+from rtmms.mechanism.plant import TreePlant
+from rtmms.plant.protocol import describe_plant
+from rtmms.report.cycles import PeriodMeans, attitude_angles, period_means
 from rtmms.report.robot_panels import along_path, fill_panel, stretch, strip
-from rtmms.report.style import BLUE, CORAL, INK, MUTED, ORDERED, PAPER, PURPLE, SERIES, TEAL, figure, save, say, styled
-from rtmms.report.timing_panels import timing_panels
+from rtmms.report.style import (
+    BLUE,
+    CORAL,
+    INK,
+    MUTED,
+    ORDERED,
+    PAPER,
+    PURPLE,
+    SAND,
+    SERIES,
+    TEAL,
+    colours,
+    figure,
+    save,
+    say,
+    styled,
+)
 
 if TYPE_CHECKING:
-    from rtmms.loop.statistics import Statistics
     from rtmms.loop.trace import Recent, Trace
-    from rtmms.plant import Plant
-    from rtmms.report.outline import Outlined
+    from rtmms.plant.protocol import Plant
+    from rtmms.report.robot_panels import Outlined
+
 
 Array = npt.NDArray[np.float64]
+
+
+# What joints did at the end of a run: over one more period of the robot's own gait, or over the last seconds kept.
+
+
+Ahead = tuple[Array, dict[str, Array]]
+
+SHOWN = ("joint_position", "joint_torque")
+
+FEWEST, MOST = 20, 200
+SHOWN_S = 4.0
+STILL = 1e-9
+
+
+def joint_panels(axes: list[Any], plant: Plant, recent: Recent, ahead: Ahead | None) -> None:
+    """Two outputs as curves over time, one a panel: for a robot that moves by a gait of its own over a period that
+    goes on from the run's end with its last command held (`one_more_period`: so that a fast gait is shown as fine as it
+    is simulated), for any other the last seconds of its `recent_outputs`."""
+    if ahead is not None:
+        time, values = ahead[0], {name: ahead[1][name] for name in SHOWN}
+        when = "one more period, the last command held"
+    else:
+        time, values = recent.read()
+        late = time >= (time[-1] - SHOWN_S) if len(time) else slice(None)
+        time, values = time[late], {name: value[late] for name, value in values.items()}
+        when = "the last seconds"
+    units = {channel.name: channel.unit for channel in plant.outputs}
+    names = list(values)[: len(axes)]
+    for panel, name in zip(axes, names, strict=False):
+        _panel(panel, f"{name.replace('_', ' ').capitalize()}: {when}", units[name], time, values[name])
+    for panel in axes[len(names) :]:
+        panel.set_title("Outputs of the last seconds")
+        say(panel, "the plant names none (recent_outputs)")
+
+
+def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
+    """(time s, {joint_position, joint_torque, more}) over the next period of a gait of the plant's own; the plant is
+    left as it was. None without a gait, or where a period has few steps, or cannot be run."""
+    if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
+        return None
+    steps = math.ceil(2.0 * math.pi / plant.law.omega / plant.dt)
+    if steps < FEWEST:
+        return None
+    blob, command, stride = plant.snapshot(), plant.commanded.copy(), max(1, steps // MOST)
+    names, time, rows = tuple(dict.fromkeys((*SHOWN, *more))), [], []
+    try:
+        for k in range(steps + 1):
+            if k % stride == 0:
+                seen = plant.observe()
+                time.append(plant.time)
+                rows.append([seen[name] for name in names])
+            plant.step(command)
+    except RtmmsError:
+        return None  # a run that ended because it cannot go on
+    finally:
+        plant.restore(blob)
+    return np.array(time), {name: np.array(column) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+def _panel(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:
+    panel.set_title(title)
+    if len(time) < 2:
+        say(panel, "no steps")
+        return
+    flat = values.reshape(len(time), -1)
+    moving = np.flatnonzero(np.max(np.abs(flat), axis=0) > STILL)
+    if not len(moving):
+        say(panel, "all at 0")
+        return
+    for colour, k in zip(colours(len(moving)), moving, strict=True):
+        panel.plot(time, flat[:, k], color=colour, lw=1.0)
+    still = flat.shape[1] - len(moving)
+    note = f"{len(moving)} curves, first to last from dark to light" + (f"; {still} at 0" if still else "")
+    panel.set(xlabel=f"time, s      {note}", ylabel=unit or "-", xlim=(time[0], time[-1]))
+    panel.margins(y=0.1)
+
+
+# How a run kept its time: one histogram for each part of a step.
+
+
+_TITLES = {
+    "wake": "Wake: start after its instant",
+    "exchange": "Exchange: state out, command in",
+    "plant": "Plant: the step itself",
+    "slack": "Slack: left of the period",
+}
+_COLOURS = {"wake": SAND, "exchange": BLUE, "plant": TEAL, "slack": MUTED}
+_BINS = 60
+_NARROWEST = 4.0
+
+
+def timing_panels(axes: list[Any], statistics: Statistics) -> None:
+    """Histograms of wake, exchange, plant and slack into four axes; log scales, quantiles and deadline marked."""
+    for panel, part in zip(axes, PARTS, strict=True):
+        panel.set_title(_TITLES[part])
+        values, counts = statistics.histogram(part)
+        if counts.sum() == 0:
+            say(panel, f"no {part} in this mode" if statistics.steps else "no steps")
+            continue
+        deadline = statistics.deadline_us if part == "exchange" else None
+        _histogram(panel, values, counts, _COLOURS[part])
+        marks = {name: statistics.timing_us()[part][name] for name in ("p50", "p99", "p999", "max")}
+        text = "   ".join(f"{label} {_short(marks[name])}" for name, label in
+                          (("p50", "median"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")))  # fmt: skip
+        panel.set_xlabel(f"µs      {text}")
+        if marks["p50"]:
+            panel.axvline(marks["p50"], color=INK, lw=0.9)
+        if deadline is not None:
+            left, right = panel.get_xlim()
+            panel.set_xlim(left, max(right, deadline * 1.6))
+            panel.axvline(deadline, color=CORAL, lw=1.4)
+            left, right = panel.get_xlim()
+            side = "right" if np.log(deadline / left) > 0.5 * np.log(right / left) else "left"
+            panel.text(
+                deadline, 0.97, f" deadline {_short(deadline)} ", color=CORAL, ha=side, va="top",
+                transform=panel.get_xaxis_transform(), fontsize=8,
+                bbox={"facecolor": PAPER, "alpha": 0.75, "lw": 0, "pad": 1.0},
+            )  # fmt: skip
+    axes[0].set_ylabel("steps")
+
+
+def _histogram(panel: Any, values: Any, counts: Any, colour: Any) -> None:
+    """Steps over time in us, both on log scales; a zero slack (an overrun) stands at the left end."""
+    floor = 0.1
+    shown = np.maximum(values, floor)
+    low, high = shown.min(), shown.max()
+    middle, span = np.sqrt(low * high), max(high / low, _NARROWEST)
+    edges = np.geomspace(middle / np.sqrt(span) * 0.9, middle * np.sqrt(span) * 1.1, _BINS + 1)
+    heights, _ = np.histogram(shown, bins=edges, weights=counts)
+    panel.stairs(heights, edges, fill=True, color=colour, alpha=0.85, lw=0)
+    panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_xlim(edges[0], edges[-1])
+    panel.set_ylim(0.6, heights.max() * 12.0)
+    panel.xaxis.set_major_formatter(_plain)
+    panel.yaxis.set_major_formatter(_plain)  # powers would be written as their markup
+    panel.yaxis.set_minor_formatter(_none)
+    panel.xaxis.set_minor_formatter(_few if span < 30 else _none)
+
+
+def _short(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _plain(value: float, position: int | None = None) -> str:
+    return f"{value:g}"
+
+
+def _few(value: float, position: int | None = None) -> str:
+    """Minor ticks at 2 and 5 alone."""
+    lead = value / 10 ** np.floor(np.log10(value) + 1e-9)
+    return f"{value:g}" if min(abs(lead - 2.0), abs(lead - 5.0)) < 1e-6 else ""
+
+
+def _none(value: float, position: int | None = None) -> str:
+    return ""
+
+
+# One page on a run of any plant that says where it is: its path with the robot along it, speed, attitude, what else it
+# kept, the robot over a period, and the timing.
+
 
 WIDTH, HEIGHT, STRIP = 16.0, 11.6, 1.8
 MOST_CURVES = 6

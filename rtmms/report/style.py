@@ -1,9 +1,10 @@
-"""How every figure looks and reaches its file: without a display, whatever the user's own matplotlib settings."""
+"""Style and file formats of figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
-from rtmms.whole_file import beside, unwritten
+from rtmms.base.files import KINDS, beside, refuse_output, unwritten
+
+# How every figure looks and reaches its file: without a display, whatever the user's own matplotlib settings.
+
 
 INK, MUTED, GRID, PAPER = "#17324d", "#6b7f92", "#dfe6ec", "#ffffff"
 BLUE, CORAL, TEAL, SAND = "#1f6fb2", "#e4572e", "#17a398", "#e9b44c"
@@ -79,3 +83,28 @@ def say(axes: Any, text: str) -> None:
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=MUTED, style="italic")
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
+
+
+# The names of the figures of a paper or a gait: in which format they are written, as the command line has it.
+
+
+FORMATS = ("png", "pdf", "svg")
+
+_CHOSEN: ContextVar[str] = ContextVar("format of figures", default=FORMATS[0])
+
+
+@contextmanager
+def written_as(form: str) -> Iterator[None]:
+    """Within: figures are written in this format, one of FORMATS."""
+    token = _CHOSEN.set(form)
+    try:
+        yield
+    finally:
+        _CHOSEN.reset(token)
+
+
+def figure_file(folder: Path, name: str) -> Path:
+    """Where a figure of that name goes; ModelError where a file of another kind would be lost."""
+    path = folder / f"{name}.{_CHOSEN.get()}"
+    refuse_output(path, "-o", KINDS[path.suffix])
+    return path

@@ -1,11 +1,23 @@
-"""Tables as text and as Markdown, and the table of a paper's rows."""
+"""Tables as text, Markdown and blocks of pages; a paper's numbers beside ours."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from rtmms.report.verdict import DIFFERS, Row
+from rtmms.base.errors import ModelError
+from rtmms.base.files import MIB, beside, read_input_text
+from rtmms.base.terminal import print_json, print_text
+from rtmms.report import style
+from rtmms.report.style import figure_file
+from rtmms.report.verdict import DIFFERS, Row, status
+
+# Tables as text and as Markdown, and the table of a paper's rows.
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +97,103 @@ def _judged(row: Row) -> str:
 
 def _paper(row: Row) -> str:
     return row.paper if isinstance(row.paper, str) else f"{row.paper:g}"
+
+
+# Tables that a page of docs/ takes from a command, between marks.
+#
+# `rtmms reproduce PAPER -o DIR` writes DIR/PAPER.md. `python -m rtmms.report.tables docs/eel.md DIR/khalil2007.md`
+# takes its tables over. `rtmms bench tables` writes those that come from benchmarks/results and from the manta's
+# parameters.
+
+
+_BLOCK = re.compile(r"<!-- begin ([^>]+) -->\n(.*?)<!-- end \1 -->", re.DOTALL)
+
+
+_MARK = re.compile(r"<!-- (?:begin|end) [^>]+ -->")
+
+
+def marked(name: str, text: str) -> str:
+    """The text between marks of that name."""
+    return f"<!-- begin {name} -->\n{text}<!-- end {name} -->\n"
+
+
+def blocks(page: str) -> dict[str, str]:
+    """What stands between marks, by name; ModelError where a mark has no other."""
+    found = _BLOCK.findall(page)
+    marks = _MARK.findall(page)
+    for begin, end in zip(marks[::2], [*marks[1::2], ""], strict=False):
+        if end != begin.replace("begin", "end", 1) or not begin.startswith("<!-- begin"):
+            raise ModelError(f"a mark has no other: expected <!-- begin NAME --> ... <!-- end NAME -->, got {begin}")
+    return dict(found)
+
+
+def filled(page: str, made: Mapping[str, str]) -> str:
+    """The page with what stands between its marks written anew, where `made` has it."""
+    return _BLOCK.sub(lambda found: marked(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
+
+
+if __name__ == "__main__":
+    path, source = Path(sys.argv[1]), Path(sys.argv[2])
+    old, made = (read_input_text(one, max_bytes=16 * MIB) for one in (path, source))
+    with beside(path, "") as part:
+        part.write_text(filled(old, blocks(made)), encoding="utf-8")
+
+
+# A paper's numbers beside ours: rows, printed as tables or as one JSON object; and how their figures are made.
+
+
+TITLE = "{}: the paper beside rtmms"
+
+
+def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
+    """By name: 'claims' of the rows that have no cases, 'readings' of those that have."""
+    kinds = {"readings": [row for row in rows if row.case], "claims": [row for row in rows if not row.case]}
+    return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
+
+
+def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
+    """Print the rows and the figures' names, write the tables as `out`/PAPER.md; 1 if a row that must hold does not."""
+    tables = as_tables(paper, rows)
+    if out is not None:
+        with beside(out / f"{paper}.md", "-o") as part:
+            part.write_text(page(tables), encoding="utf-8")
+    if as_json:
+        found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
+        print_json(json.dumps(found, allow_nan=False))
+        return told(rows)
+    for table in tables.values():
+        print_text(table.text().removesuffix("\n"))
+    for figure in figures:
+        print_text(f"figure {figure}")
+    return told(rows)
+
+
+def page(tables: Mapping[str, Table]) -> str:
+    """Tables as Markdown, each between marks of its name, as docs/ has them (rtmms.report.tables)."""
+    return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
+
+
+def told(rows: Sequence[Row]) -> int:
+    """The exit status; what must hold and does not is named on standard error."""
+    for row in rows:
+        if row.failed:
+            wanted = row.target.words if row.target else ""
+            print_text(f"rtmms: {row.name}: {row.shown} {row.unit}, must be {wanted}", err=True)
+    return status(rows)
+
+
+def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.0)) -> tuple[Any, Any]:
+    """A figure that needs no display, and its axes as matplotlib's `subplots` gives them."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns)
+
+
+def save(figure: Any, out: Path, name: str) -> Path:
+    """Write a figure; its path."""
+    path = figure_file(out, name)
+    style.save(figure, path, dpi=120)
+    return path

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.locomotion.abilities import Locomotion
+from rtmms.base.parameters import Parameter, build
+from rtmms.locomotion.plant import Locomotion
 from rtmms.mechanism.actuators import JointMotion, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.parameters import Parameter, build
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 

@@ -9,23 +9,23 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter, build, settable
+from rtmms.base.spatial import Array
 from rtmms.continuum.body import CosseratBody, Section
-from rtmms.continuum.field import Field
-from rtmms.continuum.plant import CosseratPlant, Remade
-from rtmms.continuum.waves import (
+from rtmms.continuum.field import (
     PHASE,
     PITCH_GAIN,
     PITCH_OFFSET,
     YAW_GAIN,
     YAW_OFFSET,
+    Field,
     nodes_field,
     wave_field,
 )
-from rtmms.errors import ModelError
-from rtmms.parameters import Parameter, build, settable
-from rtmms.plant import Channel
+from rtmms.continuum.plant import CosseratPlant, Remade
+from rtmms.plant.protocol import Channel
 from rtmms.robots.parameters import Substeps, step_of
-from rtmms.spatial import Array
 
 
 @dataclass(frozen=True)

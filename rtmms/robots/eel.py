@@ -9,8 +9,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.analysis.abilities import rise, whole_periods
-from rtmms.errors import ModelError
+from rtmms.analysis.chart import rise, whole_periods
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter, build, in_model, settable
+from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.joint_laws import OFFSET, TORQUE, Actuator, Law
 from rtmms.mechanism.plant import Remade, TreePlant
@@ -19,10 +21,8 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism, facing, khalil_kleinfinger
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
-from rtmms.parameters import Parameter, build, in_model, settable
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.robots.parameters import Integrator, Substeps, step_of
-from rtmms.spatial import Array
 
 AXES = ("yaw", "pitch", "roll")
 FORWARD = np.diag([-1.0, -1.0, 1.0])

@@ -10,10 +10,12 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.errors import ModelError
-from rtmms.fluids.ambient import Flow
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter, build, settable
+from rtmms.base.spatial import Array
+from rtmms.base.trust import NamesFile
+from rtmms.fluids.ambient import Flow, Street
 from rtmms.fluids.flow_grid import Grid
-from rtmms.fluids.vortex_row import Street
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import Remade, TreePlant
@@ -23,10 +25,7 @@ from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Tether
 from rtmms.model.elongated import elongated_body
 from rtmms.model.solids import at
-from rtmms.parameters import Parameter, build, settable
 from rtmms.robots.parameters import Integrator, Substeps, step_of
-from rtmms.spatial import Array
-from rtmms.trust import NamesFile
 
 FORWARD = np.diag([-1.0, -1.0, 1.0])
 """Forward, left and up in the frame of the sections, whose x points from nose to tail."""
@@ -83,7 +82,7 @@ class Fish:
     )] = 0.2
     shear_1_s: Annotated[float, Parameter("du/dy, flow=shear.", "1/s", signed=True, le=1000, live=True)] = 0.5
     cylinder_m: Annotated[float, Parameter(
-        "Diameter of the street's cylinder (rtmms.fluids.vortex_row.Street).", "m", le=100,
+        "Diameter of the street's cylinder (rtmms.fluids.ambient.Street).", "m", le=100,
     )] = 0.05
     strouhal: Annotated[float, Parameter("Strouhal number of the street.", le=10)] = 0.2
     advection: Annotated[float, Parameter("Speed of the street's vortices, of the stream.", le=0.999)] = 0.85

@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rtmms.analysis.abilities import rise, whole_periods
+from rtmms.analysis.chart import rise, whole_periods
+from rtmms.base.parameters import Parameter, build, settable
+from rtmms.base.spatial import Array, rotation_z
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, Actuator, Law
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiled import Model
@@ -18,10 +20,8 @@ from rtmms.model.description import Body, Joint, Mechanism, Modal, facing
 from rtmms.model.elements import Blade
 from rtmms.model.modal import sections_along, stiffness_of, twisting
 from rtmms.model.solids import Ellipsoid, Placement, at
-from rtmms.parameters import Parameter, build, settable
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.robots.parameters import Integrator, step_of
-from rtmms.spatial import Array, rotation_z
 
 FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
 """Forward (n), left (-s) and up (a) in the frame of the description: s to the right, n forward, a up."""

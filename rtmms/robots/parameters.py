@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from rtmms.arguments import MOST_SUBSTEPS
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter, read_number
 from rtmms.mechanism.methods import METHODS
-from rtmms.parameters import Parameter, read_number
+from rtmms.plant.validation import MOST_SUBSTEPS
 
 Integrator = Annotated[str, Parameter("Method of a step.", choices=tuple(METHODS))]
 Substeps = Annotated[int, Parameter("Steps of the method in a step of the plant.", le=MOST_SUBSTEPS)]

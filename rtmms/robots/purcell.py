@@ -6,16 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from rtmms.locomotion.abilities import Locomotion
-from rtmms.locomotion.plant import ConnectionPlant
+from rtmms.base.parameters import Parameter, build
+from rtmms.locomotion.plant import ConnectionPlant, Locomotion
 from rtmms.mechanism.actuators import JointMotion
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import rod_resistance
 from rtmms.model.solids import at
-from rtmms.parameters import Parameter, build
 from rtmms.robots.parameters import step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
-from rtmms.robots.wheeled.parts import summary
+from rtmms.robots.wheeled import summary
 
 CONTROLLER = "shape"
 

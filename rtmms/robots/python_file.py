@@ -6,9 +6,9 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError
-from rtmms.plant import Plant
-from rtmms.user_file import path_of, run_file, told
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.trust import path_of, run_file, told
+from rtmms.plant.protocol import Plant
 
 MEMBERS = ("reset", "step", "observe", "outputs", "actuators", "dt", "snapshot", "restore")
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.plant import Remade, TreePlant
@@ -16,7 +17,6 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
 from rtmms.model.solids import at
-from rtmms.parameters import Parameter, build, in_model, settable
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 CONTROLLER = "hover"

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import math
 
-from rtmms.locomotion.paths import CYCLE_S, Path
-from rtmms.locomotion.waves import Gait, Sines, Wave
+from rtmms.locomotion.paths import CYCLE_S, Gait, Path, Sines, Wave
 
 
 def snakeboard(rotor: int, axles: int) -> Sines:

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from rtmms.base.parameters import Parameter, build, in_model, settable
+from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import JointMotion, Thruster, imposing
 from rtmms.mechanism.plant import Remade, TreePlant
@@ -16,9 +18,7 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.solids import EllipticCylinder, Placement, at, inertia_of
-from rtmms.parameters import Parameter, build, in_model, settable
 from rtmms.robots.parameters import Integrator, Substeps, step_of
-from rtmms.spatial import Array
 
 
 @dataclass(frozen=True)

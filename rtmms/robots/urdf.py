@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import Parameter, build
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.shapes import immersed_body
 from rtmms.mechanism.actuators import JointLimit, JointMotion, JointServo, JointStop, JointTorque, Rotor, Thruster
-from rtmms.mechanism.joint_bounds import BRAKING_S
+from rtmms.mechanism.joint_laws import BRAKING_S
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Mechanism
 from rtmms.model.urdf import Limit, Urdf, read_urdf
-from rtmms.parameters import Parameter, build
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 

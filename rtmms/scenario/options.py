@@ -15,9 +15,9 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 
-from rtmms.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
+from rtmms.base.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
+from rtmms.base.reach import NamesAddress
 from rtmms.loop.impairment import Impairment
-from rtmms.reach import NamesAddress
 from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 
 

@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rtmms.contract import LAST_STEP, LEAST_DT
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.loop.agenda import Agenda, Due
-from rtmms.plant import Composed, Plant, describe_plant
+from rtmms.base.contract import LAST_STEP, LEAST_DT
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.trust import owner_of, peer_name
+from rtmms.loop.chores import Agenda, Due
+from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario.reading import Event
-from rtmms.user_file import owner_of, peer_name
 
 
 def with_faults(plant: Plant, events: Iterable[Event]) -> Plant:
@@ -37,7 +37,7 @@ def with_sensors(plant: Plant, profile: str, over: Mapping[str, Any], estimate: 
             raise ModelError("--estimate: expected a robot with sensors (--sensors typical)")
         return plant
     from rtmms.sensing import read_profile, seen_through
-    from rtmms.sensing.estimated import Estimated
+    from rtmms.sensing.sensed import Estimated
 
     sensors = read_profile(profile, plant, over)
     return Estimated(plant, sensors) if estimate else seen_through(plant, sensors)

@@ -11,18 +11,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.input_file import open_input
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import open_input
+from rtmms.base.toml_file import read_toml_and_text
+from rtmms.base.trust import file_parameters, refuse_foreign_code, split_word
 from rtmms.loop.impairment import Impairment
-from rtmms.plant import WORLD
-from rtmms.scenario.expect import Expectation, expectation
-from rtmms.scenario.links import from_tables
+from rtmms.plant.protocol import WORLD
+from rtmms.scenario.links import Expectation, expectation, from_tables
 from rtmms.scenario.options import run_options
 from rtmms.scenario.places import Path as Place
 from rtmms.scenario.places import line_of, lines
-from rtmms.toml_file import read_toml_and_text
-from rtmms.trust import file_parameters, refuse_foreign_code
-from rtmms.user_file import split_word
 from rtmms.wire.peer.plugins import registered
 
 TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "event", "expect", "sweep")
@@ -396,7 +394,7 @@ class _Reader:
 
 
 def _files_of(kind: str, name: str) -> Mapping[str, str]:
-    """Parameters of an installed controller or bridge that name files, with their kinds (rtmms.trust.NamesFile).
+    """Parameters of an installed controller or bridge that name files, with their kinds (rtmms.base.trust.NamesFile).
 
     A user's own file, which stands beside the scenario, opens what it likes. What cannot be loaded fails where it is
     started.

@@ -1,7 +1,7 @@
 """How Python enters a step of all sensors: by the address of one record, so that a call makes no objects.
 
-Where the plant's own step and its outputs can be had from compiled code (rtmms.plant.Accounted), a step of plant and
-sensors is one such call; elsewhere Python puts the plant's motion into place, and the sensors alone are one.
+Where the plant's own step and its outputs can be had from compiled code (rtmms.plant.protocol.Accounted), a step of
+plant and sensors is one such call; elsewhere Python puts the plant's motion into place, and the sensors alone are one.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from typing import Any
 
 from numba import carray
 
-from rtmms.addresses import ARGUMENTS, call, numbers_at
-from rtmms.jit import kernel
-from rtmms.memory import INTEGER, Layout, given, model, number, scratch, state
-from rtmms.sensing.instruments import remember
+from rtmms.base.jit import kernel
+from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, model, number, numbers_at, scratch, state
+from rtmms.sensing.instruments import look, remember, start
 from rtmms.sensing.layout import B_WIDTH, M_TIME, T_WIDTH
-from rtmms.sensing.timing import look, start
 
 FRESH, SEED, STEPS = range(3)
 """Whether the plant's outputs are those of its state; the seed of errors; steps taken."""

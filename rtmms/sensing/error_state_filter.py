@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.jit import Array, Floats, kernel
+from rtmms.base.jit import Array, Floats, kernel
 
 Whole = npt.NDArray[np.int64]
 

@@ -1,14 +1,4 @@
-"""Faults of sensors and actuators, which begin and end while a run goes on: as a parameter 'fault.TARGET' of the plant.
-
-The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault. Sensors (TARGET is the sensor's name):
-silent,
-stuck (at what was told last), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
-actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash= (the
-play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
-free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0; of
-plants that tell the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
-lost_chains= (how many, from the back rod on).
-"""
+"""Faults of sensors and actuators that begin and end while a run continues."""
 
 from __future__ import annotations
 
@@ -19,29 +9,108 @@ from dataclasses import is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numba import carray
 
-from rtmms.arguments import read_command, read_seed
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.jit import COMPILED, native
-from rtmms.plant import Account, Accounted, Entered, Entry, Plant, Wrapper, bare, describe_plant
-from rtmms.sensing import failing
-from rtmms.sensing.failing import (
-    A_BACKLASH,
-    A_DEAD_BAND,
-    A_DELAY,
-    A_FREE,
-    A_SLOW,
-    A_STUCK,
-    BEFORE,
-    CODES,
-    FAILING,
-    MOST_DELAY,
-    RING,
-    bend,
-)
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.jit import COMPILED, kernel, native
+from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, model, number, numbers_at, state
+from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Account, Accounted, Entered, Entry, Plant, Wrapper, bare, describe_plant
+from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
-from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
-from rtmms.spatial import Array
+
+# What actuators that fail make of their commands, within a compiled step. See rtmms.sensing.faults for their words.
+
+
+A_STUCK, A_SLOW, A_BACKLASH, A_DEAD_BAND, A_DELAY, A_FREE = range(1, 7)
+MOST_DELAY = 512
+"""Steps."""
+BEFORE, CODES, NUMBERS, RING = range(4)
+"""Rows of the memory (3 + MOST_DELAY, n): what the plant got last, code and number of each one's fault, the last
+commands, round."""
+
+FAILING = Layout(
+    "Failing",
+    state("steps", 1, dtype=INTEGER), state("kept", 3 + MOST_DELAY, "actuators"), given("given", "actuators"),
+    model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
+    number("step", INTEGER), number("command", INTEGER), number("account", INTEGER), number("told", INTEGER),
+    given("arguments", 2, ARGUMENTS, dtype=INTEGER),
+)  # fmt: skip
+"""kept: see above; limits: lower, upper; torque: of the rods. Addresses: of the plant's step and where it looks for its
+command; of what writes its outputs (0: there is none), and where the torques are then (0: it tells none); words of both
+functions in `arguments`."""
+_failing_at = FAILING.type().at()
+
+
+@kernel(fused=False)
+def bend(memory: Array, at: int, given: Array, limits: Array, torque: Array, dt: float) -> None:
+    """The command given at step `at` becomes what the plant gets, in memory[BEFORE]. No multiplication is fused with an
+    addition here: all are as Python has them."""
+    for i in range(given.shape[0]):
+        memory[RING + at % MOST_DELAY, i] = given[i]
+    for i in range(given.shape[0]):
+        before, code, number, wanted = memory[BEFORE, i], int(memory[CODES, i]), memory[NUMBERS, i], given[i]
+        if code == A_STUCK:
+            wanted = number
+        elif code == A_SLOW:
+            most = number * dt
+            wanted = min(max(wanted, before - most), before + most)
+        elif code == A_BACKLASH:
+            half = 0.5 * number
+            wanted = min(max(before, wanted - half), wanted + half)
+        elif code == A_DEAD_BAND and abs(wanted - before) <= number:
+            wanted = before
+        elif code == A_DELAY:
+            wanted = memory[RING + (at - int(np.rint(number / dt))) % MOST_DELAY, i]
+        elif code == A_FREE:
+            wanted = before - dt * torque[i] / number
+            wanted = min(max(wanted, limits[0, i]), limits[1, i])
+        memory[BEFORE, i] = wanted
+
+
+@kernel
+def enter_bend(address: int) -> int:
+    """The command that is in place becomes what the plant gets, torques in place where one is free."""
+    w = _failing_at(address)
+    bend(w.kept, w.steps[0], w.given, w.limits, w.torque, w.dt)
+    w.steps[0] += 1
+    return 0
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """The same, then the plant's step; its status."""
+    w = _failing_at(address)
+    memory, torque = w.kept, w.torque
+    n = torque.shape[0]
+    for i in range(n):
+        if memory[CODES, i] == A_FREE:
+            call(w.account, w.arguments[1].ctypes.data)
+            told = carray(numbers_at(w.told), (n,))
+            for k in range(n):
+                torque[k] = told[k]
+            break
+    enter_bend(address)
+    command = carray(numbers_at(w.command), (n,))
+    for i in range(n):
+        command[i] = memory[BEFORE, i]
+    return int(call(w.step, w.arguments[0].ctypes.data))
+
+
+# Faults of sensors and actuators, which begin and end while a run goes on: as a parameter 'fault.TARGET' of the plant.
+#
+# The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault. Sensors (TARGET is the sensor's name):
+# silent,
+# stuck (at what was told last), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
+# actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash=
+# (the
+# play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
+# free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0;
+# of
+# plants that tell the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
+# lost_chains= (how many, from the back rod on).
+
 
 FAULT = "fault."
 SENSOR_FAULTS: Mapping[str, tuple[int, bool, bool]] = {
@@ -157,7 +226,7 @@ class Faulty(Wrapper):
         if A_FREE in self._memory[CODES]:
             self._torque[:] = self.sound.observe()[_TORQUES]
         if COMPILED:
-            failing.enter_bend(self._address)
+            enter_bend(self._address)
         else:
             at = int(self._steps[0])
             bend(self._memory, at, self._given, self._limits, self._torque, self.dt)
@@ -165,7 +234,7 @@ class Faulty(Wrapper):
         self.sound.step(self._memory[BEFORE])
 
     def enter(self) -> Entry | None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         sound = self._entered
         if sound is None or (not self._system.told and A_FREE in self._memory[CODES]):
             return None
@@ -176,16 +245,16 @@ class Faulty(Wrapper):
             self._inner = inner
             self._system.put(step=inner.function, command=inner.command)
             self._system.arguments[0, : len(inner.arguments)] = inner.arguments
-            self._entry = Entry(native(failing.enter_step, self._address), (self._address,), self._given.ctypes.data)
+            self._entry = Entry(native(enter_step, self._address), (self._address,), self._given.ctypes.data)
         return self._entry
 
     def entered(self, status: int) -> None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         assert self._entered is not None
         self._entered.entered(status)
 
     def account(self) -> Account | None:
-        """See rtmms.plant.Accounted."""
+        """See rtmms.plant.protocol.Accounted."""
         return self.sound.account() if isinstance(self.sound, Accounted) else None
 
     def observe(self) -> dict[str, Array]:
@@ -239,7 +308,7 @@ class Faulty(Wrapper):
         for i, (code, number) in own.items():
             self._memory[CODES, i] = code
             unsaid = FREE_N_M_S if code == A_FREE else self._memory[BEFORE, i]
-            self._memory[failing.NUMBERS, i] = unsaid if math.isnan(number) else number
+            self._memory[NUMBERS, i] = unsaid if math.isnan(number) else number
 
     def _pass_on(self, parameters: Mapping[str, Any]) -> None:
         """The plant's own parameters."""

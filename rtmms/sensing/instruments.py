@@ -1,17 +1,29 @@
-"""What each kind of instrument would read if it were perfect, from the motion of the body it is fixed to."""
+"""Instruments: ideal readings, their errors, their sampling times, and random numbers without state."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from rtmms.jit import Array, kernel
+from rtmms.base.jit import Array, kernel
 from rtmms.sensing.layout import (
     ACCELEROMETER,
+    B_AT,
+    B_DRIFT,
+    B_DRIFTS,
+    B_KEEP,
     B_KIND,
+    B_MATRIX,
     B_MORE,
+    B_OFFSET,
     B_PLACE,
+    B_RANGE,
     B_ROTATION,
     B_SIZE,
+    B_STEP,
+    B_TURN_ON,
+    B_TURNED,
+    B_WHITE,
+    BIAS,
     DEPTH,
     DVL,
     GPS,
@@ -26,7 +38,28 @@ from rtmms.sensing.layout import (
     M_VELOCITY,
     MAGNETOMETER,
     RANGES,
+    SILENT,
+    SPIKES,
+    STUCK,
+    T_BLOCK,
+    T_BLOCKS,
+    T_COUNT,
+    T_DROPOUT,
+    T_FAULT,
+    T_JITTER,
+    T_LATENCY,
+    T_PHASE,
+    T_QUEUE,
+    T_RATE,
+    T_ROOM,
+    T_TOLD,
+    T_WIDTH_OF,
+    TOLD_TIME,
+    TOLD_VALID,
+    TOLD_VALUES,
 )
+
+# What each kind of instrument would read if it were perfect, from the motion of the body it is fixed to.
 
 
 @kernel
@@ -177,3 +210,201 @@ def locked(motion: Array, block: Array) -> bool:
         distance = slant(motion, block, beam)
         seen += int(block[B_MORE + 1] <= distance <= block[B_MORE + 2])
     return seen >= 3
+
+
+# Random numbers that carry no state: each is a function of a seed, a stream and a count.
+#
+# A run that is restored, or paced in another way, draws the same ones.
+#
+# The mixing function is SplitMix64's (Steele, Lea and Flood, 2014); normal numbers are Box and Muller's.
+
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+_UNIT = 1.0 / 9007199254740992.0  # 2^-53
+
+
+@kernel
+def mixed(x: np.uint64) -> np.uint64:
+    """A bijection of 64 bits in which each bit of x moves half of the others."""
+    x = (x ^ (x >> _30)) * _FIRST
+    x = (x ^ (x >> _27)) * _SECOND
+    return x ^ (x >> _31)
+
+
+@kernel
+def uniform(seed: int, stream: int, count: int) -> float:
+    """In (0, 1)."""
+    x = mixed(np.uint64(seed) + _GOLDEN)
+    x = mixed(x ^ (np.uint64(stream) * _GOLDEN))
+    x = mixed(x + np.uint64(count) * _GOLDEN)
+    return (float(x >> _11) + 0.5) * _UNIT
+
+
+@kernel
+def normal(seed: int, stream: int, count: int) -> float:
+    """Of mean 0 and variance 1."""
+    radius = np.sqrt(-2.0 * np.log(uniform(seed, stream, 2 * count)))
+    return float(radius * np.cos(2.0 * np.pi * uniform(seed, stream, 2 * count + 1)))
+
+
+# How wrong a reading is: scale and misalignment, turn-on error, a drift that wanders, white noise, range, quantum.
+#
+# The drift is a Gauss-Markov process of first order, x' = -x / tau + noise, sampled exactly: x_k+1 = phi x_k +
+# sigma sqrt(1 - phi^2) n_k with phi = exp(-1 / (rate tau)). Its Allan variance is known in closed form (IEEE Std 952,
+# annex C), and so is that of white noise of density N: N^2 / t.
+
+
+DRAWS = 1 << 8
+"""Streams of a block: of values k white noise 3 k, drift 3 k + 1, turn-on error 3 k + 2."""
+
+
+@kernel
+def switch_on(block: Array, stream: int, seed: int, state: Array) -> None:
+    """Turn-on error and the drift's first value."""
+    drifts, turned = int(block[B_DRIFTS]), int(block[B_TURNED])
+    for k in range(int(block[B_SIZE])):
+        own = stream * DRAWS + 3 * k
+        state[drifts + k] = block[B_DRIFT] * normal(seed, own + 1, 0)
+        state[turned + k] = block[B_TURN_ON] * normal(seed, own + 2, 0)
+
+
+@kernel
+def disturb(block: Array, stream: int, seed: int, count: int, state: Array, value: Array) -> None:
+    """A perfect reading becomes what the instrument says; the drift goes on by one sample.  count  from 1 on"""
+    size = int(block[B_SIZE])
+    if size == 3:
+        x, y, z = value[0], value[1], value[2]
+        for k in range(3):
+            at = B_MATRIX + 3 * k
+            value[k] = block[at] * x + block[at + 1] * y + block[at + 2] * z + block[B_OFFSET + k]
+    else:
+        for k in range(size):
+            value[k] = block[B_MATRIX] * value[k] + block[B_OFFSET]
+    drifts, turned = int(block[B_DRIFTS]), int(block[B_TURNED])
+    keep, limit, step = block[B_KEEP], block[B_RANGE], block[B_STEP]
+    fresh = block[B_DRIFT] * np.sqrt(1.0 - keep * keep)
+    for k in range(size):
+        own = stream * DRAWS + 3 * k
+        if block[B_DRIFT] > 0.0:
+            state[drifts + k] = keep * state[drifts + k] + fresh * normal(seed, own + 1, count)
+        told = value[k] + state[turned + k] + state[drifts + k]
+        if block[B_WHITE] > 0.0:
+            told += block[B_WHITE] * normal(seed, own, count)
+        if limit > 0.0:
+            told = min(max(told, -limit), limit)
+        if step > 0.0:
+            told = step * np.rint(told / step)
+        value[k] = told
+
+
+def drift_allan_variance(time: float, deviation: float, tau: float) -> float:
+    """Of a Gauss-Markov process of this standard deviation, averaged over `time`."""
+    x = time / tau
+    return float(2.0 * deviation**2 / x * (1.0 - (3.0 - 4.0 * np.exp(-x) + np.exp(-2.0 * x)) / (2.0 * x)))
+
+
+def drift_of(density: float, instability: float, tau: float) -> float:
+    """Standard deviation of the drift that, with white noise of this density, has its lowest Allan deviation there.
+
+    instability is what a data sheet calls in-run bias stability. 0 where white noise alone is above it up to 3 tau."""
+    from scipy.optimize import brentq
+
+    times = tau * np.geomspace(1e-3, 3.0, 400)
+
+    def lowest(deviation: float) -> float:
+        total = density**2 / times + np.array([drift_allan_variance(t, deviation, tau) for t in times])
+        return float(np.sqrt(total.min())) - instability
+
+    if instability <= 0.0 or lowest(0.0) >= 0.0:
+        return 0.0
+    found = brentq(lowest, 0.0, 100.0 * instability, xtol=1e-12 * instability, rtol=1e-12)  # type: ignore[no-untyped-call]
+    return float(found)
+
+
+# When sensors sample and when what they sampled is told: rate and phase, latency, jitter, loss. One kernel a step.
+
+
+ROUNDING = 1e-9
+"""A sample is due at an instant that a step reaches but for this share of the sample's period."""
+SPIKED = 0.05
+"""Share of the samples of a sensor with spikes that have one."""
+_LOSS, _JITTER, _SPIKE = 1 << 20, 1 << 21, 1 << 22
+
+
+@kernel
+def start(timing: Array, block: Array, seed: int, state: Array) -> None:
+    """Power on: nothing sampled, nothing told."""
+    state[:] = 0.0
+    for s in range(timing.shape[0]):
+        state[int(timing[s, T_TOLD]) + TOLD_TIME] = -1.0
+    for b in range(block.shape[0]):
+        switch_on(block[b], b, seed, state)
+
+
+@kernel
+def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
+    """At the instant of `motion`: what is due is sampled, and what has arrived is told.
+
+    state[count]     samples so far; then the head and the length of the queue, and when its last sample arrives
+    state[queue ...] a ring of samples: arrives, sampled, valid, values
+    """
+    time = motion[M_TIME]
+    for s in range(timing.shape[0]):
+        width, queue, room = int(timing[s, T_WIDTH_OF]), int(timing[s, T_QUEUE]), int(timing[s, T_ROOM])
+        count = int(timing[s, T_COUNT])
+        due = np.floor((time - timing[s, T_PHASE]) * timing[s, T_RATE] + ROUNDING) + 1.0
+        if due > state[count]:
+            state[count] = due
+            sample(timing[s], s, block, seed, motion, scratch, state)
+        told = int(timing[s, T_TOLD])
+        while state[count + 2] > 0.0:
+            head = queue + int(state[count + 1]) * (3 + width)
+            if state[head] > time + ROUNDING / timing[s, T_RATE]:
+                break
+            state[told + TOLD_TIME], valid = state[head + 1], state[head + 2]
+            state[told + TOLD_VALID] = valid
+            if valid > 0.0:  # what cannot be measured keeps its last value
+                for k in range(width):
+                    state[told + TOLD_VALUES + k] = state[head + 3 + k]
+            state[count + 1] = (state[count + 1] + 1.0) % room
+            state[count + 2] -= 1.0
+
+
+@kernel
+def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
+    """One sample of a sensor into its queue; lost by chance, or where the queue is full."""
+    width, count, room = int(row[T_WIDTH_OF]), int(row[T_COUNT]), int(row[T_ROOM])
+    number = int(state[count])
+    first, valid = int(row[T_BLOCK]), True
+    for b in range(first, first + int(row[T_BLOCKS])):
+        at, size = int(block[b, B_AT]), int(block[b, B_SIZE])
+        value = scratch[at : at + size]
+        valid = perfect(motion, block[b], value) and valid
+        disturb(block[b], b, seed, number, state, value)
+    lost = row[T_DROPOUT] > 0.0 and uniform(seed, _LOSS + s * DRAWS, number) < row[T_DROPOUT]
+    fault, by = int(state[int(row[T_FAULT])]), state[int(row[T_FAULT]) + 1]
+    if lost or fault == SILENT or state[count + 2] >= room:
+        return
+    told = int(row[T_TOLD]) + TOLD_VALUES
+    chance = uniform(seed, _SPIKE + s * DRAWS, number) if fault == SPIKES else 1.0
+    for k in range(width):
+        if fault == STUCK:
+            scratch[k] = state[told + k]
+        elif fault == BIAS:
+            scratch[k] += by
+        elif chance < SPIKED:
+            scratch[k] += by if chance < 0.5 * SPIKED else -by
+    arrives = motion[M_TIME] + row[T_LATENCY]
+    if row[T_JITTER] > 0.0:
+        arrives += row[T_JITTER] * uniform(seed, _JITTER + s * DRAWS, number)
+    arrives = max(arrives, state[count + 3])  # a bus keeps the order
+    state[count + 3] = arrives
+    tail = (int(state[count + 1]) + int(state[count + 2])) % room
+    head = int(row[T_QUEUE]) + tail * (3 + width)
+    state[head], state[head + 1], state[head + 2] = arrives, motion[M_TIME], 1.0 if valid else 0.0
+    for k in range(width):
+        state[head + 3 + k] = scratch[k]
+    state[count + 2] += 1.0

@@ -1,4 +1,5 @@
-"""Any plant that tells what is to be drawn of it (rtmms.plant.PlantDescription): solids on bodies, skins of points."""
+"""Any plant that tells what is to be drawn of it (rtmms.plant.protocol.PlantDescription): solids on bodies, skins of
+points."""
 
 from __future__ import annotations
 
@@ -9,8 +10,7 @@ from math import cos, isfinite, sin
 from sys import byteorder
 from typing import Any
 
-from rtmms.shapes.rotations import Quaternion, Vector
-from rtmms.shapes.shape import HOME, KINDS, Pose, Skin, Solid, after, at
+from rtmms.shapes.shape import HOME, KINDS, Pose, Quaternion, Skin, Solid, Vector, after, at
 from rtmms.wire.protocol.state import PlantInfo
 
 MOST = 4096
@@ -93,7 +93,7 @@ def _skin(told: Mapping[str, Any], plant: PlantInfo) -> Skin:
 
 
 def _mesh(told: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
-    """Points, m, and triangles, as rtmms.model.drawing.Drawing tells them."""
+    """Points, m, and triangles, as rtmms.model.description.Drawing tells them."""
     steps, corners = (
         array(kind, b64decode(str(told[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
     )

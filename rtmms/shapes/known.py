@@ -1,7 +1,7 @@
 """The robots that have a shape of their own: one file each beside this one, and an entry here.
 
-Others tell what is to be drawn of them (rtmms.plant.PlantDescription), as every tree does. Of a robot that does neither
-viewers show where its body is, and no more.
+Others tell what is to be drawn of them (rtmms.plant.protocol.PlantDescription), as every tree does. Of a robot that
+does neither viewers show where its body is, and no more.
 """
 
 from __future__ import annotations
@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import prod
 
-from rtmms.errors import UnknownNameError
+from rtmms.base.errors import UnknownNameError
 from rtmms.shapes.bodies import BodiesShape
-from rtmms.shapes.continuous import ContinuousEelShape
-from rtmms.shapes.eel import EelShape
-from rtmms.shapes.fish import FishShape
 from rtmms.shapes.manta import MantaShape
-from rtmms.shapes.modal_moth import ModalMothShape
-from rtmms.shapes.moth import MothShape
+from rtmms.shapes.moths import ModalMothShape, MothShape
+from rtmms.shapes.reduced import PARTS, ShapeRobotShape
 from rtmms.shapes.shape import Shape
-from rtmms.shapes.shape_robots import PARTS, ShapeRobotShape
+from rtmms.shapes.swimmers import ContinuousEelShape, EelShape, FishShape
 from rtmms.shapes.together import TogetherShape, of_one
 from rtmms.shapes.wheeled import PLATES, WheeledShape
 from rtmms.wire.protocol.state import PlantInfo

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from math import asin, atan2, cos, sin, sqrt
 from typing import Any
 
-from rtmms.shapes.rotations import Vector, from_euler
-from rtmms.shapes.shape import Pose, Skin, Solid, at, sheet
+from rtmms.shapes.shape import Pose, Skin, Solid, Vector, at, from_euler, sheet
 from rtmms.wire.protocol.state import PlantInfo
 
 LEFT, RIGHT = 0, 1

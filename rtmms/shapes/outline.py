@@ -1,4 +1,4 @@
-"""Any robot that has a shape, as figures draw it (rtmms.report.outline.Outline)."""
+"""Any robot that has a shape, as figures draw it (rtmms.report.robot_panels.Outline)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.plant import Plant, bare, describe_plant
+from rtmms.base.spatial import quaternion_matrix
+from rtmms.plant.protocol import Plant, bare, describe_plant
 from rtmms.report.figures import takes_outline
-from rtmms.report.outline import Look, Surfaces
-from rtmms.shapes.faces import solid_faces
+from rtmms.report.robot_panels import Look, Surfaces
 from rtmms.shapes.known import shape_of
-from rtmms.shapes.shape import HOME, Pose, Shape
-from rtmms.shapes.visual.known import visual_of
-from rtmms.shapes.visual.surface import Visual
-from rtmms.spatial import quaternion_matrix
+from rtmms.shapes.shape import HOME, Pose, Shape, solid_faces
+from rtmms.shapes.surface import Visual
+from rtmms.shapes.visuals import visual_of
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 

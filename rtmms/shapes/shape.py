@@ -1,13 +1,95 @@
-"""What a shape is: skins, solids and the frames of moving parts, in the body's frame; poses to build them from."""
+"""Shapes: skins, solids and frames of moving parts; attitudes and flat faces in plain Python."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import cos, sin
+from itertools import pairwise
+from math import asin, atan2, cos, pi, sin
 from typing import Any, Protocol
 
-from rtmms.shapes.rotations import Quaternion, Vector, multiply, rotate
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.base.spatial import quaternion_matrix
+
+Array = npt.NDArray[np.float64]
+
+
+# Vectors and attitudes in plain Python: no array library loads.
+#
+# Quaternions (w, x, y, z) turn body components into world components; rad.
+
+
+Vector = tuple[float, float, float]
+Quaternion = tuple[float, float, float, float]
+
+
+def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
+    """Body components to world components by a body-to-world quaternion (w, x, y, z) of length one."""
+    w, x, y, z = q
+    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
+    a, b, c = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
+    return (
+        v[0] + 2.0 * (w * a + y * c - z * b),
+        v[1] + 2.0 * (w * b + z * a - x * c),
+        v[2] + 2.0 * (w * c + x * b - y * a),
+    )
+
+
+def rotate_back(q: Sequence[float], v: Sequence[float]) -> Vector:
+    """World components to body components."""
+    return rotate((q[0], -q[1], -q[2], -q[3]), v)
+
+
+def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
+
+
+def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
+    """p q, both (w, x, y, z): the rotation q, then p."""
+    a, b, c, d = p
+    w, x, y, z = q
+    return (
+        a * w - b * x - c * y - d * z,
+        a * x + b * w + c * z - d * y,
+        a * y - b * z + c * w + d * x,
+        a * z + b * y - c * x + d * w,
+    )
+
+
+def upright(q: Sequence[float]) -> Quaternion:
+    """The same attitude with w >= 0."""
+    w, x, y, z = q
+    return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
+
+
+def euler(q: Sequence[float]) -> Vector:
+    """Roll, pitch, yaw, rad, turns about z, then y, then x; of FRD to NED they are the aircraft's, of FLU to world ours
+    (pitch > 0 is nose down in the latter). At pitch of a quarter turn, roll is 0."""
+    w, x, y, z = q
+    sine = 2.0 * (w * y - x * z)
+    if abs(sine) > 1.0 - 1e-12:
+        return 0.0, pi / 2.0 if sine > 0 else -pi / 2.0, -2.0 * atan2(x, w) if sine > 0 else 2.0 * atan2(x, w)
+    return (
+        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
+        asin(sine),
+        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
+    )
+
+
+def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
+    """The inverse of `euler`."""
+    a, b, c = 0.5 * roll, 0.5 * pitch, 0.5 * yaw
+    ca, sa, cb, sb, cc, sc = cos(a), sin(a), cos(b), sin(b), cos(c), sin(c)
+    return upright((
+        ca * cb * cc + sa * sb * sc, sa * cb * cc - ca * sb * sc, ca * sb * cc + sa * cb * sc,
+        ca * cb * sc - sa * sb * cc,
+    ))  # fmt: skip
+
+
+# What a shape is: skins, solids and the frames of moving parts, in the body's frame; poses to build them from.
+
 
 Pose = tuple[Vector, Quaternion]
 """Position, m, and attitude (w, x, y, z): of a part's frame in the body's."""
@@ -104,3 +186,52 @@ def turn(axis: int, angle: float) -> Quaternion:
     part = [0.0, 0.0, 0.0]
     part[axis] = sin(0.5 * angle)
     return cos(0.5 * angle), part[0], part[1], part[2]
+
+
+# Solids as flat faces, for pictures that are painted face by face.
+
+
+ROUND = 14
+"""Faces around a solid that is round."""
+
+
+def solid_faces(solid: Solid, frame: Pose) -> list[Array]:
+    """(4, 3) m, quadrangles of a solid in the body's frame; frame: of the part that it moves with."""
+    if solid.kind == "mesh":
+        return _mesh_faces(solid, frame)
+    unit = _UNIT["cylinder" if solid.kind == "rotor" else solid.kind]
+    about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
+    middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
+    return [(face * np.array(solid.size)) @ about.T + middle for face in unit]
+
+
+def _mesh_faces(solid: Solid, frame: Pose) -> list[Array]:
+    about = quaternion_matrix(np.array(multiply(frame[1], solid.quaternion)))
+    middle = quaternion_matrix(np.array(frame[1])) @ np.array(solid.centre) + np.array(frame[0])
+    points = np.array(solid.vertices, dtype=float) @ about.T + middle
+    return [points[list(corners)] for corners in solid.triangles]
+
+
+def _revolved(profile: list[tuple[float, float]]) -> list[Array]:
+    """Quadrangles of a body about z whose rings have these radii and heights."""
+    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
+    rings = [np.stack([r * np.cos(angle), r * np.sin(angle), np.full_like(angle, z)], axis=1) for r, z in profile]
+    return [np.array([low[k], low[k + 1], high[k + 1], high[k]]) for low, high in pairwise(rings) for k in range(ROUND)]
+
+
+def _box() -> list[Array]:
+    faces = []
+    for axis in range(3):
+        for side in (-0.5, 0.5):
+            face = np.full((4, 3), side)
+            face[:, (axis + 1) % 3] = (-0.5, 0.5, 0.5, -0.5)
+            face[:, (axis + 2) % 3] = (-0.5, -0.5, 0.5, 0.5)
+            faces.append(face)
+    return faces
+
+
+_UNIT = {
+    "ellipsoid": _revolved([(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, np.pi, 9)]),
+    "cylinder": _revolved([(0.0, -0.5), (0.5, -0.5), (0.5, 0.5), (0.0, 0.5)]),
+    "box": _box(),
+}

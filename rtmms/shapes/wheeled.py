@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from rtmms.shapes.rotations import Vector
-from rtmms.shapes.shape import HOME, Pose, Skin, Solid, after, at, turn
+from rtmms.shapes.shape import HOME, Pose, Skin, Solid, Vector, after, at, turn
 from rtmms.wire.protocol.state import PlantInfo
 
 

@@ -9,21 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.impairment import Impairment, impaired_links
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.loop.trace import Trace
-from rtmms.loop.tracking import Tracking
-from rtmms.plant import WORLD, Plant, build_plant, describe_plant
+from rtmms.loop.trace import Trace, Tracking
+from rtmms.plant.protocol import WORLD, Plant, build_plant, describe_plant
 from rtmms.scenario.links import from_values
 from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
 from rtmms.sweep.exchange import Direct, Unwatched
 from rtmms.sweep.study import LINK, Base, Study
-from rtmms.user_file import owner_of, peer_name
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec
 from rtmms.world.members import Member, read
@@ -222,8 +221,8 @@ def _trace(plant: Plant, steps: int) -> Trace | None:
 
 
 def _estimate(plant: Plant) -> Any:
-    from rtmms.sensing.consistency import Consistency
-    from rtmms.sensing.estimated import Estimated
+    from rtmms.sensing.readings import Consistency
+    from rtmms.sensing.sensed import Estimated
 
     return Consistency(plant) if isinstance(plant, Estimated) else None
 

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import Applied
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.contract import Applied
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.fallback import within
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.plant import Channel, Plant
-from rtmms.user_file import owner_of
+from rtmms.loop.pace import Lockstep
+from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.decode import read_welcome
-from rtmms.wire.peer.joining import Settable
-from rtmms.wire.plant.peer import Multirate
-from rtmms.wire.plant.scope import Scopes
+from rtmms.wire.peer.session import Settable
+from rtmms.wire.plant.handshake import Scopes
+from rtmms.wire.plant.peers import Multirate
 from rtmms.wire.plant.selection import Matching, select
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State

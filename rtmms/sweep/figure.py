@@ -1,18 +1,25 @@
-"""What a study shows, as a figure: lines over one thing that differs, a map over two, parallel axes over more."""
+"""Figures of studies and envelopes, and the sensitivity of columns."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.report.style import save
+from rtmms.report.style import CORAL, INK, ORDERED, figure, save, styled
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import numbers
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
     import pyarrow as pa
+
+
+# What a study shows, as a figure: lines over one thing that differs, a map over two, parallel axes over more.
+
 
 MOST = 6
 """Columns that are drawn."""
@@ -97,3 +104,98 @@ def _parallel(axes: Any, table: pa.Table, names: list[str]) -> None:
         axes.plot(range(len(names)), line, color=colour, alpha=0.4, linewidth=0.8)
     axes.set_xticks(range(len(names)), ticks, fontsize=7)
     axes.set_yticks([])
+
+
+# An envelope as a figure: the map over delay and loss with this machine in it, and lines over jitter and rate.
+
+
+def draw_envelope(
+    path: Path, title: str, made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]],
+    machine: Mapping[str, Any] | None,
+) -> None:  # fmt: skip
+    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured says, None where it was not measured"""
+    with styled():
+        page = figure(9.0, 4.2)
+        grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
+        place = page.add_subplot(grid[:, 0])
+        delay, loss = (np.asarray(axis.values, dtype=np.float64) for axis in made["map"].axes[:2])
+        drawn = place.pcolormesh(delay, loss, found["map"].T, shading="nearest", cmap=ORDERED, vmin=0.0, vmax=1.0)
+        page.colorbar(drawn, ax=place, label="share of seeds within the tolerance")
+        place.set(xlabel="delay, each way, ms", ylabel="loss, each way", title=title)
+        place.grid(visible=False)
+        if machine is not None and machine["delay_ms"] is not None:
+            x, y = machine["delay_ms"], machine["loss"] or 0.0
+            place.plot([x, machine["worst_delay_ms"]], [y, y], color=CORAL)
+            place.plot(
+                [x], [y], "o", color=CORAL, markeredgecolor=INK, clip_on=False, label="this machine, median to worst"
+            )
+            place.legend(loc="upper right", labelcolor="white")
+        for k, (name, label) in enumerate((("jitter", "jitter, each way, +- ms"), ("rate", "rate, Hz"))):
+            line = page.add_subplot(grid[k, 1])
+            line.plot(made[name].axes[0].values, found[name], "o-", markersize=3)
+            line.set(xlabel=label, ylabel="share within", ylim=(-0.05, 1.05))
+            if name == "rate":
+                line.set_xscale("log")
+                line.xaxis.set_major_formatter("{x:g}")  # powers would be written as their markup
+        save(page, path)
+
+
+# Which of the things that differ a column depends on: first-order indices of its variance.
+
+
+FEWEST = 64
+"""Samples below which indices are noise."""
+
+
+def first_order(study: Study, table: pa.Table, columns: tuple[str, ...]) -> dict[str, dict[str, float]] | None:
+    """{column: {key: share of the variance that the mean over all others explains}}.
+
+    Of a grid it is var(mean over the others) / var, exact. Of samples it is estimated by RBD-FAST (Tarantola 2006,
+    SALib), whose bias is some 6 keys / samples. None where there are too few samples, or SALib is missing. Runs that
+    failed do not count.
+    """
+    keys = [axis.key for axis in study.axes]
+    values = numbers(table, columns)
+    if study.method == "grid":
+        cases = study.cases()
+        return {name: _of_grid(keys, cases, values[:, k]) for k, name in enumerate(columns)}
+    if any(axis.values and not all(isinstance(one, (int, float)) for one in axis.values) for axis in study.axes):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            from SALib.analyze import rbd_fast
+    except ImportError:
+        return None
+    given = numbers(table, keys)
+    found = {}
+    for k, name in enumerate(columns):
+        good = np.isfinite(values[:, k])
+        if good.sum() < FEWEST or np.ptp(values[good, k]) == 0.0:
+            continue
+        x = given[good]
+        problem = {"num_vars": len(keys), "names": keys, "bounds": [[*np.array([c.min(), c.max()])] for c in x.T]}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            told = rbd_fast.analyze(problem, x, values[good, k], num_resamples=2, seed=0)
+        found[name] = {key: float(one) for key, one in zip(keys, told["S1"], strict=True)}
+    return found or None
+
+
+def _of_grid(keys: list[str], cases: list[tuple[Any, ...]], values: Any) -> dict[str, float]:
+    good = np.isfinite(values)
+    whole = float(np.var(values[good])) if good.any() else 0.0
+    found = {}
+    for k, key in enumerate(keys):
+        groups: dict[Any, list[float]] = {}
+        for case, value in zip(cases, values, strict=True):
+            if np.isfinite(value):
+                groups.setdefault(case[k], []).append(value)
+        means = np.array([np.mean(one) for one in groups.values()])
+        weights = np.array([len(one) for one in groups.values()], dtype=float)
+        if whole > 0.0 and weights.size:
+            mean = np.average(means, weights=weights)
+            found[key] = float(np.average((means - mean) ** 2, weights=weights) / whole)
+        else:
+            found[key] = 0.0
+    return found

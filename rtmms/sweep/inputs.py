@@ -20,8 +20,8 @@ from functools import cache
 from importlib.util import find_spec, source_from_cache
 from typing import Any
 
-from rtmms.errors import RtmmsError
-from rtmms.trust import is_library
+from rtmms.base.errors import RtmmsError
+from rtmms.base.trust import is_library
 
 SYSTEM = (
     "/proc/", "/sys/", "/dev/", "/etc/", "/usr/share/", "/usr/lib/", "/usr/lib64/", "/usr/local/share/",

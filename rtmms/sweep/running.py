@@ -9,14 +9,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.child_process import process_pool
-from rtmms.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.processes import process_pool
+from rtmms.base.toml_file import read_toml
+from rtmms.base.trust import asked_by_process, permitted_files
 from rtmms.sweep.case import Runner
 from rtmms.sweep.inputs import input_files, opened_files, refuse_changed, refuse_stale_modules
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import Parts, rows_table
-from rtmms.toml_file import read_toml
-from rtmms.trust import asked_by_process, permitted_files
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
@@ -204,6 +204,6 @@ def prepare(permitted: str | None, study: Study) -> None:
 
 
 def take_for(permitted: str | None, study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
-    """`take`, on a worker that did not inherit which files may run (rtmms.trust.permitted_files)."""
+    """`take`, on a worker that did not inherit which files may run (rtmms.base.trust.permitted_files)."""
     with asked_by_process(permitted):
         return take(study, form, chunk)

@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import WORLD
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.trust import owner_of
+from rtmms.plant.protocol import WORLD
 from rtmms.scenario import Event
 from rtmms.scenario.options import Option, RunOptions, run_options
-from rtmms.user_file import owner_of
 from rtmms.version import VERSION
 from rtmms.world.members import read
 
@@ -112,7 +112,7 @@ class Study:
 
         A plain kernel rounds otherwise.
         """
-        from rtmms.jit import COMPILED
+        from rtmms.base.jit import COMPILED
 
         found = hashlib.sha256(json.dumps(asdict(self), sort_keys=True, default=str).encode())
         found.update(f"{VERSION} {'compiled' if COMPILED else 'plain'}".encode())

@@ -1,4 +1,4 @@
-"""The table of a study: parts that are there whole or not at all, and one Parquet file of them in order."""
+"""The table of a study: whole parts, one Parquet file, and the lock of whoever writes it."""
 
 from __future__ import annotations
 
@@ -7,22 +7,94 @@ import json
 import os
 import re
 import stat
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.input_file import read_input
-from rtmms.record.needs import refuse_without_pyarrow
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.files import beside, read_input
+from rtmms.record.place import refuse_without_pyarrow
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
-from rtmms.sweep.lock import Lock
 from rtmms.sweep.study import Study
-from rtmms.whole_file import beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+# A lock that one process at a time has, as long as it lives: for files that two commands would both write.
+
+
+if sys.platform != "win32":
+    import fcntl
+
+TRIES = 8
+
+
+class Lock:
+    """A locked file. The system unlocks it when the process ends, however that is.
+
+    Parameters
+    ----------
+    path
+        The file, which is made, and removed by `close`.
+    busy
+        Sentence of the error where another process has the lock.
+
+    Raises
+    ------
+    ModelError
+        Another process has the lock, or the file cannot be had.
+    """
+
+    def __init__(self, path: Path, busy: str) -> None:
+        self.path = path
+        self._descriptor = self._locked(busy)
+
+    def close(self) -> None:
+        """Remove the file and unlock. Twice does nothing."""
+        if self._descriptor < 0:
+            return
+        with suppress(OSError):
+            if self._is_there(self._descriptor):
+                os.unlink(self.path)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _locked(self, busy: str) -> int:
+        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        for _ in range(TRIES):
+            try:
+                descriptor = os.open(self.path, flags, 0o600)
+            except OSError as fault:
+                raise ModelError(f"{self.path}: cannot be the file of a lock: {fault.strerror}: remove it") from None
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                os.close(descriptor)
+                raise ModelError(f"{self.path}: is not a file that can be locked: remove it")
+            try:
+                if sys.platform != "win32":
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(descriptor)
+                raise ModelError(busy) from None
+            if self._is_there(descriptor):
+                return descriptor
+            os.close(descriptor)  # the process before us removed it between our two calls
+        raise ModelError(f"{self.path}: cannot be locked: other processes keep removing it")
+
+    def _is_there(self, descriptor: int) -> bool:
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return False
+        here = os.fstat(descriptor)
+        return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+# The table of a study: parts that are there whole or not at all, and one Parquet file of them in order.
+
 
 ALWAYS = ("ended", "reason", "steps")
 MAGIC = b"rtmms part 1\n"

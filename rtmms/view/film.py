@@ -1,27 +1,141 @@
-"""A run as a film or a still, without a display: rendered, written over, encoded by FFmpeg or as a GIF."""
+"""Films and stills: rendered, written over, and encoded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import signal
+import subprocess
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from math import radians, tan
+from functools import lru_cache
+from math import floor, log10, radians, tan
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
+from PIL import Image as Images
+from PIL import ImageDraw, ImageFont
 
-from rtmms.errors import ModelError
-from rtmms.shapes.visual.surface import GROUND
-from rtmms.spatial import quaternion_matrix
-from rtmms.view.encoder import encoder
+from rtmms.base.contract import PARTS
+from rtmms.base.errors import ModelError
+from rtmms.base.files import beside, unwritten
+from rtmms.base.spatial import quaternion_matrix
+from rtmms.shapes.surface import GROUND, Colour
 from rtmms.view.goals import ahead, goal, planned, tried
-from rtmms.view.picture import Picture
+from rtmms.view.picture import FROM, SCENERIES, VIEW_DEG, Picture, cell, floor_height, frame, smoothed
 from rtmms.view.recording import Recording
-from rtmms.view.scenery import FROM, SCENERIES, VIEW_DEG, cell, floor_height, frame, smoothed
-from rtmms.whole_file import beside
 
 Array = npt.NDArray[np.float64]
+
+
+# FFmpeg in a process of its own, which encodes pictures as an MP4 film and reports whether all of it was written.
+
+
+CONSTANT_RATE_FACTOR = 15
+"""Quality of x264, from 0 (lossless) to 51."""
+MAX_LINES = 20
+"""Of FFmpeg's own messages, kept for the error."""
+
+
+class Encoder:
+    """Writes pictures to a film; `close` reports whether FFmpeg wrote all of it.
+
+    Parameters
+    ----------
+    program : str
+        FFmpeg's file.
+    part : Path
+        Where the film is written.
+    path : Path
+        The name that the user gave, for errors.
+    size : tuple of int
+        Width and height, pixels.
+    rate_hz : float
+        Pictures a second.
+    """
+
+    def __init__(self, program: str, part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> None:
+        self._path = path
+        wide, high = size
+        even = [] if wide % 2 == high % 2 == 0 else ["-vf", f"scale={wide + wide % 2}:{high + high % 2}"]
+        self._process = subprocess.Popen(
+            [
+                program, "-y", "-f", "rawvideo", "-vcodec", "rawvideo", "-s", f"{wide}x{high}", "-pix_fmt", "rgb24",
+                "-r", f"{rate_hz:g}", "-i", "-", "-an", "-vcodec", "libx264", "-pix_fmt", "yuv420p", "-crf",
+                str(CONSTANT_RATE_FACTOR), *even, "-preset", "veryfast", "-v", "error", "-f", "mp4", f"file:{part}",
+            ],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
+        )  # fmt: skip
+        self._lines: deque[str] = deque(maxlen=MAX_LINES)
+        assert self._process.stderr is not None
+        self._reader = threading.Thread(target=self._read, args=(self._process.stderr,), daemon=True)
+        self._reader.start()
+
+    def add(self, picture: npt.NDArray[Any]) -> None:
+        """Encode one picture, (high, wide, 3) bytes. RtmmsError where FFmpeg has ended."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(picture.tobytes())
+        except OSError:  # the pipe is broken: its status says why
+            self.close()
+            raise unwritten(self._path, "-o", "FFmpeg ended before the film did") from None
+
+    def close(self) -> None:
+        """End the film. RtmmsError where FFmpeg did not write all of it."""
+        assert self._process.stdin is not None
+        with suppress(OSError):  # its status says why
+            self._process.stdin.close()
+        status = self._process.wait()
+        self._reader.join()
+        if status:
+            raise unwritten(self._path, "-o", f"FFmpeg {self._reason(status)}")
+
+    def kill(self) -> None:
+        """End FFmpeg, where it has not ended."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        with suppress(OSError):
+            self._process.stdin.close()  # type: ignore[union-attr]
+        self._reader.join()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        """Take FFmpeg's messages, so that it never waits for a reader."""
+        with stream:
+            self._lines.extend(line.decode(errors="replace").strip() for line in stream)
+
+    def _reason(self, status: int) -> str:
+        """Return how it ended, with its first message."""
+        line = next((one for one in self._lines if one), "")
+        if status < 0:
+            with suppress(ValueError):
+                return f"was ended by the signal {signal.Signals(-status).name}" + f" ({line})" * bool(line)
+        return f"failed: {line or f'exit status {status}'}"
+
+
+@contextmanager
+def encoder(part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> Iterator[Encoder]:
+    """Within: an encoder, which is closed at the end. ModelError where FFmpeg is missing; RtmmsError of `close`."""
+    import imageio_ffmpeg
+
+    try:
+        program = imageio_ffmpeg.get_ffmpeg_exe()
+        made = Encoder(program, part, path, size, rate_hz)
+    except (RuntimeError, OSError) as fault:
+        raise ModelError(f"films need FFmpeg: {fault}; pip install 'rtmms[film]', or set IMAGEIO_FFMPEG_EXE") from None
+    try:
+        yield made
+        made.close()
+    finally:
+        made.kill()
+
+
+# A run as a film or a still, without a display: rendered, written over, encoded by FFmpeg or as a GIF.
+
+
 Image = npt.NDArray[np.uint8]
 
 FILMS, STILLS = (".mp4", ".gif"), (".png",)
@@ -175,7 +289,6 @@ class Filming:
     _closing: list[Callable[[], None]] = field(default_factory=list)
 
     def __enter__(self) -> Filming:
-        from rtmms.view.overlay import Overlay, has_deadlines
         from rtmms.view.render import Renderer, Shown
 
         run, (wide, high) = self.recording, self.size
@@ -282,3 +395,115 @@ def pictures(recording: Recording, at: Sequence[int], take: Take, size: tuple[in
     """Some states of a run, (high, wide, 3) each."""
     with Filming(recording, take, size, 1.0, list(at)) as filming:
         return [filming.picture(k) for k in at]
+
+
+# What is written over a rendered picture: the robot's name and the time, a scale, the deadlines of all steps.
+
+
+MISSED, OVERRUN, USED, SLACK = (233, 180, 76), (214, 69, 65), (23, 163, 152), (226, 234, 238)
+
+
+@lru_cache(maxsize=8)
+def _font(size: int) -> Any:
+    import matplotlib
+
+    return ImageFont.truetype(str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), size)
+
+
+def nice(length: float) -> float:
+    """The largest of 1, 2, 5 times a power of ten that is not longer."""
+    power = 10.0 ** floor(log10(max(length, 1e-9)))
+    return float(max((k * power for k in (1.0, 2.0, 5.0) if k * power <= length * (1.0 + 1e-9)), default=power))
+
+
+def metres(length: float) -> str:
+    """1 m, 10 cm, 5 mm."""
+    for unit, size in (("m", 1.0), ("cm", 0.01), ("mm", 0.001)):
+        if length >= 0.999 * size:
+            return f"{length / size:g} {unit}"
+    return f"{length:g} m"
+
+
+class Overlay:
+    """Of one run.
+
+    words       before the time, "" for neither;  colour  of the text
+    grid_m      of the floor's cells, None without a floor
+    m_a_pixel   at the robot;  deadlines  of the recording, None to leave them out
+    """
+
+    def __init__(
+        self,
+        wide: int,
+        high: int,
+        words: str,
+        colour: Colour,
+        *,
+        grid_m: float | None,
+        m_a_pixel: float,
+        deadlines: Recording | None = None,
+    ) -> None:
+        self._wide, self._high, self._words, self._colour = wide, high, words, colour
+        self._unit = max(high / 720.0, 0.5)
+        self._bar_m = nice(0.16 * wide * m_a_pixel)
+        self._bar = self._bar_m / m_a_pixel
+        self._grid = grid_m
+        self._strip = (
+            None if deadlines is None else _strip(deadlines, wide - int(48 * self._unit), int(26 * self._unit))
+        )
+        self._last = 1.0 if deadlines is None else max(float(deadlines.time[-1]), 1e-9)
+        self._counts = (
+            ""
+            if deadlines is None
+            else (
+                f"deadlines of {len(deadlines.steps)} steps: {int(deadlines.missed.sum())} missed (yellow), "
+                f"{int(deadlines.overrun.sum())} overruns (red); height: share of the period in use"
+            )
+        )
+
+    def write(self, picture: Image, time: float, note: str = "") -> Image:
+        """The picture with all that over it; time s."""
+        made = Images.fromarray(picture)
+        pen, u = ImageDraw.Draw(made), self._unit
+        font, small = _font(round(20 * u)), _font(round(14 * u))
+        if self._words:
+            pen.text((24 * u, 18 * u), f"{self._words}   {time:.2f} s", self._colour, font)
+        if note:
+            pen.text((24 * u, 46 * u), note, self._colour, small)
+        foot = self._high - 24 * u
+        if self._strip is not None:
+            left, top = int(24 * u), int(self._high - 20 * u - self._strip.shape[0])
+            made.paste(Images.fromarray(self._strip), (left, top))
+            at = left + time / self._last * self._strip.shape[1]
+            pen.line([(at, top - 4 * u), (at, top + self._strip.shape[0] + 4 * u)], self._colour, max(1, round(2 * u)))
+            pen.text((left, top - 20 * u), self._counts, self._colour, small)
+            foot = top - 34 * u
+        right = self._wide - 24 * u
+        pen.line([(right - self._bar, foot), (right, foot)], self._colour, max(1, round(3 * u)))
+        for end in (right - self._bar, right):
+            pen.line([(end, foot - 5 * u), (end, foot + 5 * u)], self._colour, max(1, round(2 * u)))
+        told = metres(self._bar_m) + (f"   grid {metres(self._grid)}" if self._grid else "")
+        pen.text((right, foot - 10 * u), told, self._colour, small, anchor="rs")
+        return np.asarray(made)
+
+
+def _strip(run: Recording, wide: int, high: int) -> Image:
+    """What share of its period the slowest step of each instant took; where a command was missed or a step overran."""
+    period = np.nansum(run.times_us, axis=1)
+    used = np.nansum(run.times_us[:, : PARTS.index("slack")], axis=1) / np.maximum(period, 1e-9)
+    at = np.minimum((np.arange(len(used)) * wide) // max(len(used), 1), wide - 1)
+    column, missed, overrun = np.zeros(wide), np.zeros(wide, bool), np.zeros(wide, bool)
+    np.maximum.at(column, at, np.clip(np.nan_to_num(used), 0.0, 1.0))
+    np.logical_or.at(missed, at, run.missed)
+    np.logical_or.at(overrun, at, run.overrun)
+    made = np.empty((high, wide, 3), np.uint8)
+    made[:] = SLACK
+    level = np.arange(high)[::-1, None] / high
+    made[level < column[None]] = USED
+    made[:, missed], made[:, overrun] = MISSED, OVERRUN
+    return made
+
+
+def has_deadlines(run: Recording) -> bool:
+    """Whether its steps had any: in real time they do."""
+    return run.info.mode in ("realtime", "external") and bool(np.isfinite(run.times_us).any())

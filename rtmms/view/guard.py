@@ -13,7 +13,7 @@ from http import HTTPStatus
 from ipaddress import ip_address
 from typing import Any
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 
 _NAMES = ("127.0.0.1", "[::1]", "localhost")
 _PATCHING = threading.Lock()

@@ -11,11 +11,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter
+from rtmms.base.reach import NamesAddress
 from rtmms.bridging.bridge import Bridge
-from rtmms.errors import ModelError
-from rtmms.parameters import Parameter
-from rtmms.reach import NamesAddress
-from rtmms.view import plots
+from rtmms.view import stage as plots
 from rtmms.view.picture import Picture
 from rtmms.view.stage import Stage, end, serve
 from rtmms.wire.protocol.state import PlantInfo, State

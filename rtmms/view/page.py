@@ -1,17 +1,23 @@
-"""A run as one page: no server, no network, played in any browser."""
+"""A run as one page, also within a notebook."""
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import numpy as np
 
-from rtmms.view.picture import Picture
-from rtmms.view.recording import Recording
-from rtmms.view.scenery import smoothed
+from rtmms.base.files import PAGE_MARK, beside
+from rtmms.record.log import drawing, open_log
+from rtmms.view.picture import Picture, smoothed
+from rtmms.view.recording import Recording, recorded
 from rtmms.view.stage import Stage, end, serve
-from rtmms.whole_file import PAGE_MARK, beside
+
+# A run as one page: no server, no network, played in any browser.
+
 
 FRAMES_HZ = 30.0
 MOST_PATH = 1000
@@ -47,3 +53,30 @@ def write_page(recording: Recording, path: Path, progress: Callable[[int, int], 
     with beside(path, "--html") as part:
         part.write_text(text, encoding="utf-8")
     return len(text)
+
+
+# A run in a cell of a notebook: the page of `rtmms view LOG --html`, within a frame.
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a notebook shows of it is the page.  text: its HTML;  height: of the frame, pixels"""
+
+    text: str
+    height: int
+
+    def _repr_html_(self) -> str:
+        return f'<iframe srcdoc="{escape(self.text)}" width="100%" height="{self.height}" frameborder="0"></iframe>'
+
+
+def show(log: str | Path, height: int = 480) -> Shown:
+    """The run that a log holds, to be the last line of a cell. Needs `rtmms[view]`.
+
+    log     the file;  height: of the frame, pixels
+    ModelError where the file is no log, or what it holds cannot be drawn.
+    """
+    file = Path(log)
+    with tempfile.TemporaryDirectory() as folder, drawing(file):
+        page = Path(folder) / "run.html"
+        write_page(recorded(open_log(file)), page, lambda done, of: None)
+        return Shown(page.read_text(encoding="utf-8"), height)

@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.view import plots
-from rtmms.view.picture import Picture
+from rtmms.view import stage as plots
+from rtmms.view.picture import Picture, smoothed
 from rtmms.view.recording import Recording
-from rtmms.view.scenery import smoothed
 from rtmms.view.stage import Stage
 
 FRAMES_HZ = 30.0

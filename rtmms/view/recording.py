@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import OUTCOME_WORDS, PARTS, UNDEFINED, StepOutcome
-from rtmms.errors import ModelError
-from rtmms.plant import Channel
+from rtmms.base.contract import OUTCOME_WORDS, PARTS, UNDEFINED, StepOutcome
+from rtmms.base.errors import ModelError
+from rtmms.plant.protocol import Channel
 from rtmms.record.log import Log, Start
 from rtmms.wire.protocol.state import PlantInfo
 

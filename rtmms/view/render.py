@@ -12,13 +12,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.spatial import quaternion_matrix
 from rtmms.shapes.shape import HOME, Pose
-from rtmms.shapes.visual.meshes import along, moved, revolved, sphere, tiles
-from rtmms.shapes.visual.surface import SPACE, Colour, Surface
-from rtmms.spatial import quaternion_matrix
-from rtmms.view.picture import Drawn, Picture
-from rtmms.view.scenery import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED, VIEW_DEG, cell
+from rtmms.shapes.surface import SPACE, Colour, Surface, along, moved, revolved, sphere, tiles
+from rtmms.view.picture import (
+    AHEAD,
+    FLOW,
+    FORCE,
+    GHOST,
+    PATH,
+    PLAN,
+    SCENERIES,
+    SUN,
+    TRIED,
+    VIEW_DEG,
+    Drawn,
+    Picture,
+    cell,
+)
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]
@@ -291,7 +303,7 @@ class Renderer:
 
     def _make_model(self, first: Drawn) -> tuple[list[Any], list[Any], list[Any]]:
         """The model's own: sheets and lines of its skins, solids."""
-        from rtmms.shapes.visual.bodies import solid_mesh
+        from rtmms.shapes.visual_bodies import solid_mesh
 
         shape = self._picture.shape
         if shape is None:

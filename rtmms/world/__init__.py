@@ -1,2 +1,2 @@
 """Several robots on one clock, as one plant: what each is and where (`members.py`), the plant (`world.py`), its
-compiled step (`entry.py`). Hydrodynamic interaction between them is left out."""
+compiled step (`world.py`). Hydrodynamic interaction between them is left out."""

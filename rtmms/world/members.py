@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-import rtmms.plant
-from rtmms.arguments import read_numbers
-from rtmms.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.plant import WORLD, Composed, Plant, bare, describe_plant
+import rtmms.plant.protocol
+from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.plant.protocol import WORLD, Composed, Plant, bare, describe_plant
+from rtmms.plant.validation import read_numbers
 
 MOST = 64
 """Robots on one clock."""
@@ -106,21 +106,21 @@ class Member:
         """A robot that has the shared current by its components gets it so."""
         assert isinstance(self.robot, str)
         try:
-            return rtmms.plant.build_plant(self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters})
+            return rtmms.plant.protocol.build_plant(
+                self.robot, dt=dt, preset=self.preset, **{**shared, **self.parameters}
+            )
         except UnknownNameError as fault:
             if fault.name != CURRENT or CURRENT not in shared:
                 raise
         rest = {name: value for name, value in shared.items() if name != CURRENT}
         given = rest | by_components(shared[CURRENT]) | dict(self.parameters)
-        return rtmms.plant.build_plant(self.robot, dt=dt, preset=self.preset, **given)
+        return rtmms.plant.protocol.build_plant(self.robot, dt=dt, preset=self.preset, **given)
 
     def equipped(self, plant: Plant) -> Plant:
         """With its faults and sensors."""
-        from rtmms.sensing.estimated import Estimated
         from rtmms.sensing.faults import Faulty
-        from rtmms.sensing.profile import read_profile
-        from rtmms.sensing.sensed import seen_through
-        from rtmms.sensing.suite import built
+        from rtmms.sensing.sensed import Estimated, seen_through
+        from rtmms.sensing.suite import built, read_profile
 
         if self.faults:
             plant = Faulty(plant)

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel, Plant, bare
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Channel, Plant, bare
 from rtmms.sensing.data_sheets import TYPICAL, Sight
+from rtmms.sensing.instruments import ROUNDING
 from rtmms.sensing.sensed import Sensed
 from rtmms.sensing.suite import of_kind
-from rtmms.sensing.timing import ROUNDING
-from rtmms.spatial import Array
 
 _NEEDED = ("position", "quaternion")
 _NOTHING = np.zeros(0)

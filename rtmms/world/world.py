@@ -10,11 +10,15 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
+from numba import carray
 
-from rtmms.arguments import read_command, read_seed
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.jit import COMPILED, native
-from rtmms.plant import (
+from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.base.jit import COMPILED, kernel, native
+from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, numbers_at, scratch, state
+from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.spatial import Array
+from rtmms.base.trust import asked_by_program
+from rtmms.plant.protocol import (
     Account,
     Accounted,
     Channel,
@@ -26,14 +30,60 @@ from rtmms.plant import (
     Wrapper,
     describe_plant,
 )
+from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
-from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
-from rtmms.spatial import Array
-from rtmms.trust import asked_by_program
-from rtmms.world.entry import ACCOUNT, COMMAND, COUNT, FIRST, ROBOT, STEP, WORLD, enter_account, enter_step
 from rtmms.world.members import COMPONENTS, CURRENT, by_components, read
 from rtmms.world.sights import Sights
 from rtmms.world.sights import read as read_sights
+
+# The step of several plants in one compiled call.
+
+
+STEP, COMMAND, FIRST, COUNT, ACCOUNT, WIDTH = range(6)
+"""Of a robot: address of its step, of where it looks for its command; the first of its actuators and how many; address
+of what writes its outputs."""
+ROBOT, STATUS = range(2)
+"""Of a step that failed: which robot's, and how."""
+
+WORLD = Layout(
+    "World",
+    state("steps", 1, dtype=INTEGER), given("given", "actuators"), given("robots", "robots", WIDTH, dtype=INTEGER),
+    given("further", 2, "robots", ARGUMENTS, dtype=INTEGER), scratch("failed", 2, dtype=INTEGER),
+)  # fmt: skip
+"""steps: since the reset; given: the command; further: words of each robot's step, then of its outputs."""
+_world_at = WORLD.type().at()
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """A step of each robot, in their order, up to one that fails; its status."""
+    w = _world_at(address)
+    robots = w.robots
+    for r in range(len(robots)):
+        count, first = robots[r, COUNT], robots[r, FIRST]
+        if count > 0:
+            command = carray(numbers_at(robots[r, COMMAND]), (count,))
+            for k in range(count):
+                command[k] = w.given[first + k]
+        status = call(robots[r, STEP], w.further[0, r].ctypes.data)
+        if status:
+            w.failed[ROBOT], w.failed[STATUS] = r, status
+            return int(status)
+    w.steps[0] += 1
+    return 0
+
+
+@kernel
+def enter_account(address: int) -> int:
+    """The outputs of each."""
+    w = _world_at(address)
+    for r in range(len(w.robots)):
+        call(w.robots[r, ACCOUNT], w.further[1, r].ctypes.data)
+    return 0
+
+
+# Several robots on one clock, as one plant.
+
 
 FAULT = "fault."
 
@@ -122,7 +172,7 @@ class World(Wrapper):
         self._sights.step()
 
     def enter(self) -> Entry | None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         if not self._entered:
             return None
         entries = []
@@ -139,7 +189,7 @@ class World(Wrapper):
         return self._entry
 
     def entered(self, status: int) -> None:
-        """See rtmms.plant.Entered."""
+        """See rtmms.plant.protocol.Entered."""
         failed = int(self._system.failed[ROBOT]) if status else len(self._entered)
         for k, (name, one) in enumerate(zip(self.robots, self._entered, strict=True)):
             if k <= failed:
@@ -148,7 +198,7 @@ class World(Wrapper):
         self._sights.step()
 
     def account(self) -> Account | None:
-        """See rtmms.plant.Accounted: where all robots have compiled outputs, and none senses another."""
+        """See rtmms.plant.protocol.Accounted: where all robots have compiled outputs, and none senses another."""
         return None if self._sights else self._account()
 
     def _account(self) -> Account | None:

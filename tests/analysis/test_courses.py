@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from rtmms.analysis.courses import REACH_M, Course, course, nearest_on
-from rtmms.errors import ModelError
-from rtmms.loop.tracking import Tracking
+from rtmms.base.errors import ModelError
+from rtmms.loop.trace import Tracking
 from rtmms.planning.tasks import along_course, begin_at, course_data, nearest, project
 from rtmms_controllers.course_progress import STALLS_S, CourseProgress
 from rtmms_controllers.guiding import Guide

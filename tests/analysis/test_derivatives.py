@@ -14,9 +14,8 @@ import pytest
 
 import rtmms
 from rtmms.analysis import derivatives
-from rtmms.analysis.linear import Linear
+from rtmms.analysis.linearise import Linear, linearise_step, reach_of
 from rtmms.analysis.linearise import linearise as linearise_motion
-from rtmms.analysis.linearise_step import linearise_step, reach_of
 from rtmms.mechanism.plant import TreePlant
 from rtmms.robots import eel
 from tests.analysis.test_linearise_step import ChartedPendulum, TreeChart

@@ -9,10 +9,10 @@ from scipy.linalg import expm
 import rtmms
 from rtmms.analysis.linearise import linearise
 from rtmms.analysis.trim import TreeChart, as_words, trim, trimmed
+from rtmms.base.spatial import ad
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.plant import TreePlant
 from rtmms.robots import eel, moth
-from rtmms.spatial import ad
 
 
 def swimming(**given):

@@ -7,8 +7,7 @@ import pytest
 
 import rtmms
 from rtmms.analysis import trim
-from rtmms.analysis.linearise import linearise
-from rtmms.analysis.linearise_step import linearise_step
+from rtmms.analysis.linearise import linearise, linearise_step
 from rtmms.robots import eel
 from tests.pendulum import Pendulum
 from tests.robots.gaits import gait

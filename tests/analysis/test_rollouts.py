@@ -14,8 +14,8 @@ import pytest
 
 import rtmms
 from rtmms.analysis import rollouts
-from rtmms.arguments import obeyed
-from rtmms.robots.manta.kernels.rods import limit_commands
+from rtmms.plant.validation import obeyed
+from rtmms.robots.manta.rods import limit_commands
 from tests.pendulum import Pendulum
 
 RUNS, STEPS, EVERY = 5, 60, 15

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.analysis.derivatives import structure_of
 from rtmms.analysis.stages import Stages
-from rtmms.analysis.structures import structure_of
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.fluids.ambient import Flow, Wave
 from rtmms.mechanism.actuators import BodyWrench, JointMotion, JointServo, JointStop, JointTorque, Thruster
 from rtmms.mechanism.joint_laws import Law

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import rtmms
-from rtmms.bridging.counters import Counters
-from rtmms.bridging.watchdog import Watchdog
+from rtmms.bridging.rates import Counters, Watchdog
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 from tests.bridges.harness import plant_info

@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from rtmms.bridging.bridge import Bridge
-from rtmms.loop.clock import MonotonicClock
+from rtmms.loop.clock import MonotonicClock, Schedule
 from rtmms.loop.loop import Loop
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.pace import Lockstep, Realtime
 from rtmms.loop.policies import Policies
-from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.server import Server
 from tests.bridges.harness import Bridged, wait
 from tests.wire.bench import PATIENCE_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import rtmms
-from rtmms.bridging.admission import Admission
+from rtmms.bridging.untrusted import Admission
 
 
 @pytest.mark.parametrize(

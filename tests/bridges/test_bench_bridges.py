@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms_benchmarks import bridge_peers, bridge_plants, bridges
 
 pytestmark = pytest.mark.full

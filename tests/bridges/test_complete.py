@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 
 import rtmms
+from rtmms.base.toml_file import read_toml
 from rtmms.bridging.bridge import refuse_without
-from rtmms.bridging.config import construct, hints
-from rtmms.bridging.plugins import bridges, build_bridge, load_bridge, parameters
-from rtmms.toml_file import read_toml
+from rtmms.bridging.config import bridges, build_bridge, construct, hints, load_bridge, parameters
 from tests.bridges.harness import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

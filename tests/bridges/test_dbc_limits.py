@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("cantools", reason="needs cantools")
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms_bridges.bus.signals import Layout, load
 
 pytestmark = pytest.mark.full

@@ -26,7 +26,7 @@ from rosbags.typesys import Stores, get_typestore
 
 import rtmms
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.dds import HASHES, Dds, configuration, values_of
 from rtmms_bridges.messages import ros2 as ros

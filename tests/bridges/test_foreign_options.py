@@ -16,11 +16,10 @@ from typing import Any
 
 import pytest
 
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.reach import address_parameters
 from rtmms.bridging.bridge import Bridge
-from rtmms.bridging.config import construct, hints
-from rtmms.bridging.plugins import bridge_files, bridges, load_bridge
-from rtmms.errors import ModelError, RtmmsError
-from rtmms.reach import address_parameters
+from rtmms.bridging.config import bridge_files, bridges, construct, hints, load_bridge
 from rtmms.wire.peer.plugins import build, controller_files, controllers, load_controller
 from rtmms.wire.peer.plugins import parameters as controller_parameters
 from rtmms_bridges.helics import Helics

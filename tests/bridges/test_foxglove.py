@@ -18,7 +18,7 @@ pytest.importorskip("foxglove", reason="needs foxglove-sdk: pip install 'rtmms[f
 
 import rtmms
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.foxglove import OPEN_TO_ALL, Foxglove, parse
 from rtmms_bridges.lines.nodelay import send_at_once
 from tests.bridges.by_hand import opened, swum

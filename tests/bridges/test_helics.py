@@ -18,7 +18,7 @@ pytest.importorskip("helics_apps", reason="needs helics-apps")
 
 import rtmms
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.federation.federate import Federate
 from rtmms_bridges.helics import Helics, parse
 from tests.bridges.by_hand import opened

@@ -21,7 +21,7 @@ import imcpy
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.imc import Imc
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import name_of, parse, places, sample_plan, set_points, udp_services

@@ -21,7 +21,7 @@ import lcm
 
 import rtmms
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.lcm import Lcm, encode_command, encode_outputs, encode_pose, parse
 from rtmms_bridges.motion.pose import PoseNames, PoseReader
 from tests.bridges.by_hand import opened, swum

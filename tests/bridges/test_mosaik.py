@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("mosaik", reason="needs mosaik")
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.mosaik import Mosaik
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import ROOT, plant_info, wait

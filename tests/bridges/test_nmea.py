@@ -28,7 +28,7 @@ import pyproj
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer
 from rtmms_bridges.motion.frames import Home

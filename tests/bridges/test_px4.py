@@ -15,7 +15,7 @@ from pymavlink.dialects.v20 import common
 
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
-from rtmms.bridging.plugins import build_bridge
+from rtmms.bridging.config import build_bridge
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Depth, Imu, Magnetometer, Sensor
 from rtmms_bridges.autopilot.hil import Sensors, earth_field, pressure_hpa

@@ -19,7 +19,7 @@ import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.config import construct
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.lines.packing import Packed, Packer, Unpacker, is_old
 from rtmms_bridges.udp import Udp, parse_json
 from tests.bridges.by_hand import opened

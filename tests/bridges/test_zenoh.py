@@ -21,7 +21,7 @@ import zenoh
 
 import rtmms
 from rtmms.bridging.untrusted import Refusal
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.zenoh import Zenoh, parse, read_msgpack
 from tests.bridges.by_hand import opened
 from tests.bridges.harness import Beside, plant_info, state, wait

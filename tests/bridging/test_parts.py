@@ -7,15 +7,10 @@ from math import cos, pi, sin, sqrt
 import pytest
 
 import rtmms
-from rtmms.bridging.backoff import Backoff
-from rtmms.bridging.channels import ChannelMap, ChannelMapping
-from rtmms.bridging.counters import Counters, read_line
-from rtmms.bridging.fields import field, fields
-from rtmms.bridging.outbox import Outbox
-from rtmms.bridging.rates import Decimator
+from rtmms.bridging.channels import ChannelMap, ChannelMapping, field, fields
+from rtmms.bridging.rates import Backoff, Counters, Decimator, Outbox, Watchdog, read_line
 from rtmms.bridging.untrusted import Refusal, finite, numbers, read_json
-from rtmms.bridging.watchdog import Watchdog
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from tests.bridges.harness import plant_info, state
 
 INFO = plant_info(

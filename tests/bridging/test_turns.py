@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from rtmms.bridging.turns import LONGEST_S, Turns
+from rtmms.bridging.rates import LONGEST_S, Turns
 
 
 class Peer:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import rtmms
-import rtmms.kernel_cache
+import rtmms.base.kernel_cache
 from rtmms.cli.running.report import Accuracy, blank, disturbed
 from rtmms.cli.running.report_table import as_table
-from rtmms.monitor.monitor import Verdict
+from rtmms.plant.monitor import Verdict
 
 PLAN: Any = SimpleNamespace(
     robot="purcell", mode="free", dt=None, rate=None, coupling=None, seed=0, on_miss="hold", on_overrun="skip"
@@ -64,7 +64,7 @@ def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(rtmms.kernel_cache, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(rtmms.base.kernel_cache, "cache_folder", lambda: tmp_path)
     return tmp_path
 
 

@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 import rtmms_benchmarks as benchmarks
+from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.cli.bench import _choices, _read, bench
-from rtmms.errors import ModelError, RtmmsError
 from rtmms_benchmarks import loop
 from rtmms_benchmarks.requirements import module, program, requires
 from rtmms_benchmarks.setting import refuse_less

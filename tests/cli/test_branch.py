@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rtmms.cli.main import main
-from rtmms.record.branch import sha256_of
 from rtmms.record.log import Start, Step, open_log
+from rtmms.record.origin import sha256_of
 from tests.cli.shell import ROOT, rtmms
 
 QUIET = ("--json", "--quiet")

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rtmms.child_process import end_with_parent
+from rtmms.base.errors import ModelError
+from rtmms.base.processes import end_with_parent
 from rtmms.cli.running import children
-from rtmms.errors import ModelError
 
 
 def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,9 +19,9 @@ from typing import IO
 import click
 import pytest
 
+from rtmms.base.files import KINDS
 from rtmms.cli import main as command_line
 from rtmms.cli.words import FIGURES
-from rtmms.whole_file import KINDS
 from tests.cli import shell
 from tests.cli.shell import Said, rtmms
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import main
-from rtmms.errors import ModelError
 from rtmms.sweep import gait_search
 from rtmms.sweep.gait_search import GOALS, Model, Search, search
 from rtmms.wire.peer.plugins import build

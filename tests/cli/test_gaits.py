@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.declared import fact
 from rtmms.cli.main import main
-from rtmms.declared import fact
-from rtmms.plant import robots
-from rtmms.report.endings import figure_file
+from rtmms.plant.protocol import robots
+from rtmms.report.style import figure_file
 from rtmms.robots.shape_gaits import GAITS
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import main
-from rtmms.errors import ModelError
 from rtmms.scenario.links import as_word, from_words
 from rtmms.scenario.reading import read
 from tests.cli.shell import rtmms

@@ -13,13 +13,13 @@ import click
 import numpy as np
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli import doctor
 from rtmms.cli.main import COMMANDS, EXAMPLES
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.reproduce import GROUP as PAPERS
 from rtmms.cli.words import Number, plugins
-from rtmms.errors import ModelError
-from rtmms.plant import refuse_fixed
+from rtmms.plant.protocol import refuse_fixed
 from rtmms.wire.endpoints.addresses import first_port
 from tests.cli.shell import environment, rtmms
 from tests.every import every
@@ -133,7 +133,7 @@ def test_every_paper_s_report_is_there() -> None:
 @pytest.mark.full
 def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_nor_numba(tmp_path: Path) -> None:
     code = (
-        "import sys, rtmms.cli.main, rtmms.cli.run, rtmms.cli.serve\n"
+        "import sys, rtmms.cli.main, rtmms.cli.run, rtmms.cli.run\n"
         "import rtmms.cli.running.session, rtmms.cli.running.display\n"
         "from rtmms.cli.running.plan import plan\n"
         "plan('pendulum', {}, ('swing',))\n"
@@ -174,9 +174,9 @@ def test_a_figure_of_an_unknown_format_is_refused_before_anything_is_read(comman
 def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     from dataclasses import asdict
 
+    from rtmms.base.parameters import build
     from rtmms.cli.list import _short, _values
     from rtmms.cli.words import value
-    from rtmms.parameters import build
     from rtmms.robots import urdf
     from rtmms.robots.manta import parameters as manta
 

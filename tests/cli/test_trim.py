@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from rtmms.analysis.trim import Trim, as_words
-from rtmms.analysis.trim_commands import Periodic
-from rtmms.analysis.trim_commands import as_words as commands_as_words
+from rtmms.analysis.trim import Periodic, Trim, as_words
+from rtmms.analysis.trim import command_coordinates_as_words as commands_as_words
 from rtmms.cli.main import main
 from rtmms.cli.trim import as_table, trim
 

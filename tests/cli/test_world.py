@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.running.several import drivers, failing, numbered, shared_out
-from rtmms.errors import ModelError
 from tests.cli.shell import finish, start
 from tests.cli.shell import rtmms as shell
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.running.scenario import check_expectations, check_peers, check_times, scenario
-from rtmms.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.scenario.plant import agenda
 from rtmms.sensing import Sensed, read_profile

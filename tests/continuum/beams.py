@@ -8,9 +8,9 @@ import numpy as np
 from scipy.integrate import solve_ivp
 from scipy.optimize import fsolve
 
+from rtmms.base.spatial import Array
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model import Body, Mechanism, Model, Placement, Rod, RodSection, State, compile_model
-from rtmms.spatial import Array
 
 LITTLE = (1e-9, 1e-9, 1e-9)
 UPWARDS = Placement(np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]))

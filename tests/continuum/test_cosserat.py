@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.spatial import quaternion_matrix
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, Section
 from rtmms.continuum.field import SETTLE, Field
 from rtmms.continuum.plant import CosseratPlant
 from rtmms.robots import continuous_eel
-from rtmms.spatial import quaternion_matrix
 from tests.continuum.reference import Tube, march, solve, tail_force
 
 MOVING = {"preset": "spatial", "dt": 4e-3, "density_kg_m3": 1080.0, "current_x_m_s": 0.3, "current_y_m_s": -0.2}

@@ -16,10 +16,10 @@ from rtmms.analysis.linearise import linearise
 from rtmms.continuum.body import CosseratBody, Section
 from rtmms.continuum.field import SETTLE, Field, check
 from rtmms.continuum.plant import CosseratPlant
-from rtmms.monitor.measure import step_error
-from rtmms.plant import Accounted, Entered, Twinned
-from rtmms.sensing.profile import read_profile
+from rtmms.plant.monitor import step_error
+from rtmms.plant.protocol import Accounted, Entered, Twinned
 from rtmms.sensing.sensed import Sensed
+from rtmms.sensing.suite import read_profile
 
 SMALL = {"nodes": 25, "dt": 0.01}
 

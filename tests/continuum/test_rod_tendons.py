@@ -9,8 +9,8 @@ import pytest
 
 import rtmms
 from rtmms import model as m
-from rtmms.continuum.shapes import legendre
 from rtmms.continuum.soft_tree import SoftTree
+from rtmms.continuum.strain_modes import legendre
 
 PATH = [("base", (0.0, 0.0, 0.03)), *(("arm", (x, 0.005, 0.02)) for x in (0.0625, 0.125, 0.25))]
 SECTION = m.RodSection(0.3, (2e-4, 1e-4, 1e-4), 0.04, 0.04, 0.03)

@@ -10,12 +10,12 @@ import pytest
 
 import rtmms
 from rtmms.analysis.linearise import linearise
-from rtmms.continuum.shapes import legendre
+from rtmms.base.spatial import adjoint, matrix_quaternion, quaternion_matrix, rotation_z
 from rtmms.continuum.soft_tree import SoftTree
+from rtmms.continuum.strain_modes import legendre
 from rtmms.continuum.strain_rod import StrainRod
 from rtmms.mechanism.joint_laws import Law
 from rtmms.model import Body, Joint, Mechanism, Placement, Rod, RodSection, at
-from rtmms.spatial import adjoint, matrix_quaternion, quaternion_matrix, rotation_z
 from tests.continuum.test_strain_rod import HEAD, SOFT, fish
 
 pytestmark = pytest.mark.full
@@ -65,7 +65,7 @@ def test_linearised_and_restored(swimmer: SoftTree) -> None:
     swimmer.restore(kept)
     swimmer.step(np.zeros(0))
     assert swimmer.snapshot() == once
-    assert isinstance(swimmer, rtmms.plant.Plant)
+    assert isinstance(swimmer, rtmms.plant.protocol.Plant)
     with pytest.raises(rtmms.ModelError, match=f"must have {len(kept)} bytes, got {len(kept) - 8}$"):
         swimmer.restore(kept[:-8])
 

@@ -10,11 +10,10 @@ import pytest
 
 import rtmms
 from rtmms.analysis.linearise import linearise
-from rtmms.continuum.rod_table import rod_table
-from rtmms.continuum.shapes import COMPONENTS, Shapes, legendre
+from rtmms.base.spatial import quaternion_matrix, rotation_z
+from rtmms.continuum.strain_modes import COMPONENTS, Shapes, legendre, rod_table
 from rtmms.continuum.strain_rod import StrainRod
 from rtmms.model import Body, Mechanism, Placement, Rod, RodSection, Strip
-from rtmms.spatial import quaternion_matrix, rotation_z
 from tests.continuum.beams import LITTLE, UPWARDS, shot
 
 UNIT = RodSection(1.0, LITTLE, 1.0, 1.0, 1.0)
@@ -227,4 +226,4 @@ def test_bits_and_commands() -> None:
     assert rod.snapshot() == once
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         plane(4).restore(kept)
-    assert isinstance(rod, rtmms.plant.Plant)
+    assert isinstance(rod, rtmms.plant.protocol.Plant)

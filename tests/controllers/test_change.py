@@ -8,7 +8,7 @@ from math import radians
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.gait import Gait
 from rtmms_controllers.heading import Heading

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.cpg import Cpg
 from rtmms_controllers.mixer import Mixer

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.eel_course import EelCourse
 from tests.cli.shell import finish, start

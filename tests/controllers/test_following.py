@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.following import Following
 from rtmms_controllers.strokes import RODS

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.analysis.linear import Linear
+from rtmms.analysis.linearise import Linear
 from rtmms.analysis.period_map import period_map
 from rtmms_controllers.mixing import Most, mixed
 from rtmms_controllers.pilot import MOST, Gains

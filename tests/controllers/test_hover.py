@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import describe_plant
+from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
 from rtmms.wire.protocol.messages import plain_parameters, told_surroundings
 from rtmms.wire.protocol.state import PlantInfo, State

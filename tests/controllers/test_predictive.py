@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.planning.knots import Knots
+from rtmms.planning.planner import Knots
 from rtmms.planning.shadow import distance_apart
 from rtmms.view.goals import ahead, tried
 from rtmms.wire.protocol.messages import plain_parameters

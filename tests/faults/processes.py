@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import rtmms
-from rtmms.child_process import KILL, end_with_parent
+from rtmms.base.processes import KILL, end_with_parent
 
 PEER_PRIORITY = 70
 PEERS, PROXY = "tests.faults.peers", "tests.faults.proxy"

@@ -7,9 +7,8 @@ import pytest
 from scipy.io import netcdf_file
 
 import rtmms
-from rtmms.fluids.ambient import SAMPLE_ROOM, Flow, sample
+from rtmms.fluids.ambient import SAMPLE_ROOM, Flow, Street, VortexRow, sample
 from rtmms.fluids.flow_grid import Grid
-from rtmms.fluids.vortex_row import Street, VortexRow
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.fmi import archive
 from tests.cli.shell import rtmms as command
 from tests.fmi.lags import build

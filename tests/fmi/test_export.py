@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.fmi.description import base_units
 from rtmms.fmi.export import export
 from tests.cli.shell import rtmms as command

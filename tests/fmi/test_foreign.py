@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from tests.cli.shell import rtmms as command
 from tests.fmi.lags import build
 

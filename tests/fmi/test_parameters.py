@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.fmi.description import limits
-from rtmms.fmi.parameters import parameter_value
+from rtmms.fmi.plant import parameter_value
 from tests.fmi.lags import FMI2, build
 
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.errors import ArgumentError, ModelError
+from rtmms.base.errors import ArgumentError, ModelError
 
 pytest.importorskip("gymnasium", reason="pip install 'rtmms[gym]'")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.identification.evidence import Evidence, as_words, weighed
 from rtmms.identification.fitting import Settings, Solution, fit
 from rtmms.identification.recording import Recording, of_plant

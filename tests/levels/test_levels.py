@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.levels.levels import Levels, levels_of
-from rtmms.loop.giving_way import Governor, Thresholds
+from rtmms.loop.policies import Governor, Thresholds
 from rtmms.robots.manta.levels import between, cheaper
+from rtmms.world.levels import Levels, levels_of
 from tests.wire.bench import Toy
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rtmms.base.spatial import rotation_x
 from rtmms.model import Body, Joint, Mechanism, Placement, at, rod_resistance
 from rtmms.robots import cat, fluid_swimmer, purcell, satellite
-from rtmms.spatial import rotation_x
 
 KINDS = {"purcell": "stokes", "fluid_swimmer": "hydrodynamic", "cat": "mechanical", "satellite": "mechanical"}
 

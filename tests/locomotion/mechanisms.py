@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from rtmms import model as m
+from rtmms.base.spatial import quaternion_matrix
 from rtmms.model.random_tree import random_tree
-from rtmms.spatial import quaternion_matrix
 
 
 def chain(

@@ -10,12 +10,12 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import Array
 from rtmms.locomotion import Connection, connection, curvature
 from rtmms.locomotion.connections import model_of
 from rtmms.locomotion.group import bracket
 from rtmms.model import Body, Joint, Mechanism
 from rtmms.model.random_tree import random_tree
-from rtmms.spatial import Array
 from tests.locomotion.bodies import KINDS, robot, rods, tilted
 
 

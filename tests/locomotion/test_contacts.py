@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms import locomotion
 from rtmms import model as m
-from rtmms.analysis.inverse import Inverse
+from rtmms.analysis.equilibrium import Inverse
 from tests.locomotion.mechanisms import chain
 
 BODY = m.Body("hull", 1.0, inertia=np.diag([0.1, 0.1, 0.1]))

@@ -9,11 +9,11 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from rtmms import model as m
+from rtmms.base.spatial import adjoint, rotation_z
 from rtmms.dynamics import bias, body_twists, energy, ground_dynamics, mass_matrix, stopped
 from rtmms.locomotion import reduced, rows
 from rtmms.model.description import facing
 from rtmms.model.random_tree import random_state
-from rtmms.spatial import adjoint, rotation_z
 from tests.locomotion.mechanisms import chain, held_far_out, state_of, wheeled_tree
 
 CASES = [

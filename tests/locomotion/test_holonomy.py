@@ -10,12 +10,12 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import Array
 from rtmms.locomotion import Connection, Path, gait_path, holonomy, reconstruct
 from rtmms.locomotion.connections import PLANAR
 from rtmms.locomotion.group import composed, inverted, logarithm
 from rtmms.locomotion.reconstruction import _moved, net_pose
 from rtmms.robots import cat, fluid_swimmer, satellite
-from rtmms.spatial import Array
 from tests.locomotion.bodies import KINDS, loop, purcell_from_the_left, robot, rods
 
 RECTANGLE = [[0.0, 0.0], [10.0, 0.0], [10.0, 10.0], [0.0, 10.0], [0.0, 0.0]]

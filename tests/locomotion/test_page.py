@@ -23,7 +23,7 @@ def test_the_pages_program(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_pages_words_are_those_of_the_command() -> None:
-    from rtmms.locomotion.gait_words import FORMS, gait_path
+    from rtmms.locomotion.paths import FORMS, gait_path
 
     for word in re.findall(r"`?--gait ([a-z]+:[^\s`]+)", PAGE):
         assert gait_path(word, 2).size == 2

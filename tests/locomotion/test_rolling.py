@@ -15,8 +15,8 @@ from rtmms.locomotion.group import bracket
 from rtmms.locomotion.reconstruction import net_pose
 from rtmms.locomotion.travelling import travel
 from rtmms.model import Model
+from rtmms.robots import snake, snakeboard, unicycle
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.robots.wheeled import snake, snakeboard, unicycle
 from tests.locomotion.bodies import loop, robot
 from tests.locomotion.test_holonomy import apart
 

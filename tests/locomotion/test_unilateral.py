@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rtmms.dynamics import ground as dynamics
-from rtmms.mechanism import unilateral as module
+from rtmms.mechanism import step as module
 from rtmms.model.contact_rows import G_BODY, G_GAIN, G_JOINT, G_ROW, G_SIDE, G_WIDTH
 from rtmms.model.layout import S_TWIST
 

@@ -12,18 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.loop.clock import FakeClock
+from rtmms.loop.clock import FakeClock, Schedule
 from rtmms.loop.loop import Beside, Loop, Outcome
-from rtmms.loop.pace import Pace
-from rtmms.loop.paces.external import External
-from rtmms.loop.paces.free import Free
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
-from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 PERIOD_US = 1000
 DT = 1e-3

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.loop.agenda import Agenda, Due
-from rtmms.loop.observation import NEVER
+from rtmms.base.errors import ModelError
+from rtmms.loop.chores import NEVER, Agenda, Due
 from tests.loop import bench as bench_module
 from tests.loop.bench import Bench, Happening, Plant, World, on_time
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rtmms.loop.machine.scheduling import CHILD_NICE, favour_child, scheduling
+from rtmms.loop.machine import CHILD_NICE, favour_child, scheduling
 
 
 @pytest.mark.full

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.loop.kernels.fallback import FIRST_NS
 from rtmms.loop.policies import Counts, Limits, Policies, add, exceeded
 from tests.loop.bench import Arrival, Bench, Happening, on_time

@@ -14,28 +14,22 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtmms.contract import MODES, UNDEFINED, MissPolicy, OverrunPolicy, StepOutcome
-from rtmms.errors import ModelError
-from rtmms.loop.clock import FakeClock, MonotonicClock
-from rtmms.loop.commands import CommandTrace
+from rtmms.base.contract import MODES, UNDEFINED, MissPolicy, OverrunPolicy, StepOutcome
+from rtmms.base.errors import ModelError
+from rtmms.loop import machine as scheduling
+from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, quantile
 from rtmms.loop.fallback import FallbackMemory
 from rtmms.loop.kernels.fallback import extrapolate, move_home, take_complete
-from rtmms.loop.kernels.tally import BINS, LONGEST_NS, place, values_of
+from rtmms.loop.kernels.row import BINS, LONGEST_NS, place, values_of
 from rtmms.loop.loop import Beside, Loop
-from rtmms.loop.machine import scheduling
-from rtmms.loop.machine.costs import shortest_wait_s
-from rtmms.loop.pace import Pace
-from rtmms.loop.paces.external import External
-from rtmms.loop.paces.free import Free
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.machine import shortest_wait_s
+from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
 from rtmms.loop.ports import Applied
-from rtmms.loop.schedule import Schedule, deadline_s, quantile
 from rtmms.loop.statistics import Statistics
-from rtmms.loop.trace import Recent, Trace
+from rtmms.loop.trace import CommandTrace, Recent, Trace
 from rtmms.loop.trial import COLD_STEPS, cold_trial, trial
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from tests.pendulum import Pendulum
 
 

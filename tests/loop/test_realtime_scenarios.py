@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.loop.policies import Policies
 from tests.loop.bench import PERIOD_US, US, Arrival, Bench, Happening, on_time
 
@@ -262,7 +262,7 @@ def test_without_slack_for_long_requests_are_still_served() -> None:
 
 
 def test_the_period_need_not_be_a_whole_number_of_nanoseconds() -> None:
-    from rtmms.loop.schedule import Schedule
+    from rtmms.loop.clock import Schedule
 
     schedule = Schedule(1e9 / 3, 1000)
     schedule.anchor(0)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rtmms.analysis.courses import course, read_course, spelled
-from rtmms.errors import ModelError
-from rtmms.loop.tracking import APART_S, Tracking
+from rtmms.base.errors import ModelError
+from rtmms.loop.trace import APART_S, Tracking
 from tests.growth import growth
 
 DT = 1e-3

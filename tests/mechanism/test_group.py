@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rtmms.mechanism.group import displace, lead, normalise, plain_rate, uncurl
+from rtmms.mechanism.step import displace, lead, normalise, plain_rate, uncurl
 
 N = 3
 

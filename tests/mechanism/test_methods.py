@@ -7,15 +7,15 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import quaternion_matrix
 from rtmms.fluids.ambient import Flow, Wave
-from rtmms.mechanism.group import displace, uncurl
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
+from rtmms.mechanism.step import displace, uncurl
 from rtmms.model import Body, Joint, Mechanism
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.robots import eel
-from rtmms.spatial import quaternion_matrix
 
 JOINTS = 6
 NONE = np.zeros(0)

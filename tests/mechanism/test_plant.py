@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.arguments import refuse_substeps
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.mechanism.joint_laws import Law, ramp, reference, settle
+from rtmms.plant.validation import refuse_substeps
 from rtmms.robots import eel, moth, quadrotor
 
 

@@ -16,7 +16,7 @@ import rtmms
 from rtmms import dynamics
 from rtmms import model as m
 from rtmms.mechanism.tendons import SEGMENT_TENSION
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 NO_GRAVITY = (0.0, 0.0, 0.0)
 

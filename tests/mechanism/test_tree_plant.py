@@ -211,7 +211,7 @@ def test_any_body_can_be_observed() -> None:
     rotation, position = dynamics.body_poses(plant.model, plant.state)
     np.testing.assert_allclose(seen["lower.position"], position[2], atol=1e-13)
     w, x, y, z = seen["lower.quaternion"]
-    from rtmms.spatial import quaternion_matrix
+    from rtmms.base.spatial import quaternion_matrix
 
     np.testing.assert_allclose(quaternion_matrix(np.array([w, x, y, z])), rotation[2], atol=1e-13)
     twist = dynamics.body_twists(plant.model, plant.state)[2]

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from rtmms.mechanism.actuators import JointMotion
+from rtmms.mechanism.audit import given_rates, nodes
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
-from rtmms.mechanism.unseen_motion import given_rates, nodes
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.monitor.monitor import Monitor
+from rtmms.plant.monitor import Monitor
 
 
 def arm(dt, bandwidth, **given):

@@ -7,8 +7,8 @@ import json
 import pytest
 
 import rtmms
-from rtmms.monitor.calibration import Calibration
-from rtmms.monitor.monitor import Verdict
+from rtmms.plant.calibration import Calibration
+from rtmms.plant.monitor import Verdict
 
 
 def verdict(path, work=0.0, measured=50):

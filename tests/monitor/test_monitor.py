@@ -9,8 +9,7 @@ import rtmms
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.monitor.measure import Errors, Vectors, step_error
-from rtmms.monitor.monitor import GAP, Monitor
+from rtmms.plant.monitor import GAP, Errors, Monitor, Vectors, step_error
 
 WAVE = np.array([0.3, 0.4, 0.3, 0.4])
 

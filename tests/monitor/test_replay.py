@@ -11,8 +11,8 @@ import rtmms
 from rtmms.mechanism.joint_laws import Law
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model import Body, Joint, Mechanism
-from rtmms.monitor.monitor import Monitor, Verdict, enough
-from rtmms.monitor.replay import Replayed, path_error, work_error
+from rtmms.plant.monitor import Monitor, Verdict, enough
+from rtmms.plant.replay import Replayed, path_error, work_error
 
 RODS = np.array([0.3, 0.4, 0.3, 0.4])
 
@@ -227,7 +227,7 @@ def test_power_is_summed_alike_however_far_the_run_is_taken_again(monkeypatch):
     monitor = watched(plant, 2100, lambda k: RODS * math.sin(0.004 * k))
     whole = monitor.conclude(60.0, most=2)
     clock = iter([*[0.0] * 40, 1e9, *[0.0] * 10_000])  # of the run as it was time is up after forty looks
-    monkeypatch.setattr("rtmms.monitor.replay.monotonic", lambda: next(clock))
+    monkeypatch.setattr("rtmms.plant.replay.monotonic", lambda: next(clock))
     part = monitor.conclude(1.0, most=2)
     assert part.seconds is not None
     assert 0.2 < part.seconds < 1.0

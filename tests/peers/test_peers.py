@@ -7,7 +7,7 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
-from rtmms.analysis.structures import structure_of
+from rtmms.analysis.derivatives import structure_of
 from rtmms.mechanism.actuators import JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.random_tree import random_state, random_tree
@@ -158,7 +158,7 @@ def mujoco_of(mechanism):
     made[root.name].add_freejoint()
     for joint in mechanism.joints:
         target = made[joint.parent].add_body(name=joint.child, pos=joint.placement.position)
-        from rtmms.spatial import matrix_quaternion
+        from rtmms.base.spatial import matrix_quaternion
 
         target.quat = matrix_quaternion(joint.placement.rotation)
         fill(target, bodies[joint.child])

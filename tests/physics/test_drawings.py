@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
-from rtmms.model.drawing import MOST_POINTS, Drawing, clustered, mesh
+from rtmms.base.errors import ModelError
+from rtmms.model.description import MOST_POINTS, Drawing, clustered, mesh
 from rtmms.model.solids import Placement, at
 from rtmms.shapes.known import shape_of
-from rtmms.shapes.visual.bodies import BodiesVisual
-from rtmms.shapes.visual.known import visual_of
-from rtmms.shapes.visual.meshes import ellipsoid
+from rtmms.shapes.surface import ellipsoid
+from rtmms.shapes.visual_bodies import BodiesVisual
+from rtmms.shapes.visuals import visual_of
 from rtmms.wire.protocol.messages import plain_shape, read_shape
 from rtmms.wire.protocol.state import PlantInfo
 

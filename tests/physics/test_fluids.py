@@ -7,6 +7,7 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import quaternion_matrix, skew
 from rtmms.fluids.ambient import SAMPLE, Flow, Wave, sample
 from rtmms.mechanism.flow import fluid_wrench
 from rtmms.mechanism.plant import TreePlant
@@ -15,7 +16,6 @@ from rtmms.model.elements import Tether, Wake
 from rtmms.model.elongated import elongated_body
 from rtmms.model.random_tree import random_state
 from rtmms.robots import eel
-from rtmms.spatial import quaternion_matrix, skew
 
 RNG = np.random.default_rng(0)
 PLACE = Placement(quaternion_matrix(RNG.normal(size=4)), RNG.normal(size=3) * 0.3)

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import RtmmsWarning
+from rtmms.base.errors import RtmmsWarning
+from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
-from rtmms.levels.levels import Levels
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.compiler import compile_model
@@ -29,11 +29,10 @@ from rtmms.model.polars import Polar
 from rtmms.model.random_tree import random_state, random_tree
 from rtmms.model.solids import Box, Ellipsoid, Placement
 from rtmms.sensing.data_sheets import Depth
-from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
-from rtmms.sensing.profile import read_profile
-from rtmms.sensing.sensed import Sensed
-from rtmms.spatial import Array
+from rtmms.sensing.sensed import Estimated, Sensed
+from rtmms.sensing.suite import read_profile
+from rtmms.world.levels import Levels
 
 U, A = np.array([0.42, -0.3, 0.15]), np.array([0.5, 0.2, -0.7])
 PLACE = Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), (0.1, -0.2, 0.3))

@@ -73,7 +73,7 @@ def test_an_evaluation_allocates_nothing():
 
 def cache_of(**environment: str) -> Path:
     """Where another process with these settings keeps its kernels."""
-    code = "from rtmms.kernel_cache import cache_folder; print(cache_folder())"
+    code = "from rtmms.base.kernel_cache import cache_folder; print(cache_folder())"
     told = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | environment, capture_output=True, text=True, check=True
     )

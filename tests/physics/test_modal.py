@@ -11,6 +11,7 @@ from scipy.io import mmwrite
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import quaternion_matrix, rotation_about
 from rtmms.dynamics import modal_motion
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.compiled import State
@@ -26,7 +27,6 @@ from rtmms.model.modal import (
     twisting,
 )
 from rtmms.model.solids import Placement, at
-from rtmms.spatial import quaternion_matrix, rotation_about
 from tests.physics.plain_modal import Plain
 
 RNG = np.random.default_rng(3)
@@ -129,7 +129,7 @@ def along(state, rates, h):
     w = state.twist[3:]
     size = np.linalg.norm(w)
     turned = state.rotation @ rotation_about(w / size, size * h)
-    from rtmms.spatial import matrix_quaternion
+    from rtmms.base.spatial import matrix_quaternion
 
     return State(
         state.position + h * state.rotation @ state.twist[:3], matrix_quaternion(turned), state.q + h * state.qd,

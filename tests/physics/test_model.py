@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.base.spatial import rotation_about, rotation_to
 from rtmms.model import (
     Body,
     Box,
@@ -25,7 +26,6 @@ from rtmms.model import (
     khalil_kleinfinger,
 )  # fmt: skip
 from rtmms.model.solids import inertia_of
-from rtmms.spatial import rotation_about, rotation_to
 
 TURNED = Placement(rotation_about(np.array([0.6, 0, 0.8]), 0.7), np.array([0.1, 0.2, 0.3]))
 UNIT = {"mass": 1.0, "inertia": np.eye(3)}

@@ -7,10 +7,10 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import ad, matrix_quaternion, quaternion_matrix, rotation_about
 from rtmms.model import Body, Joint, Mechanism, Placement, State
 from rtmms.model.layout import C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.random_tree import random_state, random_tree
-from rtmms.spatial import ad, matrix_quaternion, quaternion_matrix, rotation_about
 
 SIZES = [(1, 0), (2, 1), (3, 2), (7, 3), (20, 4), (60, 5)]
 
@@ -78,7 +78,7 @@ def test_mass_matrix_is_the_jacobians(joints, seed):
 
 
 def _inertia(body):
-    from rtmms.spatial import inertia_matrix
+    from rtmms.base.spatial import inertia_matrix
 
     return inertia_matrix(body.mass, body.first_moment, body.inertia) + body.added
 

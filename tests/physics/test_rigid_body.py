@@ -7,7 +7,7 @@ import pytest
 from scipy.linalg import expm, logm
 from scipy.spatial.transform import Rotation
 
-from rtmms.dynamics.rigid_body import exponential_rate, move_pose, rotation_matrix, solve_spd6
+from rtmms.dynamics.recursion import exponential_rate, move_pose, rotation_matrix, solve_spd6
 
 
 def hat(twist: np.ndarray) -> np.ndarray:

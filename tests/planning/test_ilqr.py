@@ -12,9 +12,9 @@ import pytest
 import rtmms
 from rtmms import model as m
 from rtmms.analysis.stages import Stages
-from rtmms.planning.cost_slopes import CostSlopes
+from rtmms.planning.cost import CostSlopes
 from rtmms.planning.ilqr import IterativeLqr
-from rtmms.planning.knots import Knots
+from rtmms.planning.planner import Knots
 from tests.pendulum import Pendulum
 
 Q, R, END = (3.0, 1.0, 0.2, 0.1), (0.02, 0.05), (5.0, 4.0, 1.0, 1.0)

@@ -9,8 +9,7 @@ import pytest
 from scipy.optimize import lsq_linear
 
 import rtmms
-from rtmms.planning.linear import LinearPlanner
-from rtmms.planning.stroke_map import StrokeMap, lines, stroke_map
+from rtmms.planning.linear import LinearPlanner, StrokeMap, lines, stroke_map
 
 HALF = 20
 PLACE = np.zeros(3)

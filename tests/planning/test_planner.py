@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.planning.knots import Knots
-from rtmms.planning.planner import CHUNK, Planner
+from rtmms.planning.planner import CHUNK, Knots, Planner
 from tests.pendulum import Pendulum
 
 HOVER = 468.0

@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.planning.cross_entropy import CrossEntropy
-from rtmms.planning.knots import Knots
-from rtmms.planning.planner import METHODS
+from rtmms.planning.planner import METHODS, CrossEntropy, Knots
 from rtmms.planning.strokes import Strokes
 from rtmms.planning.waves import Waves
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 RATIO = 0.185 / 0.215
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from matplotlib import image
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.record.log import Step, open_log
 from rtmms.record.place import part_of
 from tests.cli.shell import finish, rtmms, start

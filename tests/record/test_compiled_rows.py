@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
-from rtmms.jit import COMPILED
+from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS, Applied, MissPolicy, StepOutcome
+from rtmms.base.jit import COMPILED
 from rtmms.loop.kernels.row import ROW_HEAD
 from rtmms.loop.log_row import Head
 from rtmms.loop.statistics import Statistics
-from rtmms.plant import Account
+from rtmms.plant.protocol import Account
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import PAGE, Ring

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms
-from rtmms.errors import ModelError
 from rtmms.record.log import Step, open_log
 from rtmms.record.records import records
 from rtmms.record.rerun import rerun
@@ -23,7 +23,9 @@ STEPS = 7000
 
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
+    monkeypatch.setattr(
+        "rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
+    )
 
 
 @pytest.fixture(scope="module")

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from mcap.reader import make_reader
 
-from rtmms.loop.clock import FakeClock
+from rtmms.loop.clock import FakeClock, Schedule
 from rtmms.loop.fault_attribution import FaultAttribution
 from rtmms.loop.loop import Beside, Loop
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.pace import Realtime
 from rtmms.loop.policies import Policies
-from rtmms.loop.schedule import Schedule
 from rtmms.loop.statistics import Statistics
 from rtmms.record.log import open_log
 from tests.pendulum import Pendulum

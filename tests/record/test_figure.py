@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rtmms.loop.trace import Recent, Trace
-from rtmms.record.figure import APART_S, gather
 from rtmms.record.log import open_log
+from rtmms.record.rerun import APART_S, gather
 from tests.pendulum import Pendulum
 from tests.record.runs import loop_of, recorder
 

@@ -21,15 +21,15 @@ from hypothesis import strategies as st
 
 import rtmms
 import rtmms.fmi.plant
+from rtmms.base.errors import ModelError, shown
+from rtmms.base.trust import refuse_foreign_code, refuse_library
 from rtmms.cli.main import rtmms as program
-from rtmms.errors import ModelError, shown
 from rtmms.fluids.flow_grid import Grid
 from rtmms.record.commands import load
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import rebuilt
 from rtmms.record.tables import write_csv
 from rtmms.scenario.reading import read
-from rtmms.trust import refuse_foreign_code, refuse_library
 from tests.cli.shell import rtmms as shell
 from tests.parsers import trees_near
 from tests.record.runs import record

@@ -28,7 +28,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
+    monkeypatch.setattr(
+        "rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
+    )
 
 
 def steps_of(path: Path) -> list[int]:

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.record.log import Start, Step, open_log
 from rtmms.record.log_messages import Signal, Values, decode, encode
 from rtmms.record.rerun import rerun
@@ -28,7 +28,9 @@ STEPS = 700
 
 @pytest.fixture(autouse=True)
 def _plug_in(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more))
+    monkeypatch.setattr(
+        "rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: load_pendulum(dt, preset, **more)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +124,7 @@ def test_a_replay_names_the_first_step_and_quantity_that_differ(written: Path, m
                 found["shape"][1, 2] = np.nextafter(found["shape"][1, 2], 10.0)
             return found
 
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda *_, **__: Other())
+    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda *_, **__: Other())
     first = rerun(open_log(written)).first
     assert first is not None
     assert (first.step, first.quantity) == (419, "shape[1][2]")
@@ -135,7 +137,7 @@ def test_a_replay_notices_a_state_at_the_end_that_no_output_shows(
         def snapshot(self) -> bytes:
             return super().snapshot()[:-1] + b"x"
 
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda *_, **__: Other())
+    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda *_, **__: Other())
     first = rerun(open_log(written)).first
     assert first is not None
     assert (first.step, first.quantity) == (STEPS - 1, "state")
@@ -274,7 +276,7 @@ class Tuned(Pendulum):
 def test_parameters_that_were_set_are_set_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resets: bool, truncated: bool
 ) -> None:
-    monkeypatch.setattr("rtmms.plant.build_plant", lambda robot, dt, preset, **more: Tuned())
+    monkeypatch.setattr("rtmms.plant.protocol.build_plant", lambda robot, dt, preset, **more: Tuned())
     plant = Tuned()
     kept = recorder(tmp_path / "run.mcap", plant)
     loop = loop_of(plant, kept, 40)

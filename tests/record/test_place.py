@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.record.log import open_log
 from rtmms.record.place import Place, part_of, rescue
 from rtmms.record.recorder import Recorder

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.record.ring import PAGE, Ring
 from tests.growth import growth
 

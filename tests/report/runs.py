@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 import rtmms
-from rtmms.contract import UNDEFINED
+from rtmms.base.contract import UNDEFINED
 from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
-from rtmms.report.outline import Outlined, along, recent_names
+from rtmms.report.robot_panels import Outlined, along, recent_names
 from rtmms.shapes.outline import figure_outline
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rtmms.report.cycles import at, fundamental, lags_deg, last_period, peak, up_crossings
-from rtmms.robots.manta.gait import Flapping
+from rtmms.robots.manta.plant import Flapping
 from rtmms_controllers.rods import SoftStart, rod_angles
 
 

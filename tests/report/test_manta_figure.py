@@ -10,10 +10,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.loop.statistics import Statistics
 from rtmms.report import manta_figure
-from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from tests.cli.shell import rtmms
 from tests.report.runs import run
 

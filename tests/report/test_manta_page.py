@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.papers.qu2024.choices import READINGS
-from rtmms.parameters import parameters_of
-from rtmms.report.manta_page import MEANINGS
+from rtmms.base.parameters import parameters_of
+from rtmms.papers.qu2024_choices import READINGS
+from rtmms.report.manta_figure import MEANINGS
 from rtmms.robots.manta.parameters import PRESETS, MantaParameters
 
 PAGE = Path(__file__).parents[2] / "docs" / "manta.md"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.report.page import blocks, filled, marked
+from rtmms.report.tables import blocks, filled, marked
 from tests.report import agreement
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.papers.qu2024 import reproduce as qu2024
-from rtmms.papers.qu2024.runs import Settings
-from rtmms.papers.qu2024.table import CLAIMS, rows
-from rtmms.report.beside import page
+from rtmms.papers import qu2024
+from rtmms.papers.qu2024 import CLAIMS, rows
+from rtmms.papers.qu2024_runs import Settings
+from rtmms.report.tables import page
 from rtmms.report.verdict import DIFFERS
 from tests.cli.shell import rtmms
 from tests.report.agreement import disagreements

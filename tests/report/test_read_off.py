@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.papers.khalil2007 import claims as eel_claims
-from rtmms.papers.khalil2007 import runs as eel
-from rtmms.papers.porez2014 import claims as moth_claims
-from rtmms.papers.porez2014 import runs as moth
-from rtmms.papers.qu2024 import table as manta
-from rtmms.papers.qu2024.runs import WINDOWS
+from rtmms.papers import khalil2007 as eel
+from rtmms.papers import khalil2007 as eel_claims
+from rtmms.papers import porez2014 as moth
+from rtmms.papers import porez2014 as moth_claims
+from rtmms.papers import qu2024 as manta
+from rtmms.papers.qu2024_runs import WINDOWS
 from rtmms.report.verdict import AGREES, DIFFERS
 
 TIME = np.arange(6000) * 0.02

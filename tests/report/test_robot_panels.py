@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from rtmms.report import run_figure
+from rtmms.report.cycles import period_means
 from rtmms.report.figures import drawing, takes_outline
-from rtmms.report.outline import Outlined, Surfaces, along
-from rtmms.report.period_means import period_means
-from rtmms.report.robot_panels import ABOVE, BEHIND, SIDE, _view, stretch
+from rtmms.report.robot_panels import ABOVE, BEHIND, SIDE, Outlined, Surfaces, _view, along, stretch
 from rtmms.robots import eel, moth
 from rtmms.shapes.outline import figure_outline
 from tests.pendulum import Pendulum

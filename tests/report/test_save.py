@@ -7,7 +7,7 @@ from typing import IO, Any
 
 import pytest
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.report.style import figure, save
 
 

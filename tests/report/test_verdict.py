@@ -7,12 +7,10 @@ import math
 
 import pytest
 
-from rtmms.papers.boyer2015 import claims as boyer2015
-from rtmms.papers.boyer2017 import claims as boyer2017
-from rtmms.papers.khalil2007 import claims as khalil2007
-from rtmms.papers.porez2014 import claims as porez2014
-from rtmms.papers.qu2024 import table as qu2024
-from rtmms.report import beside
+from rtmms.papers import boyer2015_claims as boyer2015
+from rtmms.papers import boyer2017_claims as boyer2017
+from rtmms.papers import khalil2007, porez2014, qu2024
+from rtmms.report import tables as beside
 from rtmms.report.tables import of_rows
 from rtmms.report.verdict import AGREES, DIFFERS, OURS, PICTURE, Claim, Target, about, above, at_least, at_most
 from tests.every import every

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from rtmms.base.spatial import Array
 from rtmms.robots.manta import Manta
-from rtmms.robots.manta.coupling.interface import move_supports
-from rtmms.robots.manta.coupling.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
-from rtmms.spatial import Array
+from rtmms.robots.manta.coupling import move_supports
+from rtmms.robots.manta.layout import ACCELERATION, POSITION, QUATERNION, RODS, SUPPORTS, TWIST
+from rtmms.robots.manta.rods import ROD_SIZE
 
 FRONT, BACK = 0.215, 0.185
 

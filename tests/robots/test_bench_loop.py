@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.loop.machine.scheduling import may_raise
+from rtmms.base.errors import ModelError
+from rtmms.loop.machine import may_raise
 from rtmms_benchmarks import exchange, loop, pingpong, yardsticks
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="real time is set up on Linux only")

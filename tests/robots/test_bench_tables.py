@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.report.page import blocks
+from rtmms.base.errors import ModelError
+from rtmms.report.tables import blocks
 from rtmms_benchmarks import tables, tables_loop
 from tests.cli.shell import ROOT
 

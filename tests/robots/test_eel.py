@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms import dynamics
 from rtmms.mechanism.flow import fluid_wrench
-from rtmms.mechanism.group import displace, uncurl
+from rtmms.mechanism.step import displace, uncurl
 from rtmms.robots import eel
 
 N = 36
@@ -239,7 +239,7 @@ def test_current_carries_the_eel():
 
 
 def test_as_a_plant():
-    plant = rtmms.load("eel", dt=1e-3) if "eel" in rtmms.plant.robots() else eel.load(dt=1e-3)
+    plant = rtmms.load("eel", dt=1e-3) if "eel" in rtmms.plant.protocol.robots() else eel.load(dt=1e-3)
     assert isinstance(plant, rtmms.Plant)
     assert [c.name for c in plant.actuators][:3] == ["yaw1.angle", "pitch1.angle", "roll1.angle"]
     command = np.linspace(-0.1, 0.1, N)

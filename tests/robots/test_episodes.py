@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pytest
 
 import rtmms
-from rtmms.plant import robots
+from rtmms.plant.protocol import robots
 
 Array = npt.NDArray[np.float64]
 EPISODES, SECONDS, HOLD_S = 16, 4.0, 0.2

@@ -13,7 +13,7 @@ from rtmms import dynamics
 from rtmms.mechanism.flow import fluid_wrench
 from rtmms.model.description import facing
 from rtmms.robots import eel, moth
-from rtmms.robots.moth import face
+from rtmms.robots import moth as face
 
 RNG = np.random.default_rng(41)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.monitor.measure import Errors
+from rtmms.plant.monitor import Errors
 from rtmms_benchmarks import guards
 from rtmms_benchmarks.guards_cases import ACTUATORS, TREE_METHODS, Case, limits, swimmer
 

@@ -1,7 +1,7 @@
 """The mesh of each robot at its defaults against a finer one: as far off as the robot's page says, or less.
 
 Each robot that has a mesh makes its usual motion at its own step. Compared are the farthest distance, of the length
-travelled, and the work (mean power) of the actuators, as the accuracy of steps is (rtmms.monitor.replay).
+travelled, and the work (mean power) of the actuators, as the accuracy of steps is (rtmms.plant.replay).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import numpy.typing as npt
 import pytest
 
 import rtmms
-from rtmms.continuum.shapes import legendre
+from rtmms.continuum.strain_modes import legendre
 from rtmms.continuum.strain_rod import USUAL, StrainRod
 from rtmms.model import Rod, RodSection
-from rtmms.monitor.replay import SHORTEST, work_error
-from rtmms.plant import HasPower
+from rtmms.plant.protocol import HasPower
+from rtmms.plant.replay import SHORTEST, work_error
 from rtmms.robots.continuous_eel import ContinuousEel
 from rtmms.robots.eel import Eel
 from rtmms.robots.fish import Fish
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.modal_moth import ModalMoth
-from rtmms.robots.moth.face import Moth
+from rtmms.robots.moth import Moth
 from tests.robots.gaits import gait
 
 Array = npt.NDArray[np.float64]

@@ -11,11 +11,11 @@ import rtmms
 from rtmms import dynamics
 from rtmms.analysis.trim import trim
 from rtmms.mechanism.flow import fluid_wrench
-from rtmms.mechanism.group import displace, uncurl
+from rtmms.mechanism.step import displace, uncurl
 from rtmms.model.layout import C_DAMPING, S_TWIST, S_WRENCH
-from rtmms.monitor.monitor import Monitor
+from rtmms.plant.monitor import Monitor
 from rtmms.robots import moth
-from rtmms.robots.moth.orbits import ORBITS
+from rtmms.robots.moth_orbits import ORBITS
 
 N, STROKE, LEFT = 16, 0, 8
 NONE = np.zeros(4)

@@ -9,13 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.monitor.measure import UNSTABLE
-from rtmms.papers.boyer2015 import reproduce as boyer2015
-from rtmms.papers.boyer2017 import reproduce as boyer2017
-from rtmms.papers.khalil2007 import reproduce as khalil2007
-from rtmms.papers.porez2014 import reproduce as porez2014
-from rtmms.papers.porez2014 import runs as moth
-from rtmms.papers.porez2014.figures import Stroke
+from rtmms.papers import boyer2015, boyer2017, khalil2007, porez2014
+from rtmms.papers import porez2014 as moth
+from rtmms.papers.porez2014 import Stroke
+from rtmms.plant.monitor import UNSTABLE
 from tests.report.agreement import disagreements
 
 WORDS = ("twist_at", "bend_at", "bend_alone_at", "torque_at", "lift_at", "no_lift_at")

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.parameters import settable
-from rtmms.robots import eel
-from rtmms.robots.manta import face as manta
-from rtmms.robots.moth import face as moth
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import settable
+from rtmms.robots import eel, moth
+from rtmms.robots.manta import plant as manta
 
 SMALL = {"chains": 16, "links": 2}
 CASES: list[tuple[str, dict[str, Any], dict[str, Any]]] = [

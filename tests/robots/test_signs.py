@@ -13,7 +13,7 @@ from scipy.spatial.transform import Rotation
 
 import rtmms
 from rtmms import dynamics
-from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.wire.protocol.messages import plain_parameters

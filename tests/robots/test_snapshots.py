@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import DivergedError, ModelError
-from rtmms.sensing.estimated import Estimated
+from rtmms.base.errors import DivergedError, ModelError
 from rtmms.sensing.faults import Faulty
-from rtmms.sensing.profile import read_profile
-from rtmms.sensing.sensed import Sensed
+from rtmms.sensing.sensed import Estimated, Sensed
+from rtmms.sensing.suite import read_profile
 
 SLOW = {"moth", "modal_moth", "fish", "continuous_eel", "manta"}
 ROBOTS = [

@@ -11,10 +11,10 @@ import pytest
 
 import rtmms
 from rtmms import locomotion
-from rtmms.locomotion.waves import Sines
+from rtmms.locomotion.paths import Sines
 from rtmms.mechanism.joint_laws import Law
+from rtmms.robots import roller_racer, snake, snakeboard, trikke, unicycle
 from rtmms.robots.shape_gaits import GAITS
-from rtmms.robots.wheeled import roller_racer, snake, snakeboard, trikke, unicycle
 from rtmms_controllers.shape import Shape
 
 NAMES = ("snake", "unicycle", "snakeboard", "roller_racer", "trikke")

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 import click
 import pytest
 
-from rtmms.cli.run import run
+from rtmms.base.errors import ModelError
+from rtmms.cli.run import run, serve
 from rtmms.cli.running.one_case import why_not
 from rtmms.cli.running.plan import Plan, command_options, study_options
 from rtmms.cli.running.scenario import merged, scenario
-from rtmms.cli.serve import serve
 from rtmms.cli.sweep import sweep
-from rtmms.errors import ModelError
 from rtmms.scenario import options as declarations
 from rtmms.scenario.options import Option, StudyUse, run_options
 from rtmms.sweep.study import Base

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.scenario import judge, read
-from rtmms.scenario.expect import expectation
+from rtmms.scenario.links import expectation
 from rtmms.scenario.places import line_of, lines
 
 WHOLE = """\

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 
 Motion = Callable[[float], tuple[Any, Any, Any, Any]]
 

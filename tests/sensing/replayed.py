@@ -13,16 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.jit import kernel
-from rtmms.plant import Channel
-from rtmms.sensing.consistency import compared
+from rtmms.base.jit import kernel
+from rtmms.base.spatial import quaternion_matrix
+from rtmms.plant.protocol import Channel
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
-from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.estimator import SETTLES_S
-from rtmms.sensing.instruments import remember
+from rtmms.sensing.instruments import look, remember
 from rtmms.sensing.layout import M_TIME
-from rtmms.sensing.timing import look
-from rtmms.spatial import quaternion_matrix
+from rtmms.sensing.readings import compared
+from rtmms.sensing.sensed import Estimated
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.hover import Hover

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.addresses import ARGUMENTS, call
-from rtmms.jit import COMPILED, kernel
-from rtmms.plant import Account, Entry, Plant
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import ARGUMENTS, call
+from rtmms.plant.protocol import Account, Entry, Plant
 from rtmms.sensing import Sensed, read_profile
-from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
+from rtmms.sensing.sensed import Estimated
 from tests.growth import growth
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="of compiled code")

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.sensing.consistency import Consistency
+from rtmms.base.errors import ModelError
 from rtmms.sensing.data_sheets import Depth
-from rtmms.sensing.estimated import Estimated
+from rtmms.sensing.readings import Consistency
+from rtmms.sensing.sensed import Estimated
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.sensing.mover import Mover

@@ -6,9 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from rtmms.sensing.chance import normal, uniform
 from rtmms.sensing.data_sheets import TYPICAL, Imu, Sensor
-from rtmms.sensing.errors import disturb, drift_allan_variance, drift_of, switch_on
+from rtmms.sensing.instruments import disturb, drift_allan_variance, drift_of, normal, switch_on, uniform
 from rtmms.sensing.suite import assemble
 from tests.sensing.mover import Mover
 

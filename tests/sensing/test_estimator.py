@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.error_state_filter import (
@@ -34,8 +34,7 @@ from rtmms.sensing.error_state_filter import (
     inject,
     propagate,
 )
-from rtmms.sensing.estimator import Estimator, sensors_of
-from rtmms.sensing.lasting import lasting_errors
+from rtmms.sensing.estimator import Estimator, lasting_errors, sensors_of
 from tests.sensing.mover import Mover
 
 DEGREE = np.pi / 180.0

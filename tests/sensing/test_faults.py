@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.sensing import Sensed
 from rtmms.sensing.data_sheets import Depth, Encoders
 from rtmms.sensing.faults import Faulty

@@ -22,8 +22,7 @@ from rtmms.sensing.error_state_filter import (
     expect_lasting,
     propagate,
 )
-from rtmms.sensing.estimator import Estimator
-from rtmms.sensing.lasting import lasting_errors
+from rtmms.sensing.estimator import Estimator, lasting_errors
 from rtmms.sensing.suite import rotation
 from tests.sensing.test_estimator import GYRO, ROOM, SENSORS, begun, error, noise_of, random_state, run
 
@@ -67,7 +66,7 @@ def test_which_errors_last_and_which_are_estimated() -> None:
 
 
 def test_what_they_add_is_what_the_sensors_do() -> None:
-    """The matrix of a sensor (rtmms.sensing.errors): scale on its diagonal, misalignment beside it."""
+    """The matrix of a sensor (rtmms.sensing.instruments): scale on its diagonal, misalignment beside it."""
     vector, out = np.array([0.3, -0.7, 1.1]), np.zeros(3)
     scale, (a, b, c) = np.array([0.01, -0.02, 0.03]), (0.02, -0.01, 0.04)
     expected = np.diag(scale) @ vector + np.array([[0.0, c, -b], [-c, 0.0, a], [b, -a, 0.0]]) @ vector

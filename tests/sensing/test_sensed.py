@@ -10,7 +10,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Currents, Depth, Dvl, Encoders, Gps, Imu, Magnetometer, Sensor
 from tests.sensing.mover import Mover

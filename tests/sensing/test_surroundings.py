@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.solids import Box
-from rtmms.plant import Surroundings, describe_plant
+from rtmms.plant.protocol import Surroundings, describe_plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Sensor
-from rtmms.sensing.estimated import Estimated
 from rtmms.sensing.faults import Faulty
+from rtmms.sensing.sensed import Estimated
 from tests.pendulum import Pendulum
 from tests.sensing.mover import Mover
 from tests.sensing.test_sensed import screw

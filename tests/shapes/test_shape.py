@@ -12,7 +12,7 @@ from scipy.spatial.transform import Rotation
 import rtmms
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model.compiled import State
-from rtmms.report.fin_shape import LEFT, RIGHT, fin_points
+from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
 from rtmms.shapes.known import SHAPES, shape_of

@@ -11,14 +11,26 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.shapes.known import shape_of
-from rtmms.shapes.visual.bodies import BodiesVisual
-from rtmms.shapes.visual.known import VISUALS, visual_of
-from rtmms.shapes.visual.lofts import between, spline
-from rtmms.shapes.visual.manta import FINE
-from rtmms.shapes.visual.meshes import block, cylinder, ellipsoid, merged, moved, propeller, tube, wheel
-from rtmms.shapes.visual.surface import SCENES, Mesh, Visual
+from rtmms.shapes.manta_surface import FINE
+from rtmms.shapes.surface import (
+    SCENES,
+    Mesh,
+    Visual,
+    between,
+    block,
+    cylinder,
+    ellipsoid,
+    merged,
+    moved,
+    propeller,
+    spline,
+    tube,
+    wheel,
+)
+from rtmms.shapes.visual_bodies import BodiesVisual
+from rtmms.shapes.visuals import VISUALS, visual_of
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import told

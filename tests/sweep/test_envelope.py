@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
-from rtmms.errors import ModelError
 from rtmms.sweep.envelope import farthest, measured
 from tests.cli.shell import ROOT, rtmms
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.sweep.inputs import (
     changed_file,
     hash_of,

@@ -15,11 +15,11 @@ import click
 import numpy as np
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.run import run
 from rtmms.cli.running.one_case import why_not
 from rtmms.cli.sweep import sweep
-from rtmms.errors import ModelError
 from rtmms.scenario.links import KEYS as LINK_KEYS
 from rtmms.scenario.options import StudyUse, run_options
 from rtmms.scenario.reading import EVENT, ROBOT, TABLES

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.sweep.study import Base, Study, read_axis, read_study
 
 BASE = Base("pendulum", controllers=("swing",), duration=1.0, dt=0.01)

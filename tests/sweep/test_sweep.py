@@ -15,8 +15,8 @@ from typing import Any
 import click
 import pytest
 
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as program
-from rtmms.errors import ModelError
 from rtmms.sweep.running import read_cluster
 from tests.cli.shell import ROOT, environment, finish, rtmms, start
 from tests.cli.shell import process as process_of

@@ -11,9 +11,9 @@ pa = pytest.importorskip("pyarrow")
 import numpy as np  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
-from rtmms.errors import ModelError, RtmmsError  # noqa: E402
+from rtmms.base.errors import ModelError, RtmmsError  # noqa: E402
+from rtmms.sweep.figure import first_order  # noqa: E402
 from rtmms.sweep.inputs import hash_of  # noqa: E402
-from rtmms.sweep.sensitivity import first_order  # noqa: E402
 from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
 from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
 

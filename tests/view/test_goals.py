@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rtmms.analysis.courses import spelled
-from rtmms.planning.shown import LONGEST, as_text, chosen, places
+from rtmms.planning.shadow import LONGEST, as_text, chosen, places
 from rtmms.shapes.shape import HOME
 from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
-from rtmms.view.plots import of_output
+from rtmms.view.stage import of_output
 
 WAY = {"cross_track_m": spelled("waypoints", "0 0 -1; 10 0 -1; 10 5 -2")}
 

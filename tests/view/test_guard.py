@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.view.guard import guarding, is_loopback, refusal
 from rtmms.view.stage import end, serve
 from tests.wire.bench import PATIENCE_S

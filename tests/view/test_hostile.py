@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.plant import Channel
+from rtmms.base.errors import ModelError
+from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
 from rtmms.shapes.known import shape_of
 from rtmms.view.goals import beside, goal

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.record.log import open_log
-from rtmms.view import plots, render
+from rtmms.view import render
+from rtmms.view import stage as plots
 from rtmms.view.film import Filming, Take, pictures, slow_motion, write_film, write_still
 from rtmms.view.live import View
 from rtmms.view.page import write_page

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import zmq
 
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.server import Server
 
 PATIENCE_S = 60.0

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.jit import COMPILED
+from rtmms.base.jit import COMPILED
 from rtmms.model import Body, Mechanism
-from rtmms.plant import Plant
+from rtmms.plant.protocol import Plant
 from tests.wire.bench import Toy
 
 TURNED = {"position": (0.0, 1.0, -1.0), "heading_deg": 90.0}

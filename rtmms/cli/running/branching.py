@@ -10,21 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.base.contract import MODES
+from rtmms.base.errors import ModelError, RtmmsError, shown
+from rtmms.base.trust import is_file, split_word
 from rtmms.cli.words import settings
-from rtmms.contract import MODES
-from rtmms.errors import ModelError, RtmmsError, shown
-from rtmms.plant import robots
-from rtmms.record.branch import Branch, branch_of, sha256_of
+from rtmms.plant.protocol import robots
 from rtmms.record.log import Log, Start, open_log
-from rtmms.record.origin import rebuilt, refuse_untrusted
+from rtmms.record.origin import Branch, branch_of, rebuilt, refuse_untrusted, sha256_of
 from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import called_names
-from rtmms.user_file import is_file, split_word
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
-    from rtmms.loop.agenda import Agenda
-    from rtmms.plant import Array, Plant
+    from rtmms.loop.chores import Agenda
+    from rtmms.plant.protocol import Array, Plant
 
 USUAL_S = 20.0
 """How long a run goes on from the end of a log, unless more is said."""
@@ -98,7 +97,7 @@ class Parent:
 
     def agenda(self, plant: Plant) -> Agenda:
         """What is set at the first step. ModelError for what the plant has not."""
-        from rtmms.loop.agenda import Agenda, Due
+        from rtmms.loop.chores import Agenda, Due
         from rtmms.scenario.plant import check_setting
 
         if not self.changed:

@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from rtmms.bridging.admission import DRIVES
-from rtmms.bridging.counters import read_line
-from rtmms.child_process import start_python
-from rtmms.errors import RtmmsError
-from rtmms.user_file import called, peer_name, split_word
-from rtmms.wire.peer.placing import MAY_MOVE
+from rtmms.base.errors import RtmmsError
+from rtmms.base.processes import start_python
+from rtmms.base.trust import called, peer_name, split_word
+from rtmms.bridging.rates import read_line
+from rtmms.bridging.untrusted import DRIVES
+from rtmms.wire.peer.client import MAY_MOVE
 
 if TYPE_CHECKING:
     from subprocess import Popen
 
-    from rtmms.loop.machine.scheduling import Readiness
+    from rtmms.loop.machine import Readiness
     from rtmms.wire.plant.server import Server
 
 
@@ -95,7 +95,7 @@ class Child:
         return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
     def compiling(self) -> bool:
-        """It said that it compiles (rtmms.jit.compile_progress), and not yet that it did."""
+        """It said that it compiles (rtmms.base.jit.compile_progress), and not yet that it did."""
         lines = self.last_lines()
         begun, done = (sum(line.startswith(f"rtmms: {word} ") for line in lines) for word in ("compiling", "compiled"))
         return begun > done
@@ -134,7 +134,7 @@ def _deaf_to_interrupts() -> Iterator[None]:
 class Children:
     """All processes of a run.
 
-    may_move   controllers may leave the core on which they are placed (rtmms.wire.peer.placing)
+    may_move   controllers may leave the core on which they are placed (rtmms.wire.peer.client)
     """
 
     def __init__(self, may_move: bool = False) -> None:
@@ -181,7 +181,7 @@ class Children:
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
     def who_may_drive(self) -> list[str]:
-        """What bridges said of who may drive the robot through them (rtmms.bridging.admission)."""
+        """What bridges said of who may drive the robot through them (rtmms.bridging.untrusted)."""
         said = [(child.name, line) for child in self.bridges for line in child.last_lines()]
         return [f"{name}: {line}" for name, line in said if DRIVES in line]
 
@@ -311,7 +311,7 @@ def waited_s(pid: int) -> float:
 def keep_off(processes: Iterable[Popen[bytes] | None], ready: Readiness) -> None:
     """Processes just started, which have our core from us: onto the others. What the run starts loads there, and what
     only watches or writes stays there."""
-    from rtmms.loop.machine.cores import pin
+    from rtmms.loop.machine import pin
 
     for process in processes:
         if process is not None:
@@ -324,7 +324,7 @@ def put_together(children: Iterable[Child], ready: Readiness) -> None:
     takes five times as long as all the rest. Its other threads, if any, go where they like."""
     import os
 
-    from rtmms.loop.machine.cores import Cores, allowed
+    from rtmms.loop.machine import Cores, allowed
 
     pids, cores = [child.process.pid for child in children], allowed()
     if len(pids) != 1 or len(cores) < 2 or not hasattr(os, "sched_setaffinity"):
@@ -343,8 +343,7 @@ def put_together(children: Iterable[Child], ready: Readiness) -> None:
 def place_controllers(children: Iterable[Child], ready: Readiness, priority: str) -> None:
     """Controllers that are loaded and warm onto their core; raised only where a number was asked for, favoured where
     the loop is."""
-    from rtmms.loop.machine.cores import pin
-    from rtmms.loop.machine.scheduling import CHILD_BELOW, favour_child, parse_priority, raise_child, scheduling
+    from rtmms.loop.machine import CHILD_BELOW, favour_child, parse_priority, pin, raise_child, scheduling
 
     number, explicit = parse_priority(priority)
     for child in children:

@@ -17,9 +17,9 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.child_process import end_with_parent
-from rtmms.errors import shown
-from rtmms.terminal import console, print_text
+from rtmms.base.errors import shown
+from rtmms.base.processes import end_with_parent
+from rtmms.base.terminal import console, print_text
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
+from rtmms.base.terminal import print_text
 from rtmms.scenario.options import Option, StudyUse, run_options
-from rtmms.terminal import print_text
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan

@@ -7,20 +7,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.bridging.plugins import check_bridge
+from rtmms.base.contract import TIMED
+from rtmms.base.declared import fact
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import KINDS, refuse_output
+from rtmms.base.toml_file import read_toml
+from rtmms.base.trust import split_word
+from rtmms.bridging.config import check_bridge
 from rtmms.cli.running.several import drivers, failing, shared_out, usual
 from rtmms.cli.words import check_choice, declared_option, options, refuse_figure, refuse_preset, settings
-from rtmms.contract import TIMED
-from rtmms.declared import fact
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import builder
+from rtmms.plant.protocol import builder
 from rtmms.scenario import Scenario
 from rtmms.scenario.links import from_words, refuse_unknown
 from rtmms.scenario.options import Option, RunOptions, StudyUse, run_options
 from rtmms.scenario.plant import called_names
-from rtmms.toml_file import read_toml
-from rtmms.user_file import split_word
-from rtmms.whole_file import KINDS, refuse_output
 from rtmms.wire.peer.plugins import check_controller, check_robot
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rtmms.loop.impairment import Impairment
 
 PROFILES = ("ideal", "typical")
-"""Of sensors, as rtmms.sensing.profile has them: named here, so that no word of a command line loads a compiler."""
+"""Of sensors, as rtmms.sensing.suite has them: named here, so that no word of a command line loads a compiler."""
 
 
 @dataclass(frozen=True)
@@ -96,11 +96,11 @@ def plan(
     elif words.get("sensors", "ideal") not in PROFILES:
         raise UnknownNameError("sensors", words["sensors"], PROFILES, "or a FILE.toml")
     if words.get("priority") is not None:
-        from rtmms.loop.machine.scheduling import parse_priority
+        from rtmms.loop.machine import parse_priority
 
         parse_priority(words["priority"])
     if words.get("affinity") is not None:
-        from rtmms.loop.machine.cores import allowed, parse_affinity
+        from rtmms.loop.machine import allowed, parse_affinity
 
         parse_affinity(words["affinity"], allowed())
     for option in run_options().values():
@@ -113,7 +113,7 @@ def plan(
     if figure is not None:
         refuse_figure("--figure", figure, force=bool(words.get("force")))
     if words.get("log") is not None:
-        from rtmms.record.needs import refuse_without_mcap
+        from rtmms.record.place import refuse_without_mcap
 
         refuse_without_mcap("--log")
     if words.get("degrade") and words.get("mode", "realtime") not in TIMED:

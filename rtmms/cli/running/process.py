@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import RtmmsError
+from rtmms.base.errors import RtmmsError
 
 if TYPE_CHECKING:
     from rtmms.loop.loop import Loop
@@ -122,7 +122,7 @@ def brace(robot: str) -> None:
     - A crash leaves its place on standard error, and exit() called there a sentence.
     """
     global _braced
-    from rtmms.plant import builder
+    from rtmms.plant.protocol import builder
 
     try:
         foreign = builder(robot).group == "rtmms.plant_files"

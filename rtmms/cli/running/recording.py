@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rtmms.base.contract import TIMED
+from rtmms.base.errors import ModelError
 from rtmms.cli.running.report import plain
 from rtmms.cli.running.timing import told
-from rtmms.contract import TIMED
-from rtmms.errors import ModelError
-from rtmms.plant import Composed, describe_plant
+from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import small_outputs
 from rtmms.scenario.links import as_word
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
-    from rtmms.loop.commands import CommandTrace
-    from rtmms.loop.trace import Recent, Trace
-    from rtmms.plant import Plant
-    from rtmms.record.branch import Branch
+    from rtmms.loop.trace import CommandTrace, Recent, Trace
+    from rtmms.plant.protocol import Plant
+    from rtmms.record.origin import Branch
     from rtmms.record.recorder import Recorder
 
 
@@ -78,8 +77,7 @@ class Keepers:
 
     def __init__(self, plan: Plan, plant: Plant, steps: int | None, first: int = 0) -> None:
         """steps  of the run, None where it has no end;  first  the step that it begins with"""
-        from rtmms.loop.commands import CommandTrace
-        from rtmms.loop.trace import CAPACITY, Recent, Trace
+        from rtmms.loop.trace import CAPACITY, CommandTrace, Recent, Trace
 
         self.trace: Trace | None = None
         self.recent: Recent | None = None
@@ -94,7 +92,7 @@ class Keepers:
             capacity = max(1024, min(CAPACITY, TRACE_BYTES // max(1, row)))
             self.trace = Trace(plant.outputs, kept, plant.dt, steps, capacity, TRACE_APART_S, first)
         if plan.figure is not None:
-            from rtmms.report.outline import Outlined, along, recent_names
+            from rtmms.report.robot_panels import Outlined, along, recent_names
             from rtmms.shapes.outline import figure_outline
 
             outline = figure_outline(plan.robot, plant)

@@ -8,18 +8,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import rtmms
-from rtmms.contract import PARTS
+from rtmms.base.contract import PARTS
 from rtmms.loop.fault_attribution import CAUSES
-from rtmms.plant import Composed, bare, describe_plant
+from rtmms.plant.protocol import Composed, bare, describe_plant
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.statistics import Statistics
-    from rtmms.monitor.calibration import Calibration
-    from rtmms.monitor.monitor import Monitor
-    from rtmms.plant import Plant
+    from rtmms.plant.calibration import Calibration
+    from rtmms.plant.monitor import Monitor
+    from rtmms.plant.protocol import Plant
 
 
 LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
@@ -141,9 +141,9 @@ class Accuracy:
         if plant is not None and twin is not None:
             import numpy as np
 
-            from rtmms.kernel_cache import cache_folder
-            from rtmms.monitor.calibration import Calibration
-            from rtmms.monitor.monitor import TAPE_BYTES, Monitor
+            from rtmms.base.kernel_cache import cache_folder
+            from rtmms.plant.calibration import Calibration
+            from rtmms.plant.monitor import TAPE_BYTES, Monitor
 
             n = len(plant.actuators)
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)

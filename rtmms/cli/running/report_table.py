@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms.contract import PARTS
+from rtmms.base.contract import PARTS
 
 QUANTILES = {"p50": "median", "p99": "99 %", "p999": "99.9 %", "max": "longest"}
 PART_WORDS = {

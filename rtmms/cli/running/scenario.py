@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.reach import refuse_endpoint
+from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
 from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import type_of
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Composed, Plant, describe_plant
-from rtmms.reach import refuse_endpoint
+from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario import Scenario, read
-from rtmms.scenario.expect import has
-from rtmms.scenario.links import refuse_unknown
+from rtmms.scenario.links import has, refuse_unknown
 from rtmms.scenario.options import Option, run_options
 from rtmms.scenario.plant import called_names
-from rtmms.trust import permit_below
-from rtmms.user_file import is_file, owner_of, peer_name, split_word
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
@@ -121,8 +119,8 @@ def check_words(
     only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised
 
     judge   of each that is made, its parameters that name files (with their kinds) and its words: ModelError"""
+    from rtmms.bridging.config import bridge_files, check_bridge, load_bridge
     from rtmms.bridging.config import construct as make_bridge
-    from rtmms.bridging.plugins import bridge_files, check_bridge, load_bridge
     from rtmms.wire.peer.plugins import build, check_controller, controller_files
 
     made: dict[str, Any] = {}
@@ -214,7 +212,7 @@ def split_words(spec: str) -> tuple[str, dict[str, str]]:
 
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     """Why it would not take the value, '' where it does: then it has it."""
-    from rtmms.wire.peer.joining import Settable
+    from rtmms.wire.peer.session import Settable
 
     known = tuple(controller.settable)
     if key not in known:
@@ -246,7 +244,7 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     from rtmms.loop.impairment import impaired_links
     from rtmms.loop.loop import Outcome
     from rtmms.loop.statistics import Statistics
-    from rtmms.loop.tracking import CROSS, QUANTITIES
+    from rtmms.loop.trace import CROSS, QUANTITIES
 
     seen = {name: np.asarray(value, dtype=np.float64) for name, value in plant.observe().items()}
     soon: dict[str, Any] = {"schedule": {}, "tracking": {}}

@@ -9,6 +9,10 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from rtmms.base.contract import TIMED
+from rtmms.base.errors import ModelError, RtmmsError, limit_reached
+from rtmms.base.terminal import print_text
+from rtmms.base.trust import is_file, path_of, told
 from rtmms.cli.running.children import (
     Child,
     Children,
@@ -25,28 +29,23 @@ from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, 
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
-from rtmms.contract import TIMED
-from rtmms.errors import ModelError, RtmmsError, limit_reached
-from rtmms.plant import Composed, describe_plant
+from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
-from rtmms.terminal import print_text
-from rtmms.user_file import is_file, path_of, told
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
-    from rtmms.loop.agenda import Agenda
-    from rtmms.loop.giving_way import Governor
+    from rtmms.loop.chores import Agenda
     from rtmms.loop.loop import Loop, Outcome
-    from rtmms.loop.machine.scheduling import Readiness
-    from rtmms.loop.tracking import Tracking
-    from rtmms.plant import Array, Plant
-    from rtmms.record.branch import Branch
+    from rtmms.loop.machine import Readiness
+    from rtmms.loop.policies import Governor
+    from rtmms.loop.trace import Tracking
+    from rtmms.plant.protocol import Array, Plant
+    from rtmms.record.origin import Branch
     from rtmms.record.recorder import Recorder
-    from rtmms.sensing.consistency import Consistency
-    from rtmms.wire.plant.server import Server
-    from rtmms.wire.plant.sockets import Sockets
+    from rtmms.sensing.readings import Consistency
+    from rtmms.wire.plant.server import Server, Sockets
 
 SMALL = 4
 GOOD_ENDS = ("duration", "stop")
@@ -224,14 +223,16 @@ class Session:
             if plan.parent is not None:
                 plant = plan.parent.built()
             else:
-                plant = rtmms.plant.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters())
+                plant = rtmms.plant.protocol.build_plant(
+                    plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters()
+                )
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
             raise ModelError(f"robot '{plan.robot}': {error}") from None
         whole_steps(plant, plan.robot, plan.duration, self._first)
         if plan.degrade and plan.parent is None:
-            from rtmms.levels.levels import Levels
+            from rtmms.world.levels import Levels
 
             plant = Levels(plant)
         if plan.parent is None:
@@ -248,9 +249,8 @@ class Session:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.impairment import impaired_links
         from rtmms.loop.loop import Beside, Loop
-        from rtmms.loop.machine.costs import shortest_wait_s
-        from rtmms.loop.machine.scheduling import raised
-        from rtmms.loop.tracking import Tracking
+        from rtmms.loop.machine import raised, shortest_wait_s
+        from rtmms.loop.trace import Tracking
         from rtmms.loop.trial import cold_trial, trial
         from rtmms.wire.plant.server import Server
 
@@ -326,7 +326,7 @@ class Session:
         if parent is None or not parent.same_controllers or self.plan.mode == "free" or not self.children.all:
             return
         from rtmms.loop.clock import MonotonicClock
-        from rtmms.loop.past import live_through
+        from rtmms.loop.requests import live_through
 
         self.teller.tell(f"the controllers live through {parent.log.path} to {parent.seconds:g} s")
         live_through(parent.states(), server, MonotonicClock(), float(parent.log.origin["dt"]), self._watch)
@@ -335,8 +335,8 @@ class Session:
         """How wrong the plant's estimate is, where it has one."""
         if not self.plan.estimate:
             return None
-        from rtmms.sensing.consistency import Consistency
-        from rtmms.sensing.estimated import Estimated
+        from rtmms.sensing.readings import Consistency
+        from rtmms.sensing.sensed import Estimated
 
         return Consistency(plant) if isinstance(plant, Estimated) else None
 
@@ -344,8 +344,8 @@ class Session:
         """Of a plant with levels, where the run may change them."""
         if not self.plan.degrade or period_us is None:
             return None
-        from rtmms.levels.levels import levels_of, told
-        from rtmms.loop.giving_way import Governor
+        from rtmms.loop.policies import Governor
+        from rtmms.world.levels import levels_of, told
 
         levels = levels_of(plant)
         if levels is None:
@@ -393,7 +393,7 @@ class Session:
 
     def _raise(self, ready: Readiness) -> None:
         """Children to their places; memory and scheduler last."""
-        from rtmms.loop.machine.scheduling import finish
+        from rtmms.loop.machine import finish
 
         holds = self.holders()
         holding = [child for child in self.children.all if child.peer in holds]

@@ -5,26 +5,25 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from rtmms.contract import TIMED
-from rtmms.errors import RtmmsError
+from rtmms.base.contract import TIMED
+from rtmms.base.errors import RtmmsError
 
 if TYPE_CHECKING:
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.machine.scheduling import Readiness
+    from rtmms.loop.machine import Readiness
     from rtmms.loop.statistics import Statistics
-    from rtmms.wire.plant.sockets import Sockets
+    from rtmms.wire.plant.server import Sockets
 
 
 def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]:
     """Timer and power states, the endpoints, and the token of whoever may claim. All are given back with the stack."""
-    from rtmms.loop.machine.resources import raise_limit
-    from rtmms.loop.machine.scheduling import may_raise, parse_priority, prepare
+    from rtmms.loop.machine import may_raise, parse_priority, prepare, raise_limit
     from rtmms.wire.endpoints.addresses import DEFAULTS
     from rtmms.wire.endpoints.keys import read_client, read_server
     from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
-    from rtmms.wire.plant.sockets import Sockets, Threads
-    from rtmms.wire.protocol.errors import BusyError
+    from rtmms.wire.plant.server import Sockets, Threads
+    from rtmms.wire.protocol.messages import BusyError
 
     raise_limit()
     keys = read_server(plan.keys) if plan.keys is not None else None
@@ -88,7 +87,7 @@ def who_is_at(exchange: str) -> str:
 
 def await_stall_detector(attribution: FaultAttribution | None, ready: Readiness) -> None:
     """Until it looks; a run whose stall detector does not begin goes on without it, and says so."""
-    from rtmms.loop.machine.stall_detector import Stalls
+    from rtmms.loop.stall_detector import Stalls
 
     if attribution is not None and isinstance(attribution.saw, Stalls):
         if attribution.saw.await_first():
@@ -109,7 +108,7 @@ def begin_attribution(
     alone   all controllers are the run's own; others may be on any core
     """
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.machine.stall_detector import StallDetector
+    from rtmms.loop.stall_detector import StallDetector
 
     if statistics.deadline_us is None:
         return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rtmms.base.declared import fact
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.trust import is_file, split_word, told_robot
 from rtmms.cli.words import check_choice
-from rtmms.declared import fact
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import builder
-from rtmms.user_file import is_file, split_word, told_robot
+from rtmms.plant.protocol import builder
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
 MOST = 64

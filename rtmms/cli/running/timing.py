@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.loop.policies import WORDS
 
 if TYPE_CHECKING:
@@ -62,13 +62,9 @@ def pacing(
     report   its `schedule` is told the period and the deadline
     ModelError when the deadline asked for cannot be kept.
     """
-    from rtmms.contract import TIMED
-    from rtmms.loop.pace import START_NS
-    from rtmms.loop.paces.external import External
-    from rtmms.loop.paces.free import Free
-    from rtmms.loop.paces.lockstep import Lockstep
-    from rtmms.loop.paces.realtime import Realtime
-    from rtmms.loop.schedule import Schedule, deadline_s
+    from rtmms.base.contract import TIMED
+    from rtmms.loop.clock import Schedule, deadline_s
+    from rtmms.loop.pace import START_NS, External, Free, Lockstep, Realtime
     from rtmms.loop.statistics import Statistics
 
     # what follows the deadline beside the plant's step: waking up from the wait, and a row of the log

@@ -1,15 +1,47 @@
 """A row into a recorder's ring, as rtmms.record.ring.Ring.push writes it. Numbers pass as words: the same bits,
-whatever they are."""
+whatever they are.
+"""
 
 from __future__ import annotations
 
-from numba import carray
+from typing import Any
 
-from rtmms.addresses import integers_at
-from rtmms.jit import kernel
-from rtmms.loop.kernels.memory import record_at, words
-from rtmms.loop.kernels.ordered import load_acquire, store_release
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import carray, types
+from numba.extending import intrinsic
+
+from rtmms.base.jit import kernel
+from rtmms.base.memory import integers_at
+from rtmms.loop.kernels.fallback import record_at, words
 from rtmms.loop.log_row import Head
+
+# One word of memory that two processes share, written and read in order with what stands around it: on any processor
+# whoever sees the word sees all that was written before it.
+
+
+@intrinsic
+def load_acquire(typing_context: Any, address: Any) -> Any:
+    """The int64 at an address; what is read after it is not read before it."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        return builder.load_atomic(builder.inttoptr(args[0], word.as_pointer()), "acquire", 8)
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
+def store_release(typing_context: Any, address: Any, value: Any) -> Any:
+    """The int64 to an address; what was written before it is there when it is."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        builder.store_atomic(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer()), "release", 8)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
 
 ROW_MEMORY = words(
     "made_at",  # of the count of rows that were made
@@ -54,3 +86,42 @@ def push_row(at: int) -> int:
     row[to] = made
     store_release(memory.made_at, made + 1)
     return 1
+
+
+# Times counted in the bins of an HDR histogram with three digits, whatever their number in a step: 0.1 us a step.
+#
+# A bin holds what agrees in its first eleven binary digits; below 2048 ns each has its own.
+
+
+_DIGITS = 10
+_HALF = 1 << _DIGITS
+LONGEST_NS = 3_600_000_000_000
+BINS = 33_421
+
+
+@kernel
+def tally(ring: Any, begin: int, end: int, counts: Any) -> None:
+    """Rows begin to end of a ring (rows, PARTS) of as many rows as a power of two, into counts (PARTS, BINS). What is
+    below 0 is none."""
+    mask = len(ring) - 1
+    for k in range(begin, end):
+        for part in range(ring.shape[1]):
+            value = ring[k & mask, part]
+            if value >= 0:
+                counts[part, place(min(value, LONGEST_NS))] += 1
+
+
+@kernel
+def place(value: int) -> int:
+    """The bin of a value of at least 0."""
+    bucket = 0
+    while value >> bucket >= 2 * _HALF:
+        bucket += 1
+    return (bucket << _DIGITS) + (value >> bucket)
+
+
+def values_of(places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
+    """The least value in each of these bins."""
+    bucket = np.maximum((places >> _DIGITS) - 1, 0)
+    least: npt.NDArray[Any] = (places - (bucket << _DIGITS)) << bucket
+    return least

@@ -4,7 +4,7 @@ face.py is the plant (docs/manta.md); kernels/ computes fins, rods and body, cou
 fins share a step.
 """
 
-from rtmms.robots.manta.face import Manta, load
+from rtmms.robots.manta.plant import Manta, load
 
 __all__ = ["Manta", "load"]
 

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from rtmms.plant import Coordinates
-from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.kernels.fin_layout import LANES
-from rtmms.robots.manta.kernels.rods import ROD_SIZE, SERVO
+from rtmms.plant.protocol import Coordinates
+from rtmms.robots.manta import layout as lay
+from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.model import MantaModel
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters
+from rtmms.robots.manta.rods import ROD_SIZE, SERVO
 
 FLAP_RAD_S = 2.0 * math.pi
 """Rates count as one at this times the size of what they are rates of."""

@@ -9,9 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.plant import Channel
-from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.kernels.fin_layout import LANES
+from rtmms.plant.protocol import Channel
+from rtmms.robots.manta import layout as lay
+from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.parameters import MantaParameters
 
 Array = npt.NDArray[np.float64]
@@ -125,5 +125,5 @@ class Variant:
         self.manta.set(**{name: getattr(own, name) for name in given})
 
     def take_over(self, other: Any) -> None:
-        """See rtmms.plant.Degradable."""
+        """See rtmms.plant.protocol.Degradable."""
         carry_over(self.manta, getattr(other, "manta", other))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.parameters import Parameter, parameters_of, read_value
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import Parameter, parameters_of, read_value
 
 CHAINS_MAX, LINKS_MAX = 1000, 24
 TABLE_CHAINS, TABLE_LINKS = 30, 3

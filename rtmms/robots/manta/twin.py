@@ -6,16 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.jit import COMPILED
-from rtmms.memory import Record, aligned
-from rtmms.plant import Kept
-from rtmms.robots.manta.coupling import layout as lay
-from rtmms.robots.manta.coupling.account import O_ROD_POWER, account
-from rtmms.robots.manta.coupling.entry import arguments, enter_account, enter_step
-from rtmms.robots.manta.coupling.step import step
-from rtmms.robots.manta.coupling.tableaus import METHODS, ORDERS, STABILITY
-from rtmms.robots.manta.kernels.fin_layout import LANES
+from rtmms.base.jit import COMPILED
+from rtmms.base.memory import Record, aligned
+from rtmms.plant.protocol import Kept
+from rtmms.robots.manta import layout as lay
+from rtmms.robots.manta.fin_layout import LANES
+from rtmms.robots.manta.methods import METHODS, ORDERS, STABILITY
 from rtmms.robots.manta.model import Array, MantaModel, compile_manta
+from rtmms.robots.manta.outputs import O_ROD_POWER, account
+from rtmms.robots.manta.step import arguments, enter_account, enter_step, step
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class MantaTwin:
-    """See rtmms.plant.Twin."""
+    """See rtmms.plant.protocol.Twin."""
 
     def __init__(self, plant: Original) -> None:
         p = plant.parameters
@@ -89,14 +88,14 @@ class MantaTwin:
         at.all[:] = self.plant._state
 
     def power(self, at: Kept) -> float:
-        """W, of the rods; see rtmms.plant.HasPower."""
+        """W, of the rods; see rtmms.plant.protocol.HasPower."""
         self.state.all[:] = at.all
         manta = self._whole
         status = enter_account(*arguments(manta), 0.0) if COMPILED else account(manta, 0.0)
         return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
 
     def divide(self, parts: int) -> None:
-        """See rtmms.plant.Twin."""
+        """See rtmms.plant.protocol.Twin."""
         if parts != self._parts:
             self._parts, self._of = parts, None
             self._take_up()

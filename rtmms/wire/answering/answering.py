@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import APPLIED_POLICIES
-from rtmms.errors import ModelError, uncoloured
-from rtmms.jit import COMPILED
-from rtmms.loop.kernels.memory import address, view
+from rtmms.base.contract import APPLIED_POLICIES
+from rtmms.base.errors import ModelError, uncoloured
+from rtmms.base.jit import COMPILED
+from rtmms.loop.kernels.fallback import address, view
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.message_layout import OTHER, SEQ, STEP
-from rtmms.wire.kernels.step_memory import ANSWER, PATTERN
+from rtmms.wire.kernels.step import ANSWER, PATTERN
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.controller import Bound, memory_of
-from rtmms.wire.protocol.codec import packer
 from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
+from rtmms.wire.protocol.messages import packer
 from rtmms.wire.stream.dealer import Dealer
-from rtmms.wire.stream.timerfd import Alarm
+from rtmms.wire.stream.listener import Alarm
 
 
 class Signals:

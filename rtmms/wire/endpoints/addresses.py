@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rtmms.wire.endpoints.session_files import make_runtime_directory, runtime_directory
-from rtmms.wire.protocol.errors import AddressError, BusyError, EndpointError
+from rtmms.wire.protocol.messages import AddressError, BusyError, EndpointError
 
 SCHEME = "ipc://"
 _LOCK_S, _LOCK_LOOK_S = 1.0, 0.005

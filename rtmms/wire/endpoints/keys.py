@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic_ns
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.wire.libzmq import key_pairs
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 

@@ -14,10 +14,10 @@ import warnings
 import zlib
 from pathlib import Path
 
-from rtmms.errors import ModelError
-from rtmms.input_file import read_input_text
-from rtmms.trust import exposed_way
-from rtmms.wire.protocol.errors import EndpointError
+from rtmms.base.errors import ModelError
+from rtmms.base.files import read_input_text
+from rtmms.base.trust import exposed_way
+from rtmms.wire.protocol.messages import EndpointError
 
 MAX_BYTES = 4096
 """Of a token's file."""

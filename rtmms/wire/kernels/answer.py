@@ -8,10 +8,9 @@ from numba import carray, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
 from rtmms.wire.kernels.message_layout import FLOAT64, HEAD_SEQ, HEAD_STEP, bits_of, put_whole, read_command, write_bits
-from rtmms.wire.kernels.step import frame_extent
-from rtmms.wire.kernels.step_memory import answer_at, patterns_at
+from rtmms.wire.kernels.step import answer_at, frame_extent, patterns_at
 from rtmms.wire.kernels.system import (
     EAGAIN,
     HEAD_AT,

@@ -13,7 +13,7 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from rtmms.jit import kernel
+from rtmms.base.jit import kernel
 
 WHOLE, REAL, HUGE, NONE = range(4)
 """What stood there: an int64 or a float64; a whole number beyond them, of which only the float64 is told; no number."""

@@ -1,9 +1,4 @@
-"""A usual step without Python: from the wake-up to the end of the plant's step.
-
-What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout of
-its last good one, with finite numbers, or too late. Everything else is handed over as it came, and the general path
-(rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
-"""
+"""A usual step in one compiled call, its memory, and many steps in a row."""
 
 from __future__ import annotations
 
@@ -12,26 +7,35 @@ from typing import Any
 
 from numba import carray
 
-from rtmms.addresses import call
-from rtmms.contract import MissPolicy, StepOutcome
-from rtmms.jit import kernel
+from rtmms.base.contract import UNDEFINED, MissPolicy, StepOutcome
+from rtmms.base.jit import kernel
+from rtmms.base.memory import call
 from rtmms.loop.kernels.fallback import (
+    INTERRUPTED,
+    NUMBER,
+    PUBLISHED,
+    RESOLVED,
+    SEND_EVERY_NS,
+    WORD,
     actuators_at,
     clamp,
     fallbacks_at,
     note_missing,
+    record,
+    record_at,
+    records_at,
     replace_missing,
     take_complete,
+    words,
 )
-from rtmms.loop.kernels.memory import INTERRUPTED, PUBLISHED, RESOLVED
 from rtmms.loop.kernels.row import push_row, row_head_at, row_memory_at
-from rtmms.wire.kernels.message_layout import HEAD_SEQ, HEAD_STEP, read_command, write_bits
-from rtmms.wire.kernels.step_memory import AFTER_DEADLINE, UNREAD, peers_at, step_at
+from rtmms.wire.kernels.message_layout import FALSE, HEAD_SEQ, HEAD_STEP, TRUE, read_command, write_bits, write_state
 from rtmms.wire.kernels.system import (
     EAGAIN,
     EINTR,
     HEAD_AT,
     IN,
+    WHOLES_AT,
     bytes_at,
     event_descriptor,
     event_flags,
@@ -44,6 +48,115 @@ from rtmms.wire.kernels.system import (
     wait_for_one,
     words_at,
 )
+
+# The memory of a compiled step: one record for the step, one for each peer; and of a batch of steps in one call.
+#
+# rtmms.wire.plant.fast_path fills it. A field is given by Python, or written by compiled code for Python.
+
+
+UNREAD = -(1 << 40)
+"""In `got` of a peer: nothing for the general reader."""
+
+AFTER_DEADLINE = 4
+"""Messages that are still looked at when time is up, by the general path as well."""
+
+STEP = words(
+    # given
+    "epoll", "alarm",  # descriptors
+    "peers", "actuators",  # counts
+    "due_ns", "deadline_ns",  # 0: now; 0: none
+    "step",
+    "peers_at", "values_at", "events_at", "scratch_at",
+    "fallbacks_at", "actuators_at", "command_at", "fresh_at", "renewed_at",  # the loop's, see loop.kernels.memory
+    "function", "arguments_at", "given_at",  # the plant's step (0: it is Python), and where it reads its command
+    "row_memory_at",  # see loop.kernels.row; 0: Python writes the row
+    "tape_at", "tape_rows",  # where the command of each step is written, for as many steps
+    "coupled_at", "n_coupled",  # (n, 3) float64: places of two commands, and up to which difference they are obeyed
+    # written
+    "begun_ns", "published_ns", "gathered_ns", "called_ns", "stepped_ns",
+    "status",  # of the plant
+    "complete",  # all commands were in hand
+    "seq_used", "step_used", "lateness_ns", "clamped",  # what `applied` is to say; seq_used -1: as before
+    "kept",  # the row is written
+)  # fmt: skip
+
+PEER = words(
+    # given
+    "descriptor",
+    "state_at", "state_bytes", "budget_place",  # its state as it leaves, and where in it the budget stands (0: nowhere)
+    "own_at", "n_own",  # its actuators
+    "pattern_at", "pattern_bytes", "pattern_rows_at", "n_pattern_rows", "targets_at", "n_targets",  # of its commands
+    "buffer_at", "buffer_bytes",  # room for what it says
+    # written
+    "seq",  # of its newest command (given, too)
+    "sent",  # bytes, or -errno
+    "answered",  # its command was taken
+    "got",  # bytes in its buffer that are for the general reader, or UNREAD
+    "out_of_range",  # a value was moved to its limit
+    "owed", "commands", "clamped_all",  # of a batch: states unanswered, commands, those that were out of range
+)  # fmt: skip
+
+BATCH = record(
+    # given
+    ("dt", NUMBER),  # s
+    *((name, WORD) for name in (
+        "most", "until_ns", "free",  # steps; the instant after which none is begun; nothing is waited for
+        "function", "arguments_at",  # the plant's account
+        "templates_at", "times_at",  # a TEMPLATE for each peer, a TIME for each step
+        "deadline_ns", "budget_ns", "lateness_ns",  # of the state, and of `applied` in it
+        # given and written
+        "seq", "step", "clamped",  # what `applied` says
+        "published_ns", "answered",  # in free: when a state was sent, and whether it was answered
+        # written
+        "done", "unfinished",  # steps; one more was begun and handed over
+    )),
+)  # fmt: skip
+
+TEMPLATE = words(
+    "payload_at", "payload_bytes",  # the message
+    "wholes_at", "reals_at", "n_reals",  # where its numbers stand
+    "sources_at", "n_sources",  # where they come from: address and count of each piece
+    "flat_at",  # room for them
+)  # fmt: skip
+
+TIME = words("exchange_ns", "plant_ns", "complete")
+"""Of a step of a batch: how long its parts took, and whether all commands were in hand."""
+
+PATTERN = words("frame_at", "bytes", "rows_at", "n_rows")
+"""Of a message of a known layout, see message_layout."""
+
+ANSWER = words(
+    # given
+    "epoll", "data", "alarm", "events_at", "scratch_at",
+    "buffer_at", "buffer_bytes",
+    "near", "lockstep", "delay",  # the plant's clock is ours; it waits for each answer; steps
+    "patterns_at", "n_patterns",  # of states; their values are the time and the outputs
+    "values_at", "n_outputs",
+    "update", "memory_at", "n_memory", "command_at", "n_command",
+    "frame_at", "room", "pieces_at", "pieces_bytes", "places_at",  # a command: its bytes between the numbers
+    "look_ns",  # once an answer was given after this instant, it pauses
+    # written
+    "seq",  # of the last command (given, too)
+    "got",  # bytes in the buffer that are for the general reader
+    "step",  # that was answered last
+    "step_heard",
+    "sent", "frame_from", "frame_bytes",  # of the last command: bytes sent, or -errno; where it begins
+    "answered",  # how many
+)  # fmt: skip
+"""Of a controller that answers in compiled code. Where something else has come as well, Python looks at it, but not
+before the state's deadline, for which the alarm is set: until then others on this core may have theirs to answer."""
+
+step_at, peers_at = record_at(STEP), records_at(PEER)
+batch_at, templates_at, times_at = record_at(BATCH), records_at(TEMPLATE), records_at(TIME)
+answer_at, patterns_at = record_at(ANSWER), records_at(PATTERN)
+
+
+# A usual step without Python: from the wake-up to the end of the plant's step.
+#
+# What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout of
+# its last good one, with finite numbers, or too late. Everything else is handed over as it came, and the general path
+# (rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
+
 
 ANY = 1 << 30
 """For `publish`: the state goes to a peer whatever it owes."""
@@ -302,3 +415,144 @@ def resolve(m: Any, complete: bool, now: int) -> bool:
     note_missing(now, fallbacks, actuators, fresh, renewed)
     replace_missing(now, fallbacks, actuators, command)
     return True
+
+
+# Many usual steps without Python, where no clock paces them: lockstep and free.
+#
+# Each is as in step.py, with what Python does in the slack before it: the plant is observed, and its state written. A
+# step that is not a usual one is handed over as there; one whose state does not fit its template is not begun. A step
+# whose row the recorder's ring has no room for is the last.
+
+
+_WHOLES = 6
+
+
+@kernel
+def take_steps(step: int, batch: int) -> None:
+    """By the memory at these addresses (step_memory.STEP, BATCH)."""
+    m, b = step_at(step), batch_at(batch)
+    peers, times = carray(peers_at(m.peers_at), (m.peers,)), carray(times_at(b.times_at), (b.most,))
+    fresh, fallback = carray(bytes_at(m.fresh_at), (m.actuators,)), carray(fallbacks_at(m.fallbacks_at), (1,))[0]
+    b.done = b.unfinished = m.kept = 0
+    while b.done < b.most:
+        now = now_ns(m.scratch_at)
+        if now >= b.until_ns:
+            return
+        tell = not b.free or b.answered or now - b.published_ns >= SEND_EVERY_NS
+        if tell:
+            if not m.kept:  # else the row of the step before has made it tell
+                call(b.function, b.arguments_at)
+            if fallback.stood_in != MissPolicy.NONE or not _write(m, b):
+                return
+        clear(m, peers)
+        for i in range(len(fresh)):
+            fresh[i] = 0
+        m.begun_ns = now_ns(m.scratch_at)
+        usual = True
+        if tell:
+            b.published_ns = m.begun_ns
+            usual = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
+        m.published_ns = m.begun_ns
+        missing = -1
+        if usual:
+            missing = _take_what_is_there(m, peers) if b.free else gather(m, peers)
+        if missing < 0:
+            b.unfinished = 1
+            return
+        m.gathered_ns = now_ns(m.scratch_at)
+        resolve(m, missing == 0, m.gathered_ns)
+        if b.free:
+            step_plant(m, StepOutcome.REUSED)
+        else:
+            step_plant(m, StepOutcome.MISSED)
+        _note(m, b, peers, times[b.done])
+        if m.status or (m.row_memory_at and not m.kept):
+            return
+
+
+@kernel
+def write_states(step: int, batch: int) -> bool:
+    """The state of one step to come, for each peer, by the same memory; False where it does not fit its template."""
+    m, b = step_at(step), batch_at(batch)
+    call(b.function, b.arguments_at)
+    return _write(m, b)
+
+
+@kernel
+def _note(m: Any, b: Any, peers: Any, time: Any) -> None:
+    """The step is done: what it took, what `applied` says of it, and what each peer has to its name."""
+    time.exchange_ns, time.plant_ns = m.gathered_ns - m.begun_ns, m.stepped_ns - m.called_ns
+    time.complete = m.complete
+    answered = 0
+    for k in range(len(peers)):
+        peer = peers[k]
+        if peer.sent:
+            peer.owed += 1
+        if peer.answered:
+            peer.owed = 0
+            peer.commands += 1
+            peer.clamped_all += peer.out_of_range
+            answered = 1
+    if answered:
+        b.seq, b.step, b.clamped = m.seq_used, m.step_used, m.clamped
+    if m.kept:
+        _pass_on(m, time)
+    b.answered = answered
+    b.done += 1
+    m.step += 1
+
+
+@kernel
+def _pass_on(m: Any, time: Any) -> None:
+    """How long the step took, for the row of the next."""
+    head = row_head_at(row_memory_at(m.row_memory_at).head_at)
+    head.timed, head.exchange, head.plant = m.step, time.exchange_ns, time.plant_ns
+    head.wake = head.slack = UNDEFINED
+    head.attributed = head.miss = head.overrun = UNDEFINED
+
+
+@kernel
+def _write(m: Any, b: Any) -> bool:
+    """What the plant has told into each template; False where it does not fit."""
+    wholes = carray(words_at(m.scratch_at + WHOLES_AT), (_WHOLES,))
+    wholes[0], wholes[1], wholes[2] = m.step, b.deadline_ns, b.budget_ns
+    wholes[3], wholes[4], wholes[5] = b.seq, b.step, b.lateness_ns
+    templates = carray(templates_at(b.templates_at), (m.peers,))
+    for k in range(len(templates)):
+        template = templates[k]
+        flat = carray(numbers_at(template.flat_at), (template.n_reals,))
+        flat[0] = float(m.step) * b.dt
+        sources, at = carray(words_at(template.sources_at), (template.n_sources, 2)), 1
+        for j in range(len(sources)):
+            part = carray(numbers_at(sources[j, 0]), (sources[j, 1],))
+            for i in range(len(part)):
+                flat[at] = part[i]
+                at += 1
+        payload = carray(bytes_at(template.payload_at), (template.payload_bytes,))
+        places = carray(words_at(template.wholes_at), (_WHOLES,))
+        reals = carray(words_at(template.reals_at), (template.n_reals,))
+        if not write_state(payload, places, reals, wholes, flat):
+            return False
+        payload[template.payload_bytes - 1] = TRUE if b.clamped else FALSE
+    return True
+
+
+@kernel
+def _take_what_is_there(m: Any, peers: Any) -> int:
+    """Free: the newest command of each peer, if there is one, for whatever step it was meant; how many have none, or -1
+    where Python must look."""
+    found, missing = wait(m.epoll, m.events_at, len(peers) + 1, 0), len(peers)
+    if found < 0:
+        return -1
+    for k in range(found):
+        descriptor = event_descriptor(m.events_at, k)
+        if descriptor == m.alarm:
+            return -1
+        which = peer_of(peers, descriptor)
+        if which == len(peers) or event_flags(m.events_at, k) != IN:
+            return -1
+        heard = hear(m, peers[which], True)
+        if heard < 0:
+            return -1
+        missing -= heard
+    return missing

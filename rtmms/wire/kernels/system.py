@@ -13,7 +13,7 @@ from typing import Any
 from numba import carray, types
 from numba.extending import intrinsic
 
-from rtmms.jit import COMPILED, kernel
+from rtmms.base.jit import COMPILED, kernel
 
 AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
 """Whether compiled code can do here what the exchange needs."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from rtmms.errors import ModelError
-from rtmms.input_file import read_input
+from rtmms.base.errors import ModelError
+from rtmms.base.files import read_input
 
 MAX_BYTES = 1 << 16
 """Of a file with a key."""

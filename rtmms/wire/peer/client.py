@@ -1,30 +1,104 @@
-"""A peer's side of the wire: iterate over the states of a plant, answer with commands. `connect` makes the link."""
+"""A peer's link to a plant: states in, commands out, and where it waits."""
 
 from __future__ import annotations
 
 import os
+import select
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from math import ceil
 from pathlib import Path
-from time import monotonic, monotonic_ns, sleep
+from time import monotonic, monotonic_ns, sleep, thread_time
 from types import TracebackType
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
-from rtmms.wire.peer.awaiting import Awaiting
 from rtmms.wire.peer.decode import read_message
-from rtmms.wire.peer.joining import Settable, Terms
 from rtmms.wire.peer.message_layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
-from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, check_command
-from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.limits import AHEAD_STEPS, MOST_EVERY
-from rtmms.wire.protocol.messages import INTERPOLATIONS, Hello, Refused
+from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, Settable, Terms, check_command
+from rtmms.wire.protocol.messages import AHEAD_STEPS, INTERPOLATIONS, MOST_EVERY, Hello, NotConnectedError, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
-from rtmms.wire.stream.connection import NOW
 from rtmms.wire.stream.dealer import Dealer
+from rtmms.wire.stream.listener import NOW, Alarm
 from rtmms.wire.stream.zmtp import framed
+
+# Waiting on a few descriptors of any number, for as long as a second or so.
+
+
+class Awaiting:
+    """poll(2) where there is one: select(2) knows no descriptor from 1024 on, and takes longer."""
+
+    def __init__(self) -> None:
+        self._watched: tuple[int, ...] = ()
+        self._poll: select.poll | None = None
+        self._alarm: Alarm | None = None
+        self._watched_now = -1
+        if hasattr(select, "poll"):
+            with suppress(OSError):
+                self._alarm = Alarm()
+        self._alarmed = self._soon = False
+
+    def ring(self, instant_ns: int) -> bool:
+        """A wait by `ready` ends then, though nothing has come; False where the last wait was not of that kind."""
+        if self._alarm is None or not self._alarmed:
+            return False
+        self._alarm.set(instant_ns)
+        self._soon = True
+        return True
+
+    def ready(self, descriptors: tuple[int, ...], every_s: float) -> Callable[[], list[tuple[int, int]]] | None:
+        """The wait itself, which lasts until one of them can be read, or an alarm rings that is set now and then: so no
+        wait has a timer of its own. What it tells is for `told`. None where there is no alarm."""
+        alarm = self._alarm
+        if alarm is None:
+            return None
+        if descriptors != self._watched or self._poll is None or not self._alarmed:
+            self._watch(descriptors).register(alarm.descriptor, select.POLLIN)
+            self._alarmed, self._soon, alarm.at_ns = True, False, 0
+        now_ns = monotonic_ns()
+        if not self._soon and alarm.at_ns - now_ns < 0.5e9 * every_s:
+            alarm.set(now_ns + int(1e9 * every_s))
+        return self._poll.poll  # type: ignore[union-attr]
+
+    def told(self, found: list[tuple[int, int]]) -> list[int]:
+        """The descriptors of what a wait told; [] when it was the alarm alone."""
+        alarm = self._alarm
+        others = [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
+        self._soon = self._soon and len(others) == len(found)
+        return others
+
+    def close(self) -> None:
+        """Twice does nothing."""
+        if self._alarm is not None:
+            self._alarm.close()
+            self._alarm, self._poll, self._alarmed = None, None, False
+
+    def readable(self, descriptors: tuple[int, ...], timeout_s: float) -> list[int]:
+        """Those that can be read, or whose other end is gone; [] when there were none for that long."""
+        if descriptors != self._watched or self._poll is None or self._alarmed:
+            if not hasattr(select, "poll"):
+                return list(select.select(descriptors, (), (), timeout_s)[0])
+            self._watch(descriptors)
+        return [descriptor for descriptor, _ in self._poll.poll(ceil(1e3 * timeout_s))]  # type: ignore[union-attr]
+
+    def readable_now(self, descriptor: int) -> bool:
+        """Whether something is there; does not wait."""
+        if self._watched_now != descriptor:
+            self._poll_now, self._watched_now = select.poll(), descriptor
+            self._poll_now.register(descriptor, select.POLLIN)
+        return bool(self._poll_now.poll(0))
+
+    def _watch(self, descriptors: tuple[int, ...]) -> select.poll:
+        self._watched, self._poll, self._alarmed = descriptors, select.poll(), False
+        for descriptor in descriptors:
+            self._poll.register(descriptor, select.POLLIN)
+        return self._poll
+
+
+# A peer's side of the wire: iterate over the states of a plant, answer with commands. `connect` makes the link.
 
 
 def connect(
@@ -490,3 +564,39 @@ class Link(Session):
             mine = self.plant.selected
             message["outputs"] = {name: value for name, value in message["outputs"].items() if name in mine}
         return message
+
+
+# Where a controller answers: on the core of a real-time loop as long as that is quick, on another one otherwise.
+
+
+MAY_MOVE = "RTMMS_MAY_MOVE"
+"""In the environment of a controller that `rtmms run` placed by itself."""
+ANSWERS, SHARE = 50, 0.25
+"""So many answers are looked at together; above this share of a period the loop's core is no place for them."""
+
+
+class Placing:
+    """Moves this process back to the cores that it was started on, if its answers take too long for the loop's core."""
+
+    def __init__(self) -> None:
+        started = os.environ.get(MAY_MOVE) and hasattr(os, "sched_getaffinity")
+        self._cores: set[int] = os.sched_getaffinity(0) if started else set()
+        self._period_s, self._count, self._begun = 0.0, 0, 0.0
+
+    def start(self, period_s: float | None) -> None:
+        """With a plant whose steps take so long; None where nobody paces it: it stays where it is."""
+        self._period_s, self._count, self._begun = period_s or 0.0, 0, thread_time()
+
+    def look(self) -> str:
+        """After an answer. What was done, as a sentence; mostly ''."""
+        self._count += 1
+        if self._count % ANSWERS or not self._cores or not self._period_s:
+            return ""
+        each_s, self._begun = (thread_time() - self._begun) / ANSWERS, thread_time()
+        if each_s <= SHARE * self._period_s or os.sched_getaffinity(0) == self._cores:
+            return ""
+        for thread in os.listdir("/proc/self/task"):
+            with suppress(OSError):
+                os.sched_setaffinity(int(thread), self._cores)
+        where, self._cores = ", ".join(map(str, sorted(self._cores))), set()
+        return f"an answer takes {1e6 * each_s:.0f} us of a period of {1e6 * self._period_s:.0f}: moved to core {where}"

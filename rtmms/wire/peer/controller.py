@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from rtmms.errors import ModelError
-from rtmms.parameters import settable
+from rtmms.base.errors import ModelError
+from rtmms.base.parameters import settable
 from rtmms.wire.protocol.state import PlantInfo, State
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class Controller:
     figures  names of attributes that tell how it does, numbers, flags or short texts: `rtmms status` and the report
              show them; they are looked at once a second
     settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`;
-             default those that are declared so (`Annotated[float, rtmms.parameters.Parameter(..., live=True)]`)
+             default those that are declared so (`Annotated[float, rtmms.base.parameters.Parameter(..., live=True)]`)
     """
 
     claim: ClassVar[Sequence[str]] = ("*",)

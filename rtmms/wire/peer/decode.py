@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
-from rtmms.wire.protocol.codec import decode_from_plant
-from rtmms.wire.protocol.messages import Reason, Refused, read_channel, read_shape, shown
+from rtmms.wire.protocol.messages import Reason, Refused, decode_from_plant, read_channel, read_shape, shown
 from rtmms.wire.protocol.state import PlantInfo
 
 _APPLIED = {"seq": int, "step": int, "lateness_ns": int, "policy": str, "clamped": bool}

@@ -15,11 +15,10 @@ from struct import Struct
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.wire.peer.decode import read_message
-from rtmms.wire.protocol.codec import decode_from_plant, packer
 from rtmms.wire.protocol.message_layout import Number, UnlikelyError, numbers
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refused, decode_from_plant, packer
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.zmtp import framed
 

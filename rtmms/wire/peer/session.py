@@ -1,22 +1,316 @@
-"""A peer's session with a plant: joining, requests and refusals at the exchange endpoint, and rejoining."""
+"""A peer's session with a plant: hello, welcome, requests, refusals, and rejoining."""
 
 from __future__ import annotations
 
 import itertools
+import sys
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from math import isfinite
 from numbers import Real
-from time import monotonic
+from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError, shown
-from rtmms.terminal import print_text
-from rtmms.wire.peer.joining import Attachment, Terms
-from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.errors import NotConnectedError, RefusedError, RequestError
-from rtmms.wire.protocol.limits import EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import Refused, read_figures
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, shown
+from rtmms.base.terminal import print_text
+from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
+from rtmms.wire.endpoints.session_files import read_token
+from rtmms.wire.libzmq.key_pairs import ClientKeys
+from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
+from rtmms.wire.peer.decode import read_places, read_welcome
+from rtmms.wire.protocol.messages import (
+    EXCHANGE_BYTES,
+    Hello,
+    NotConnectedError,
+    Refused,
+    RefusedError,
+    RequestError,
+    decode_from_plant,
+    hello_message,
+    packer,
+    read_figures,
+    read_settable,
+)
+from rtmms.wire.protocol.port import SENT, Dialled
+from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.stream.dealer import Dealer
+
+# How a peer joins a plant: hello at the exchange endpoint until the welcome, then the socket for its states.
+
+
+Change = Callable[[dict[str, Any]], None]
+
+
+class Settable:
+    """A link's. The values are in `values`, always the present ones.
+
+    values   name to number, flag, text or None, as they are at first
+    change   is told the new ones before they count, and may refuse them by raising ModelError or ValueError
+    """
+
+    def __init__(self, values: Mapping[str, Any], change: Change | None = None) -> None:
+        self.values = dict(values)
+        self._change = change
+        try:
+            read_settable({"settable": self.values})
+        except Refused as fault:
+            raise ModelError(f"settable: {fault}") from None
+
+    def __bool__(self) -> bool:
+        return bool(self.values)
+
+    def take(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        """The answer to a plant's message `parameters`; the values count when it says so."""
+        answer = {"type": "parameters", "id": message.get("id")}
+        try:
+            given = message.get("values")
+            if type(given) is not dict:
+                raise ModelError("values: expected a map")
+            checked = {name: self._checked(name, value) for name, value in given.items()}
+            if self._change is not None:
+                self._change(checked)
+        except (RtmmsError, ValueError, TypeError) as fault:
+            return answer | {"ok": False, "error": str(fault)[:500] or type(fault).__name__}
+        self.values.update(checked)
+        return answer | {"ok": True, "settable": self.values}
+
+    def _checked(self, name: str, value: Any) -> Any:
+        """Of the kind of the present one; ModelError."""
+        if name not in self.values:
+            raise UnknownNameError("parameter", str(name), self.values)
+        present = self.values[name]
+        if isinstance(present, bool):
+            if not isinstance(value, bool):
+                raise ModelError(f"{name}: expected true or false, got {value!r}")
+        elif isinstance(present, (int, float)) or present is None:
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                if present is None and value in (None, "none"):
+                    return None
+                raise ModelError(f"{name}: expected a number, got {value!r}")
+            if not isfinite(value):
+                raise ModelError(f"{name}: expected a finite number, got {value}")
+            if isinstance(present, float):
+                return float(value)
+        elif isinstance(present, str) and not isinstance(value, str):
+            return str(value)  # a text of digits came as a number
+        return value
+
+
+_LOOK_S = 0.1
+USUAL_S, STARTING_S = 5.0, 300.0
+"""How long an answer is waited for, and that of a plant of this user's which is starting."""
+_HELLO_AGAIN_S = 2.0
+_HELLO_GAP_S = 8.0
+_MEANWHILE_S = 0.02
+_LINGER_MS = 200
+_STREAMS = sys.platform == "linux"
+"""Elsewhere sockets connect in other ways, and ZeroMQ knows them."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a peer asks of a plant, and how it gets there. As in `rtmms.connect`.
+
+    hello      all that it says of itself but the token, and the present values of what is settable
+    token      the session's; None reads it from where the plant left it for this user
+    meanwhile  called about every 20 ms while an answer is waited for
+    libzmq     the data socket is ZeroMQ's, also where ours would do: to compare them
+    """
+
+    exchange: str
+    hello: Hello
+    token: str | None = None
+    keys: ClientKeys | None = None
+    meanwhile: Callable[[], None] | None = None
+    libzmq: bool = False
+    settable: Settable | None = None
+
+
+class Attachment:
+    """The sockets of one link to one plant.
+
+    door   for hello and requests;  data  states and commands, or telemetry; there once `join` is done
+    near   the plant is on this machine, so that its clock is ours
+    note   is told each message that comes in at the exchange endpoint
+    """
+
+    def __init__(self, terms: Terms, note: Callable[[Mapping[str, Any]], None]) -> None:
+        """Nothing is waited for. NotConnectedError for an endpoint that cannot be."""
+        self.terms, self._note = terms, note
+        self._shared = terms.exchange.startswith(INPROC)  # a plant in this program
+        self._pack = packer()
+        self.data: Dialled | None = None
+        self.near = False
+        self._identity = b""
+        self._closed = False
+        self._dealers = Dealers(terms.keys, self._shared)
+        try:
+            self.exchange = self._dealers.exchange(terms.exchange)
+        except BaseException:
+            self._dealers.close()
+            raise
+
+    def join(self, timeout_s: float | None, watch_exchange: bool = False) -> PlantInfo:
+        """Get in. NotConnectedError with the plant's reason, or if nobody answers in time; all is closed then.
+
+        timeout_s        None: USUAL_S, and longer where a plant of this user is starting
+
+        watch_exchange   a closed exchange connection counts as the plant's end: another plant may send telemetry then
+        """
+        try:
+            welcome = self._greet(timeout_s)
+            plant = read_welcome(welcome)
+            self._listen(plant, welcome)
+            self.exchange.welcomed(watch_exchange)
+        except Refused as fault:
+            self.close()
+            raise NotConnectedError(f"what answers at '{self.terms.exchange}' is not a plant: {fault}") from None
+        except BaseException:
+            self.close()
+            raise
+        return plant
+
+    def hear_exchange(self) -> dict[str, Any] | None:
+        """The next message at the exchange endpoint, if one is there."""
+        heard = self.exchange.next()
+        if heard is None:
+            return None
+        try:
+            message = decode_from_plant(heard[2])
+        except Refused:
+            return None
+        self._note(message)
+        return message
+
+    def await_exchange(self, until_s: float) -> dict[str, Any] | None:
+        """The next message at the exchange endpoint; None when none has come by then, or one that cannot be read."""
+        return self.hear_exchange() if self.exchange.wait(int(until_s * 1e9)) else None
+
+    def say(self, frame: bytes, until_s: float) -> bool:
+        """At the door, as soon as there is a plant; False when there is none by then."""
+        while self.exchange.send(b"", frame) != SENT:
+            if monotonic() >= until_s:
+                return False
+            sleep(0.005)
+        return True
+
+    def hello_again(self, until_s: float = 0.0) -> None:
+        """On a door whose connection broke and came again: who this is. The answer is not waited for."""
+        token = read_token(self.terms.exchange) if self.terms.token is None else self.terms.token
+        self.say(self._hello(token), until_s)
+
+    def watch(self) -> tuple[int, int]:
+        """Descriptors to wait on: of the data, of the exchange endpoint."""
+        assert self.data is not None
+        return self.data.descriptor, self.exchange.descriptor
+
+    def gone(self) -> bool:
+        """The plant's end is closed, and stays so. A connection that broke is tried again here."""
+        gone = False
+        for end in (self.data, self.exchange):
+            if end is not None:
+                end.serve(monotonic_ns())
+                gone = gone or end.gone()
+        return gone
+
+    def close(self, last: bytes | None = None) -> None:
+        """Send a last message, if any, and close. Twice does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        for end in (self.exchange, self.data):
+            if end is not None:
+                if last is not None:
+                    end.send(b"", last)
+                end.close(_LINGER_MS)
+        self._dealers.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _greet(self, timeout_s: float | None) -> dict[str, Any]:
+        """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
+        terms, place, handshake = self.terms, self.terms.exchange, self.exchange.handshake
+        assert handshake is not None
+        patient, timeout_s = timeout_s is None, USUAL_S if timeout_s is None else timeout_s
+        end = monotonic() + timeout_s
+        again, gap = 0.0, _HELLO_AGAIN_S
+        sent = ""
+        while (now := monotonic()) < end or patient:
+            if now >= end:  # once: a plant leaves its token and listens before it compiles
+                patient = False
+                handshake.look()
+                if not (handshake.mute and read_token(place)):
+                    break
+                sys.stderr.write(f"rtmms: a plant is starting at '{place}', waiting for it\n")
+                end, timeout_s = now + STARTING_S - USUAL_S, STARTING_S
+            if handshake.look():
+                raise NotConnectedError(f"the plant at '{place}' refused: {handshake.refused}", "key")
+            if terms.meanwhile is not None:
+                terms.meanwhile()
+            if now >= again:
+                sent = read_token(place) if terms.token is None else terms.token
+                if self.exchange.send(b"", self._hello(sent)) != SENT:
+                    sleep(0.01)
+                    continue
+                # A plant that compiles reads nothing for half a minute: hellos must not fill its queue.
+                again, gap = monotonic() + gap, min(_HELLO_GAP_S, 2.0 * gap)
+            look_s = _LOOK_S if terms.meanwhile is None else _MEANWHILE_S
+            message = self.await_exchange(min(end, again, monotonic() + look_s))
+            if message is None:
+                continue
+            if message["type"] == "welcome":
+                return message
+            if message["type"] == "error":
+                code, text = str(message.get("code", "")), str(message.get("text", ""))
+                if code == "token" and terms.token is None and read_token(place) != sent:
+                    again = 0.0
+                    continue
+                raise NotConnectedError(f"the plant at '{place}' refused: {text}", code)
+        raise self._nobody(handshake, timeout_s)
+
+    def _nobody(self, handshake: Handshake, timeout_s: float) -> NotConnectedError:
+        """What to say when time is up."""
+        place, hint = self.terms.exchange, handshake.hint()
+        if hint:
+            return NotConnectedError(f"no plant let us in at '{place}' within {timeout_s:g} s: {hint}", "key")
+        why = MUTE if handshake.mute else "is one running (rtmms serve ROBOT)?"
+        return NotConnectedError(f"no plant answered at '{place}' within {timeout_s:g} s; {why}")
+
+    def _hello(self, token: str) -> bytes:
+        settable = self.terms.settable.values if self.terms.settable is not None else {}
+        hello = replace(self.terms.hello, token=token, identity=self._identity, settable=settable)
+        return self._pack(hello_message(hello))
+
+    def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
+        """Where the states come: with keys, within a program and for telemetry by ZeroMQ."""
+        terms, steps = self.terms, bool(plant.granted) or plant.ticks
+        self._identity, step_endpoint, near, telemetry_endpoint = read_places(welcome)
+        endpoint = seen_from(terms.exchange, step_endpoint if steps else telemetry_endpoint)
+        self.near = endpoint.startswith(NEAR)
+        if not steps:
+            self.data = self._dealers.telemetry(endpoint, plant.topic.encode())
+        elif not _STREAMS or terms.libzmq or terms.keys is not None or self._shared:
+            self.data = self._dealers.data(endpoint, self._identity)
+        else:
+            try:
+                self.data = self._stream(endpoint, near if nearest(terms.exchange, step_endpoint, near) else "")
+            except (OSError, ValueError, OverflowError) as fault:
+                why = getattr(fault, "strerror", None) or fault
+                raise NotConnectedError(f"cannot connect to '{endpoint}': {why}") from None
+
+    def _stream(self, endpoint: str, shorter: str) -> Dealer:
+        """By the shorter way where there is one and somebody listens."""
+        if shorter:
+            dealer = Dealer(shorter, self._identity)
+            if not dealer.broken:
+                return dealer
+            dealer.close()
+        return Dealer(endpoint, self._identity)
+
+
+# A peer's session with a plant: joining, requests and refusals at the exchange endpoint, and rejoining.
+
 
 PRINT, RAISE, COLLECT = "print", "raise", "collect"
 ERRORS = (PRINT, RAISE, COLLECT)

@@ -13,18 +13,16 @@ import time
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop, Outcome
-from rtmms.loop.paces.free import Free
-from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.pace import Free, Lockstep
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.wire.plant.server import Server
-from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.plant.server import Server, Sockets
 
 if TYPE_CHECKING:
-    from rtmms.plant import Plant
+    from rtmms.plant.protocol import Plant
 
 _PACES: dict[str, type[Lockstep] | type[Free]] = {"lockstep": Lockstep, "free": Free}
 _SERVE_NS = 2_000_000

@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.addresses import ARGUMENTS
-from rtmms.contract import Applied
-from rtmms.loop.kernels.memory import INTERRUPTED, PUBLISHED, RESOLVED, address, view
+from rtmms.base.contract import Applied
+from rtmms.base.memory import ARGUMENTS
+from rtmms.loop.kernels.fallback import INTERRUPTED, PUBLISHED, RESOLVED, address, view
 from rtmms.loop.ports import Batched, Progress
-from rtmms.plant import Accounted, Entered
-from rtmms.wire.kernels.batch import take_steps, write_states
-from rtmms.wire.kernels.step import take_step
-from rtmms.wire.kernels.step_memory import BATCH, PEER, STEP, TEMPLATE, TIME, UNREAD
+from rtmms.plant.protocol import Accounted, Entered
+from rtmms.wire.kernels.step import BATCH, PEER, STEP, TEMPLATE, TIME, UNREAD, take_step, take_steps, write_states
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
-from rtmms.wire.plant.peer import LIVE
+from rtmms.wire.plant.peers import LIVE
 from rtmms.wire.plant.selection import STAND_IN
 from rtmms.wire.protocol.port import GONE, Answering, Bypassed
 
@@ -31,10 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rtmms.loop.ports import Keeping, Memory
-    from rtmms.plant import Account, Plant
+    from rtmms.plant.protocol import Account, Plant
     from rtmms.wire.plant.message_layouts import StateTemplate
-    from rtmms.wire.plant.peer import Peer
-    from rtmms.wire.plant.peers import Peers
+    from rtmms.wire.plant.peers import Peer, Peers
     from rtmms.wire.plant.step_port import StepPort
 
 MOST_PEERS, MOST_STEPS = 16, 512

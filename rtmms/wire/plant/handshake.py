@@ -1,37 +1,46 @@
-"""The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
-
-A flood here keeps neither the step socket's I/O thread nor the loop busy.
-"""
+"""The exchange socket: hello, requests, strangers, ticks, and what a peer sees of the plant."""
 
 from __future__ import annotations
 
 import hmac
 import itertools
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from time import monotonic_ns, sleep
 from typing import Any
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.user_file import owner_of
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.trust import owner_of
+from rtmms.plant.protocol import Channel, Composed, Plant
 from rtmms.wire.endpoints.keys import Allowed
-from rtmms.wire.plant.peer import LIVE, Peer, RateLimit
-from rtmms.wire.plant.peers import Peers
-from rtmms.wire.protocol.codec import decode, packer
+from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.messages import (
     Hello,
     Reason,
     Refused,
     Request,
+    channel_map,
+    decode,
     not_a_message,
+    packer,
+    plain_parameters,
+    plain_shape,
     read_figures,
     read_hello,
     read_id,
     read_request,
     read_settable,
     shown,
+    told_surroundings,
 )
 from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
+
+# The exchange socket: hello, requests and strangers. Served in the loop's slack only, a few messages at a time.
+#
+# A flood here keeps neither the step socket's I/O thread nor the loop busy.
+
 
 MOST_WAITING = 16
 ANSWER_NS = 2_000_000_000
@@ -292,3 +301,126 @@ class HandshakePort:
             self.say(exchange_id, {"type": "error", "code": code, "text": text, "id": refusal.id})
         else:
             self.say(exchange_id, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})
+
+
+# Ticks, in the mode external: who may send them, and those that wait for their step. No socket here.
+
+
+class Ticks:
+    """One peer at a time ticks: the one that asked for it in its hello, or else the first claimant that does.
+
+    used      ticks that started a step
+    surplus   ticks that came while MOST_WAITING waited, or that waited when the run was paused or reset: no step
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self._arrived: deque[int] = deque()
+        self.used = self.surplus = 0
+
+    def read_message(self, peer: Peer, message: Mapping[str, Any]) -> None:
+        """A tick of a peer that is known on the step socket; Refused if it may not, or if its seq does not rise."""
+        seq = message.get("seq")
+        if type(seq) is not int:
+            raise Refused(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
+        if peer.state not in (LIVE, READY):
+            raise Refused(Reason.TOO_EARLY, "tick: answer the warm-up states first")
+        ticker = self._peers.ticker
+        if ticker is not peer:
+            if ticker is not None and ticker.state is LIVE:
+                raise Refused(Reason.NOT_CLAIMED, f"tick: '{ticker.name}' ticks here")
+            self._peers.let_tick(peer)
+        if not peer.tick_seq < seq < 1 << 63:
+            raise Refused(Reason.SEQ, f"tick: seq must rise; newest {peer.tick_seq}, got {shown(seq)}")
+        peer.tick_seq = seq
+        if len(self._arrived) >= MOST_WAITING:
+            self.surplus += 1
+        else:
+            self._arrived.append(monotonic_ns())
+
+    @property
+    def waiting(self) -> int:
+        return len(self._arrived)
+
+    def take(self) -> int:
+        """The instant at which the oldest waiting tick came, in ns of CLOCK_MONOTONIC; 0 for none."""
+        if not self._arrived:
+            return 0
+        self.used += 1
+        return self._arrived.popleft()
+
+    def drop(self) -> None:
+        """What waits was meant for a schedule that is no more."""
+        self.surplus += len(self._arrived)
+        self._arrived.clear()
+
+    def report(self) -> dict[str, Any]:
+        ticker = self._peers.ticker
+        return {"used": self.used, "surplus": self.surplus, "peer": None if ticker is None else ticker.name}
+
+
+# What a peer is shown of the plant: all of it, or one of its robots under the names that it has alone.
+
+
+@dataclass(frozen=True)
+class Scope:
+    """
+    robot   what it is;  plant  it, through its sensors;  prefix  what names of the whole plant begin with here
+    beside  outputs that the whole plant has of it, and it has not alone: what it sees of other robots
+    """
+
+    robot: str
+    plant: Plant
+    prefix: str = ""
+    beside: tuple[Channel, ...] = ()
+
+    @property
+    def actuators(self) -> tuple[Channel, ...]:
+        return self.plant.actuators
+
+    @property
+    def outputs(self) -> tuple[Channel, ...]:
+        return (*self.plant.outputs, *self.beside)
+
+    def told(self) -> dict[str, Any]:
+        """Of the plant in a welcome: as it is now."""
+        return {
+            "robot": self.robot, "parameters": plain_parameters(self.plant), "shape": plain_shape(self.plant),
+            "surroundings": told_surroundings(self.plant),
+            "actuators": [channel_map(channel) for channel in self.actuators],
+            "outputs": [channel_map(channel) for channel in self.outputs],
+        }  # fmt: skip
+
+
+class Scopes:
+    """Of one plant.  whole  all of it"""
+
+    def __init__(self, robot: str, plant: Plant) -> None:
+        self.whole = Scope(robot, plant)
+        self._robots: Mapping[str, Scope] = {}
+        if isinstance(plant, Composed):
+            self._robots = {
+                name: Scope(plant.kinds[name], one, f"{name}.", _beside(plant.outputs, one, f"{name}."))
+                for name, one in plant.robots.items()
+            }  # fmt: skip
+
+    def of(self, robot: str) -> Scope:
+        """By a robot's name, '' for all; Refused."""
+        if not robot:
+            return self.whole
+        if robot not in self._robots:
+            why = str(UnknownNameError("robot", robot, self._robots)) if self._robots else "this plant is one robot"
+            raise Refused(Reason.UNKNOWN_ROBOT, f"hello: robot: {why}")
+        return self._robots[robot]
+
+    def robots(self) -> dict[str, Any]:
+        """What a welcome tells of each robot; nothing where there is but one."""
+        return {name: scope.told() for name, scope in self._robots.items()}
+
+
+def _beside(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:
+    own = {prefix + channel.name for channel in robot.outputs}
+    return tuple(
+        replace(channel, name=channel.name.removeprefix(prefix))
+        for channel in outputs if channel.name.startswith(prefix) and channel.name not in own
+    )  # fmt: skip

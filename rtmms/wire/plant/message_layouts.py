@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.contract import APPLIED_POLICIES, Applied
-from rtmms.plant import Channel
+from rtmms.base.contract import APPLIED_POLICIES, Applied
+from rtmms.plant.protocol import Channel
 from rtmms.wire.kernels.message_layout import OTHER, SEQ, STEP, lay_out, read_command, write_state
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.message_layout import Path, UnlikelyError, numbers, with_policy

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from rtmms.contract import TRUTH, Applied
-from rtmms.errors import UnknownNameError
-from rtmms.plant import Channel
+from rtmms.base.contract import TRUTH, Applied
+from rtmms.base.errors import UnknownNameError
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.message_layouts import StateTemplate, StateTemplates
-from rtmms.wire.protocol.codec import packer
-from rtmms.wire.protocol.messages import Reason, Refused
+from rtmms.wire.protocol.messages import Reason, Refused, packer
 
 STRANGERS_WORK = 150
 """Steps of comparison, some 0.3 us each, for all the patterns of one that did not say the token: a display's names cost

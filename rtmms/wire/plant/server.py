@@ -1,40 +1,340 @@
-"""The plant's side of the wire: what the loop sees as its Exchange, over ZeroMQ.
-
-No thread, no lock: every call is made by the loop's own thread, and none of them waits past the instant it is given.
-"""
+"""The plant's side of the wire: its sockets, telemetry, and keep-alive of claimants."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import secrets
+import socket as plain
 from collections.abc import Mapping
 from time import monotonic_ns, sleep
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rtmms.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
-from rtmms.errors import ModelError
+from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES, Applied
+from rtmms.base.errors import ModelError
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.plant import Plant, describe_plant
+from rtmms.loop.machine import may_raise
+from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.wire.endpoints.addresses import DEFAULTS, checked, cleared, listen, listen_near, private_files
 from rtmms.wire.endpoints.keys import Allowed, ServerKeys
 from rtmms.wire.endpoints.session_files import new_token, remove_token, write_token
-from rtmms.wire.plant.allowance import most_said
+from rtmms.wire.libzmq.sockets import Threads
 from rtmms.wire.plant.fast_path import WireFastPath
-from rtmms.wire.plant.handshake import HandshakePort
-from rtmms.wire.plant.peer import DEAD, LIVE, Missing
-from rtmms.wire.plant.peers import Peers
-from rtmms.wire.plant.scope import Scope, Scopes
+from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
+from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, most_said
 from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Selection, select
-from rtmms.wire.plant.sockets import Sockets, Threads
-from rtmms.wire.plant.step_port import StepPort
-from rtmms.wire.plant.telemetry import Telemetry
-from rtmms.wire.plant.tending import Tending
-from rtmms.wire.protocol.limits import EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import PROTOCOL, Hello, Reason, Refused, Request
-from rtmms.wire.protocol.port import Guests
+from rtmms.wire.plant.step_port import StepPort, with_hint
+from rtmms.wire.protocol.messages import (
+    COMMAND_BYTES,
+    EXCHANGE_BYTES,
+    PROTOCOL,
+    AddressError,
+    Hello,
+    Reason,
+    Refused,
+    Request,
+    packer,
+)
+from rtmms.wire.protocol.port import Answering, Guests, Hosting, Publishing
+from rtmms.wire.stream.listener import Listener
+from rtmms.wire.stream.publisher import Publisher
+from rtmms.wire.stream.steps import Steps
 
 if TYPE_CHECKING:
     from rtmms.loop.ports import Array, FastPath, Flags, Keeping, Memory
+
+
+# The three sockets of a plant: which implementation each is of, and where they are bound.
+
+
+__all__ = ["Sockets", "Threads"]
+
+_EXCHANGE_BACKLOG = 1 << 18
+_T = TypeVar("_T", bound=Hosting)
+
+
+class Sockets:
+    """Bound sockets. They may be made before there is a plant: peers wait in them.
+
+    exchange, step, telemetry   the sockets
+    endpoints  dict exchange, step, telemetry -> the address really bound
+    near_step  another address of the step socket, for this user's processes; '' where there is none
+    notes      what could not be set up, for the report
+    allowed    the keys that may come in; None where no keys are asked for
+    """
+
+    exchange: Answering
+    step: Answering
+    telemetry: Publishing
+
+    def __init__(
+        self, exchange: str | None = None, step: str | None = None, telemetry: str | None = None, *,
+        free_ports: bool = False, threads: Threads | None = None, keys: ServerKeys | None = None, inproc: bool = False,
+        libzmq: bool = False,
+    ) -> None:  # fmt: skip
+        """Bind: streams of our own where strangers come, libzmq where keys keep them out or it is all one program.
+
+        An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is set; any
+        other that is busy raises EndpointError naming it.
+        keys    as servers of CURVE
+        inproc  endpoints inproc://NAME in the program's own context (zmq.Context.instance), see embed.py
+        libzmq  also where ours would do: to compare them; it is not proof against strangers
+        """
+        self._given = {"exchange": exchange, "step": step, "telemetry": telemetry}
+        self._free_ports, self._keyed = free_ports, keys is not None
+        self.notes: list[str] = []
+        self.endpoints: dict[str, str] = {}
+        self.near_step = ""
+        self.inproc = inproc
+        self.allowed = None if keys is None else Allowed(keys)
+        self._linger_ms, self._closed = 0, False
+        with contextlib.ExitStack() as bound:
+            try:
+                _apart(self._given, free_ports, inproc)
+                if keys is not None or inproc or libzmq:
+                    self._bind_libzmq(bound, threads or Threads(), b"" if keys is None else keys.secret)
+                else:
+                    self._bind_streams(bound)
+            except BaseException:
+                self._unlink()
+                raise
+            self._bound = bound.pop_all()
+
+    def _bind_streams(self, bound: contextlib.ExitStack) -> None:
+        def listening(role: str) -> plain.socket:
+            opened, self.endpoints[role] = listen(self._asked(role), role, may_move=self._may_move(role))
+            bound.callback(opened.close)
+            return opened
+
+        door = Listener([listening("exchange")], EXCHANGE_BYTES, backlog=_EXCHANGE_BACKLOG)
+        self.exchange = self._kept(bound, door)
+        ways = [listening("step")]
+        near = listen_near(self.endpoints["step"])
+        if near is not None:
+            ways.append(near[0])
+            self.near_step = near[1]
+        steps = Steps(ways, COMMAND_BYTES)
+        self.step = self._kept(bound, steps)
+        publisher = Publisher(listening("telemetry"))
+        self.telemetry = self._kept(bound, publisher)
+        everywhere = (door, steps, publisher.listener)
+        for one in everywhere:
+            one.beside = tuple(other for other in everywhere if other is not one)
+
+    def _bind_libzmq(self, bound: contextlib.ExitStack, threads: Threads, secret: bytes) -> None:
+        from rtmms.wire.libzmq.sockets import Served
+
+        if threads.priority is not None and not may_raise(threads.priority):
+            # libzmq ends the process if it may not, so it is tried here first
+            self.notes.append(f"I/O thread priority {threads.priority}: not permitted")
+            threads = Threads(None, threads.step_cpu, threads.exchange_cpu)
+        name_of = None if self.allowed is None else self.allowed.name_of
+        served = Served(threads, shared=self.inproc, secret=secret, name_of=name_of)
+        bound.callback(served.close)
+
+        def place(role: str) -> tuple[str, str, bool]:
+            endpoint = cleared(self._asked(role), role, keyed=self._keyed, inproc=self.inproc)
+            return endpoint, role, self._may_move(role)
+
+        with private_files():
+            door, self.endpoints["exchange"] = served.exchange(*place("exchange"))
+            self.exchange = self._kept(bound, door)
+            step, self.endpoints["step"] = served.steps(*place("step"))
+            self.step = self._kept(bound, step)
+            publisher, self.endpoints["telemetry"] = served.publisher(*place("telemetry"))
+            self.telemetry = self._kept(bound, publisher)
+
+    def close(self, linger_ms: int = 100) -> None:
+        """Close all, giving a last bye linger_ms to leave. Twice does nothing."""
+        if not self._closed:
+            self._linger_ms, self._closed = linger_ms, True
+            self._unlink()  # while they are ours: afterwards they may be the next plant's
+            self._bound.close()
+
+    @property
+    def io_thread(self) -> bool:
+        """Whether a thread of ZeroMQ's stands between the loop and its peers."""
+        return self.step.threaded
+
+    def _kept(self, bound: contextlib.ExitStack, socket: _T) -> _T:
+        bound.callback(lambda: socket.close(self._linger_ms))
+        return socket
+
+    def _unlink(self) -> None:
+        for endpoint in (*self.endpoints.values(), self.near_step):
+            if endpoint.startswith("ipc://"):
+                with contextlib.suppress(OSError):
+                    os.unlink(endpoint[len("ipc://") :])
+
+    def _asked(self, role: str) -> str:
+        return self._given[role] or DEFAULTS[role]
+
+    def _may_move(self, role: str) -> bool:
+        return self._free_ports and self._given[role] is None
+
+
+def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
+    """AddressError for two endpoints at one address, unless the later one is a default that may move."""
+    roles: dict[str, str] = {}
+    for role, given in asked.items():
+        endpoint = checked(given or DEFAULTS[role], role, inproc=inproc)
+        if endpoint.endswith((":*", ":0")) or (given is None and free_ports):
+            continue
+        if endpoint in roles:
+            raise AddressError(f"{role} endpoint '{endpoint}': the {roles[endpoint]} endpoint is there, too; "
+                               "each needs an address of its own")  # fmt: skip
+        roles[endpoint] = role
+
+
+# What observers get: states at a steady rate of wall time, packed where there is time and sent in the slack.
+
+
+class Telemetry:
+    """
+    robot   the topic;  hz   states per second of wall time, at most
+    """
+
+    def __init__(self, socket: Publishing, plant: Plant, robot: str, hz: float) -> None:
+        self._socket, self._topic = socket, robot.encode()
+        self._selection = Selection(plant.outputs, "telemetry")
+        self._gap_ns = round(1e9 / hz)
+        self._frame = b""
+        self._due_ns = 0
+
+    @property
+    def due(self) -> bool:
+        """The next one is to be packed now: there may be somebody who gets it."""
+        return monotonic_ns() >= self._due_ns and self._socket.wanted
+
+    def pack(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
+    ) -> None:
+        """One state. The next is due on a grid, so that the mean rate is kept where steps come at about that rate;
+        from now after a gap."""
+        now_ns, due_ns = monotonic_ns(), self._due_ns + self._gap_ns
+        self._due_ns = due_ns if due_ns > now_ns else now_ns + self._gap_ns
+        self._frame = self._selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
+
+    def send(self) -> None:
+        """What was packed."""
+        if self._frame:
+            frame, self._frame = self._frame, b""
+            self._socket.send(self._topic, frame)
+
+    def serve(self, until_ns: int) -> None:
+        """Newcomers, and those that are still to be sent it."""
+        self._socket.serve(until_ns)
+
+
+# Looking after the claimants in the loop's slack: warm-up states, probes, pending errors. Sends only, never waits.
+
+
+_ERROR_GAP_NS = 200_000_000
+_PROBE_GAP_NS, _PROBE_SLOW_GAP_NS = 100_000_000, 2_000_000_000
+_PROBES = 2
+_WARM_LIMIT_NS = 5_000_000_000
+_PROMPT_NS = 5_000_000
+SILENT_NS = 1_500_000_000
+"""One that has used up its credits and says nothing for so long counts as dead, though its connection stands."""
+
+
+class Tending:
+    """What peers on the step socket are sent outside the steps."""
+
+    def __init__(self, port: StepPort, peers: Peers) -> None:
+        self._port, self._peers = port, peers
+        self._probe = packer()({
+            "type": "state", "step": -1, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
+            "outputs": {}, "applied": {},
+        })  # fmt: skip
+
+    def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """One round; outputs are for the warm-up states."""
+        while self._peers.displaced:
+            peer, heir = self._peers.displaced.pop()
+            self._port.say(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
+        for peer in list(self._peers.all):
+            if peer.observer:
+                continue
+            if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
+                code, text, unknown = peer.error
+                text = with_hint(text, unknown, self._peers.names)
+                self._port.say(peer, {"type": "error", "code": code, "text": text})
+                peer.error, peer.error_ns = None, now_ns
+            if peer.state in (WARMING, READY):
+                self._warm_up(peer, now_ns, outputs)
+            elif peer.state is LIVE and peer.owed <= self._port.credits:
+                peer.since_ns = now_ns
+                if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
+                    # no state goes out while its tick is waited for: this tells whether it is still there
+                    peer.owed += self._send_probe(peer, now_ns)
+            else:
+                if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
+                    peer.dies(starved=self._port.connected(peer) is True)
+                self._look_for(peer, now_ns)
+
+    def ask(self, peer: Peer) -> None:
+        """Find out whether its connection stands."""
+        self._port.transmit(peer, self._probe)
+
+    def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
+        """Further rounds of warm-up while there is time: one who comes back is admitted within a few steps."""
+        while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
+            self._port.await_answer(min(until_ns, now_ns + _PROMPT_NS))
+            self._port.read_in_slack(until_ns)
+            self._port.admit_ready()
+            self.serve(monotonic_ns(), outputs)
+
+    @staticmethod
+    def _answers(peer: Peer, now_ns: int) -> bool:
+        """It was just sent a warm-up state: its answer may be waited for."""
+        return peer.state is WARMING and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
+
+    def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
+        """States as in earnest but for their steps, which make both sides' first exchanges before they count.
+
+        A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
+        """
+        if peer.state is READY:
+            return
+        if peer.owed == 0:
+            payload = peer.selection.packed(peer.warm_step, 0.0, 0, 0, outputs, self._port.applied)
+            peer.selection.round = 0
+            if self._port.transmit(peer, payload):
+                peer.owed, peer.since_ns = 1, now_ns
+        elif self._look_for(peer, now_ns):
+            peer.since_ns = now_ns
+        if now_ns - peer.since_ns > _WARM_LIMIT_NS:
+            self._peers.release(peer)
+
+    def _look_for(self, peer: Peer, now_ns: int) -> bool:
+        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state.
+
+        Few of them lie unanswered on a connection: one that sleeps must not wake to a heap of them. Where only sending
+        tells whether the connection stands, more follow, slowly.
+        """
+        gap_ns = _PROBE_GAP_NS
+        if peer.probes >= _PROBES:
+            connected = self._port.connected(peer)
+            if connected:
+                return True
+            if connected is None:
+                gap_ns = _PROBE_SLOW_GAP_NS
+        return now_ns - peer.probe_ns > gap_ns and self._send_probe(peer, now_ns)
+
+    def _send_probe(self, peer: Peer, now_ns: int) -> bool:
+        peer.probe_ns = now_ns
+        there = self._port.transmit(peer, self._probe)
+        peer.probes = peer.probes + 1 if there else 0
+        return there
+
+
+# The plant's side of the wire: what the loop sees as its Exchange, over ZeroMQ.
+#
+# No thread, no lock: every call is made by the loop's own thread, and none of them waits past the instant it is given.
+
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16

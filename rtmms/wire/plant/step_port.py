@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.contract import Applied
-from rtmms.errors import UnknownNameError
+from rtmms.base.contract import Applied
+from rtmms.base.errors import UnknownNameError
 from rtmms.loop.kernels.fallback import within
-from rtmms.plant import Channel, CoupledLimit
-from rtmms.wire.kernels.step_memory import AFTER_DEADLINE
-from rtmms.wire.plant.allowance import Allowance
-from rtmms.wire.plant.peer import DEAD, HEARD, LIVE, READY, WARM, WARMING, Peer
-from rtmms.wire.plant.peers import Peers
+from rtmms.plant.protocol import Channel, CoupledLimit
+from rtmms.wire.kernels.step import AFTER_DEADLINE
+from rtmms.wire.plant.handshake import Ticks
+from rtmms.wire.plant.peers import DEAD, HEARD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
 from rtmms.wire.plant.selection import dated
-from rtmms.wire.plant.ticks import Ticks
-from rtmms.wire.protocol.codec import decode, packer
-from rtmms.wire.protocol.limits import AHEAD_STEPS, COMMAND_BYTES, CREDITS
-from rtmms.wire.protocol.messages import Reason, Refused, not_a_message, shown
+from rtmms.wire.protocol.messages import (
+    AHEAD_STEPS,
+    COMMAND_BYTES,
+    CREDITS,
+    Reason,
+    Refused,
+    decode,
+    not_a_message,
+    packer,
+    shown,
+)
 from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, Answering, Guests
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from rtmms.contract import APPLIED_POLICIES
-from rtmms.wire.protocol.codec import packer
+from rtmms.base.contract import APPLIED_POLICIES
+from rtmms.wire.protocol.messages import packer
 
 _DEEPEST = 8
 _pack = packer()

@@ -1,8 +1,4 @@
-"""What is said on the wire, version 1: the names, the limits, and the strict reading of each message.
-
-docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that a
-later version can add fields at the end.
-"""
+"""Messages of version 1: names, limits, frames, strict reading, and faults."""
 
 from __future__ import annotations
 
@@ -12,23 +8,51 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
-from rtmms.contract import OPERATIONS
-from rtmms.plant import Channel, Plant, describe_plant
-from rtmms.wire.protocol.limits import (
-    AHEAD_STEPS,
-    LIST_LENGTH,
-    MOST_EVERY,
-    MOST_FIGURES,
-    MOST_SETTABLE,
-    MOST_TRACKS,
-    NAME_LENGTH,
-    PATTERN_LENGTH,
-    PATTERNS,
-    SHAPE,
-    TEXT_LENGTH,
-    TRACK_LENGTH,
-)
+from msgpack import Packer, unpackb  # type: ignore[attr-defined]
+
+from rtmms.base.contract import OPERATIONS
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.plant.protocol import Channel, Plant, describe_plant
 from rtmms.wire.protocol.port import OVERSIZE
+
+# How long, how many, how far ahead: what a message may have, on either side of the wire.
+
+
+COMMAND_BYTES = 32 * 1024
+"""Longest message that is read on the step socket: 500 actuators of 40 bytes and room to spare."""
+
+EXCHANGE_BYTES = 64 * 1024
+"""Longest message that is read on the exchange socket, before room for the plant's own snapshots is added."""
+
+NAME_LENGTH = 64
+PATTERNS = 256
+PATTERN_LENGTH = 128
+LIST_LENGTH = 16
+SHAPE = 1 << 15
+"""Characters of what a plant tells viewers to draw, at most."""
+AHEAD_STEPS = 64
+"""A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
+
+WARM_STEPS = 10
+"""States that are exchanged with a claimant, with steps -10 to -1, before it counts as admitted."""
+
+MOST_EVERY = 10_000
+"""A claimant may ask for each n-th state only; n is at most this."""
+
+MOST_SETTABLE = 64
+MOST_FIGURES, TEXT_LENGTH = 16, 128
+MOST_TRACKS, TRACK_LENGTH = 16, 4096
+
+CREDITS = 4
+"""States that may lie unanswered with a claimant before the plant stops sending it more."""
+
+
+# What is said on the wire, version 1: the names, the limits, and the strict reading of each message.
+#
+# docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that
+# a
+# later version can add fields at the end.
+
 
 PROTOCOL = 1
 SPOKEN = (1,)
@@ -352,7 +376,8 @@ def told_surroundings(plant: Plant) -> dict[str, Any]:
 
 
 def plain_shape(plant: object) -> str:
-    """JSON of the plant's shape (rtmms.plant.PlantDescription); '' for none, no JSON, or one longer than SHAPE."""
+    """JSON of the plant's shape (rtmms.plant.protocol.PlantDescription); '' for none, no JSON, or one longer than
+    SHAPE."""
     source = describe_plant(plant).shape()
     if not isinstance(source, Mapping) or not source:
         return ""
@@ -376,3 +401,106 @@ def read_shape(text: object) -> dict[str, Any]:
 
 def _finite(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+
+
+# One message to one frame and back: a msgpack map with `type`, sizes capped, every fault a named refusal.
+
+
+_new_packer: Callable[..., Any] = Packer
+_unpack: Callable[..., Any] = unpackb
+
+LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT = 16 * 1024 * 1024, 65536
+_LONGEST_LIST, _LONGEST_MAP = 1024, 4096
+_SHORT = 1024
+"""A frame of so many bytes can claim no more of anything than is allowed: unpackb's own limits are its length."""
+
+
+def packer() -> Callable[[Any], bytes]:
+    """A packing function to keep: its buffer is reused. Other libraries' numbers (float32, int64) travel as float64."""
+    pack: Callable[[Any], bytes] = _new_packer(default=float).pack
+    return pack
+
+
+def decode(
+    frame: bytes, cap: int, longest_list: int = _LONGEST_LIST, longest_map: int = _LONGEST_MAP
+) -> dict[str, Any]:
+    """The message in a frame of at most `cap` bytes.
+
+    longest_list, longest_map  entries a list or a map may claim; each claim costs memory before its entries are read
+    Refused (oversize, garbled, unknown_type) for anything that is not one whole msgpack map with a text `type`.
+    """
+    size = len(frame)
+    if size > cap:
+        raise Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
+    try:
+        message = (
+            _unpack(frame)
+            if size <= _SHORT
+            else _unpack(
+                frame,
+                max_array_len=min(longest_list, size),  # memory is taken at the promise: keep it to what may come
+                max_map_len=min(longest_map, size),
+                max_str_len=cap,
+                max_bin_len=cap,
+                max_ext_len=16,
+            )
+        )
+    except Exception as fault:  # whatever a decoder makes of a stranger's bytes, it is the stranger's fault
+        raise Refused(Reason.GARBLED, f"not a msgpack message: {type(fault).__name__}") from None
+    if type(message) is not dict:
+        raise Refused(Reason.GARBLED, f"a message must be a map, got {type(message).__name__}")
+    if type(message.get("type")) is not str:
+        raise Refused(Reason.TYPE, "a message must have a 'type', as text")
+    return message
+
+
+def decode_from_plant(frame: bytes) -> dict[str, Any]:
+    """A message from a plant that the peer has chosen to trust: states may carry long lists, and many outputs."""
+    return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT, LONGEST_LIST_OF_PLANT)
+
+
+# Faults of the wire that a user may meet, apart from those of the models.
+
+
+class EndpointError(RtmmsError):
+    """An endpoint that cannot be bound or connected as asked; the text names it, the reason and a way out."""
+
+
+class BusyError(EndpointError):
+    """An endpoint at which another process is; `endpoint` is its address."""
+
+    def __init__(self, text: str, endpoint: str) -> None:
+        super().__init__(text)
+        self.endpoint = endpoint
+
+
+class AddressError(EndpointError, ModelError):
+    """An endpoint whose words are wrong, or that may not be bound as asked: nothing is in its way but the asking."""
+
+
+WRONG_WORDS = frozenset(("unknown_actuator", "unknown_output"))
+"""Codes of a refusal that is due to what was asked for: exit status 2."""
+
+
+class NotConnectedError(RtmmsError, ConnectionError):
+    """No plant answered, or it turned the peer away; `code` is the plant's reason ('' where nobody answered)."""
+
+    def __init__(self, text: str, code: str = "") -> None:
+        super().__init__(text)
+        self.code = code
+
+
+class RequestError(RtmmsError):
+    """A request (reset, stop, ...) that the plant refused (`refused`) or did not answer in time."""
+
+    def __init__(self, text: str, refused: bool = False) -> None:
+        super().__init__(text)
+        self.refused = refused
+
+
+class RefusedError(RtmmsError):
+    """The plant refused something of this peer's, as `connect(errors="raise")` tells it; `code` says of what kind."""
+
+    def __init__(self, text: str, code: str) -> None:
+        super().__init__(text)
+        self.code = code

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rtmms.contract import Applied
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import STANDARD_GRAVITY, Channel
+from rtmms.base.contract import Applied
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.plant.protocol import STANDARD_GRAVITY, Channel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,7 +29,7 @@ class PlantInfo:
     every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
     parameters   what the plant tells of itself by name, SI units; may be empty
     surroundings what the plant moves in: gravity_m_s2 (3, world), water_kg_m3 (0: none), surface_m; may be empty
-    shape        what viewers draw of it (rtmms.plant.PlantDescription); may be empty
+    shape        what viewers draw of it (rtmms.plant.protocol.PlantDescription); may be empty
     telemetry_endpoint   of all its states, as it is bound; '' where the plant does not say
     topic        what messages of its telemetry begin with
     robots       of several robots on one clock: each by its name, as it is alone; empty where there is one

@@ -15,7 +15,7 @@ import sys
 from time import monotonic, monotonic_ns
 
 from rtmms.wire.protocol.port import GONE, MESSAGE, Heard
-from rtmms.wire.stream.connection import Connection
+from rtmms.wire.stream.listener import Connection
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, framed, ready
 
 _PIECES = 512

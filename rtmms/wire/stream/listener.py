@@ -1,24 +1,199 @@
-"""A bound socket of our own and its connections: accepted, read and written in the slack, a bounded piece at a time.
-
-What comes in lies in the kernel's buffers until it is read, at most 64 KiB and one message a connection in ours; who
-does not read what we send loses it.
-"""
+"""Listening sockets, their connections, polling, and the timer of deadlines."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import os
+import select
+import selectors
 import socket
+import sys
 from collections import deque
 from collections.abc import Sequence
 from operator import itemgetter
 from time import monotonic_ns
+from typing import Protocol
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import GONE, MESSAGE, Guests, Heard
-from rtmms.wire.stream.connection import LITTLE, Connection
-from rtmms.wire.stream.waiting import IN, OUT, Poller, poller
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Heard
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
+
+# Which of many descriptors can be read or written: epoll, or what stands for it where there is none.
+
+
+IN, OUT = 1, 4
+"""EPOLLIN and EPOLLOUT."""
+
+
+class Poller(Protocol):
+    """As select.epoll."""
+
+    def register(self, descriptor: int, events: int, /) -> None: ...
+
+    def modify(self, descriptor: int, events: int, /) -> None:
+        """0 events: at most that it has gone."""
+
+    def unregister(self, descriptor: int, /) -> None:
+        """OSError or KeyError for one that is not registered."""
+
+    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]: ...
+
+    def close(self) -> None: ...
+
+
+class Selecting:
+    """kqueue where there is one, else select: whose waits, unlike epoll's, end to the microsecond."""
+
+    def __init__(self) -> None:
+        self._selector: selectors.BaseSelector = getattr(selectors, "KqueueSelector", selectors.SelectSelector)()
+
+    def register(self, descriptor: int, events: int, /) -> None:
+        self._selector.register(descriptor, _named(events))
+
+    def modify(self, descriptor: int, events: int, /) -> None:
+        self.unregister(descriptor)
+        if events:
+            self.register(descriptor, events)
+
+    def unregister(self, descriptor: int, /) -> None:
+        with contextlib.suppress(KeyError):  # there is no entry without events
+            self._selector.unregister(descriptor)
+
+    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
+        """`most` is not kept to: the first would always be the same."""
+        found = self._selector.select(timeout_s)
+        return [(key.fd, IN * bool(told & 1) | OUT * bool(told & 2)) for key, told in found]
+
+    def close(self) -> None:
+        self._selector.close()
+
+
+def _named(events: int) -> int:
+    return selectors.EVENT_READ * bool(events & IN) | selectors.EVENT_WRITE * bool(events & OUT)
+
+
+def poller() -> Poller:
+    """The best there is."""
+    return select.epoll() if hasattr(select, "epoll") else Selecting()
+
+
+# One connection of ours, whoever asked for it: a stream that never blocks, what came on it and what waits to leave.
+#
+# Its owner watches the descriptor, and decides when it is read and when it is given up.
+
+
+_CHUNK = 65536
+LITTLE = 4096
+"""What is read of a stranger at a time: as much room as we make, the kernel fills again at once, in our time."""
+NOW = getattr(socket, "MSG_DONTWAIT", 0)
+"""Its owner may have made the socket one that waits: nothing here does."""
+_LAST_CHUNKS = 16
+
+
+class Connection:
+    """
+    key      by what its owner knows it
+    frame    a message that came in one piece with nothing beside it: the reader knows nothing of it
+    unsent   bytes that the kernel did not take yet
+    poller   that of its owner which watches it;  queued  something came that its owner has not looked at
+    held     nothing of it is to be read at present
+    open     its owner has not given it up
+    """
+
+    __slots__ = (
+        "_recv", "_send", "born_ns", "descriptor", "frame", "held", "key", "open", "poller", "queued", "reader",
+        "socket", "unsent",
+    )  # fmt: skip
+
+    def __init__(self, plain: socket.socket, reader: Reader, key: bytes = b"", unsent: bytes = b"") -> None:
+        plain.setblocking(False)
+        if plain.family != getattr(socket, "AF_UNIX", None):
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket, self.descriptor, self.reader, self.key, self.unsent = plain, plain.fileno(), reader, key, unsent
+        self._recv, self._send = plain.recv, plain.send
+        self.frame: bytes | None = None
+        self.poller: Poller | None = None
+        self.queued, self.held, self.open = False, False, True
+        self.born_ns = monotonic_ns()
+
+    def read(self, most: int = _CHUNK) -> bool | None:
+        """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
+        gone. Not before the last frame was taken away."""
+        try:
+            data = self._recv(most, NOW)
+        except BlockingIOError:
+            return None
+        except OSError:
+            return False
+        if not data:
+            return False
+        self.take(data)
+        return True
+
+    def take(self, data: bytes) -> None:
+        """What has been read."""
+        frame = self.frame = self.reader.at_once(data)
+        if frame is None:
+            self.reader.feed(data)
+
+    def discard(self) -> bool:
+        """What is there is nobody's business; False when the other end has gone."""
+        try:
+            return bool(self.socket.recv(LITTLE, NOW))
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    def send(self, data: bytes, backlog: int = 0) -> int:
+        """SENT, FULL where more than `backlog` bytes wait before it, or GONE."""
+        if self.unsent:
+            self.flush()
+            if len(self.unsent) > backlog:
+                return FULL
+            if self.unsent:
+                self.unsent += data
+                return SENT
+        try:
+            sent = self._send(data, NOW)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            return GONE  # it may have said something before it went: reading tells
+        if sent < len(data):
+            self.unsent = data[sent:]
+        return SENT
+
+    def flush(self) -> bool:
+        """Send on what was not sent; False when it has gone."""
+        try:
+            sent = self.socket.send(self.unsent, NOW)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        self.unsent = self.unsent[sent:]
+        return True
+
+    def end(self) -> None:
+        """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
+        self.open = False
+        if self.unsent:
+            self.flush()
+        with contextlib.suppress(OSError):
+            for _ in range(_LAST_CHUNKS):
+                if not self.socket.recv(_CHUNK, NOW):
+                    break
+        self.socket.close()
+
+
+# A bound socket of our own and its connections: accepted, read and written in the slack, a bounded piece at a time.
+#
+# What comes in lies in the kernel's buffers until it is read, at most 64 KiB and one message a connection in ours; who
+# does not read what we send loses it.
+
 
 _MOST = 64
 _GAP_NS, _LONGEST_GAP_NS = 20_000_000, 200_000_000
@@ -336,3 +511,40 @@ class Listener:
 def _wanted(connection: Connection) -> int:
     """What its poller is to tell of it."""
     return (0 if connection.held else IN) | (OUT if connection.unsent else 0)
+
+
+# The timer of the kernel by which a deadline is kept: a descriptor that can be read from an instant on.
+
+
+_CLOCK_MONOTONIC, _ABSOLUTE = 1, 1
+_NONBLOCK, _CLOEXEC = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0, getattr(os, "O_CLOEXEC", 0)
+
+
+class Alarm:
+    """A descriptor that is readable from an instant on.
+
+    at_ns   the instant, on CLOCK_MONOTONIC; 0: none
+    """
+
+    def __init__(self) -> None:
+        """OSError where there is no timerfd."""
+        if sys.platform != "linux":
+            raise OSError("timerfd: Linux only")
+        libc = ctypes.CDLL(None, use_errno=True)
+        self._settime = libc.timerfd_settime
+        self._settime.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+        self.descriptor = int(libc.timerfd_create(_CLOCK_MONOTONIC, _NONBLOCK | _CLOEXEC))
+        if self.descriptor < 0:
+            raise OSError(ctypes.get_errno(), "timerfd_create")
+        self._when = (ctypes.c_long * 4)()  # struct itimerspec: interval (0: once), value; each s, ns
+        self._address = ctypes.addressof(self._when)
+        self.at_ns = 0
+
+    def set(self, instant_ns: int) -> None:
+        """At this instant, in place of any earlier one; 0 for never. What has rung is quiet again."""
+        self._when[2], self._when[3] = divmod(instant_ns, 1_000_000_000)
+        self._settime(self.descriptor, _ABSOLUTE, self._address, None)
+        self.at_ns = instant_ns
+
+    def close(self) -> None:
+        os.close(self.descriptor)

@@ -11,8 +11,7 @@ from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Heard
-from rtmms.wire.stream.connection import Connection
-from rtmms.wire.stream.listener import MOST_CONNECTIONS, Listener
+from rtmms.wire.stream.listener import MOST_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
 _SUBSCRIPTION_BYTES = 256

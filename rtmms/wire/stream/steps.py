@@ -16,10 +16,7 @@ from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
 from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Heard
-from rtmms.wire.stream.connection import Connection
-from rtmms.wire.stream.listener import Listener
-from rtmms.wire.stream.timerfd import Alarm
-from rtmms.wire.stream.waiting import IN, OUT, Poller, Selecting
+from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, Selecting
 from rtmms.wire.stream.zmtp import ready
 
 

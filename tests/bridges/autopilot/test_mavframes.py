@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pymavlink.dialects.v20 import common
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms_bridges.autopilot import mavframes
 from rtmms_bridges.autopilot.mavframes import Reader, Signing, Writer, read_key
 from tests.lines_of_python import Lines, excess

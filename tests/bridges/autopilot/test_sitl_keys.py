@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.ardupilot import write
 from rtmms_bridges.autopilot.sitl_keys import KEYS, WIND, Further, nested
 from rtmms_bridges.motion.imu import Imu

@@ -6,9 +6,9 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from rtmms.bridging.admission import Admission
-from rtmms.bridging.counters import Counters
+from rtmms.bridging.rates import Counters
 from rtmms.bridging.runner import Runner
+from rtmms.bridging.untrusted import Admission
 from rtmms_bridges.lines.tcp_peer import TcpPeer
 from rtmms_bridges.template import Template
 from tests.bridges.by_hand import Desk

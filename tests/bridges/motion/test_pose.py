@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms_bridges.motion.frames import GRAVITY, wxyz, xyzw
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import PoseNames, PoseReader

@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from rtmms.errors import ModelError
-from rtmms.loop.machine import resources as memory
-from rtmms.loop.machine import scheduling
-from rtmms.loop.machine.cores import CoreClaim, Cores, allowed, choose, parse_affinity, pin, threads
+from rtmms.base.errors import ModelError
+from rtmms.loop import machine as memory
+from rtmms.loop import machine as scheduling
+from rtmms.loop.machine import CoreClaim, Cores, allowed, choose, parse_affinity, pin, threads
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="affinity")
 
@@ -36,7 +36,7 @@ def test_who_goes_where(text: str, cores: list[int], permitted: bool, expected: 
 @linux
 def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second takes another core, the third shares one; a plant that ends gives its core back."""
-    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     first, second, third = CoreClaim(), CoreClaim(), CoreClaim()
     taken = [choose("auto", [0, 1], True, one.take).loop for one in (first, second, third)]
     assert taken == [1, 0, 1]
@@ -49,7 +49,7 @@ def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -
 
 @linux
 def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, before = CoreClaim(), allowed()
     assert other.take(before[-1])
     ready = scheduling.Readiness(asked=None, affinity=before, allowed=before)
@@ -66,7 +66,7 @@ def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 @linux
 def test_a_plant_that_has_one_core_alone_tells_that_it_is_another_plants(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by taskset: nothing is to be chosen, and nothing is pinned."""
-    monkeypatch.setattr("rtmms.loop.machine.cores.NAME", f"rtmms-test-{os.getpid()}")
+    monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, core = CoreClaim(), allowed()[-1]
     assert other.take(core)
     ready = scheduling.Readiness(asked=80, affinity=[core], allowed=[core])

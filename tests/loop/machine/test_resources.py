@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.loop.machine.resources import raise_limit
+from rtmms.loop.machine import raise_limit
 
 resource = pytest.importorskip("resource")
 

@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from rtmms.errors import RtmmsError
-from rtmms.loop.machine import stall_detector as module
-from rtmms.loop.machine.scheduling import may_raise
-from rtmms.loop.machine.stall_detector import ROWS, StallDetector, Stalls, period_ns
+from rtmms.base.errors import RtmmsError
+from rtmms.loop import stall_detector as module
+from rtmms.loop.machine import may_raise
+from rtmms.loop.stall_detector import ROWS, StallDetector, Stalls, period_ns
 
 permitted = pytest.mark.skipif(not may_raise(90), reason="SCHED_FIFO is not permitted here")
 
@@ -125,7 +125,7 @@ def test_it_looks_and_sees_a_core_that_is_taken_from_it() -> None:
 def test_its_processes_end_when_the_run_is_killed() -> None:
     program = (
         "import sys, time\n"
-        "from rtmms.loop.machine.stall_detector import StallDetector\n"
+        "from rtmms.loop.stall_detector import StallDetector\n"
         "made = StallDetector(80, 500_000); made.stalls.await_first(30.0)\n"
         "print(made.process.pid, flush=True); time.sleep(60)\n"
     )

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
 
 from .plain_support import (

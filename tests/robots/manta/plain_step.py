@@ -1,7 +1,7 @@
 """The compiled manta's default step in plain Python: the same method, evaluation by evaluation.
 
 Servos, then two linearly implicit stages of the fins with the body's acceleration lagged, the body under what they
-gave, and its motion on SE(3). The method is described in rtmms.robots.manta.coupling.step, the servos in kernels.rods;
+gave, and its motion on SE(3). The method is described in rtmms.robots.manta.step, the servos in kernels.rods;
 here its stages go through the equations of benchmarks.plain_manta with dense m x m matrices.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import solve_ivp  # type: ignore[attr-defined]
 from scipy.linalg import expm
 
-from rtmms.errors import ModelError
+from rtmms.base.errors import ModelError
 from rtmms.robots.manta.parameters import MantaParameters
 
 from .plain_manta import MIRROR, NOW, Ahead, Array, Link, PlainManta, body_forces, chain_dynamics

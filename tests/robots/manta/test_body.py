@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.dynamics.rigid_body import move_pose
-from rtmms.robots.manta.coupling import iterated
-from rtmms.robots.manta.coupling.layout import ACCELERATION, POSITION, RODS, TWIST, W_FORCE, W_MATRIX, W_ON_BODY
-from rtmms.robots.manta.kernels import body as kernels
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.dynamics.recursion import move_pose
+from rtmms.robots.manta import body as kernels
+from rtmms.robots.manta import coupling as iterated
+from rtmms.robots.manta.layout import ACCELERATION, POSITION, RODS, TWIST, W_FORCE, W_MATRIX, W_ON_BODY
+from rtmms.robots.manta.rods import ROD_SIZE
 from tests.robots.gaits import randomise
 
 
@@ -65,7 +65,7 @@ def test_iterated_passes_end_where_the_whole_is_solved():
     work[W_MATRIX : W_MATRIX + 36] = np.where(np.tri(6), matrix, np.nan).ravel()
     work[W_FORCE : W_FORCE + 6] = force
     out = draw.normal(size=6)
-    passes, residual = plain(iterated.body_acceleration)(finned, work, out)
+    passes, residual = plain(iterated.iterated_acceleration)(finned, work, out)
     assert 1 < passes < finned.max_iterations
     assert residual <= finned.tolerance
     assert out == pytest.approx(np.linalg.solve(matrix, force), abs=2.0 * finned.tolerance)

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.robots.manta import Manta, checks, load
-from rtmms.robots.manta.coupling.sequential import spectral_radius
+from rtmms.robots.manta import Manta, load
+from rtmms.robots.manta import model as checks
+from rtmms.robots.manta.coupling import spectral_radius
 from tests.growth import growth
 from tests.robots.gaits import gait, randomise, run
 
@@ -130,7 +131,7 @@ def test_words_of_a_person_are_read():
 
 def test_rk4_holds_the_step_it_allows_and_not_much_more():
     from rtmms.mechanism.methods import METHODS
-    from rtmms.robots.manta.checks import largest_step
+    from rtmms.robots.manta.model import largest_step
 
     plant = load(chains=3, body="fixed")
     largest = largest_step(plant.model.links, METHODS["rk4"].stability, tip_speed=0.0)
@@ -227,7 +228,7 @@ def test_summary_without_cycles_or_speed():
 
 def test_summary_takes_whole_cycles():
     """A drift and a ripple: the mean over whole cycles has no trace of the ripple."""
-    from rtmms.robots.manta.summary import mean, window
+    from rtmms.robots.manta.plant import mean, window
 
     t = np.linspace(0.0, 10.0, 2001)
     start, end, cycles = window(t, np.sin(2.0 * np.pi * 0.6 * t) + 0.3)

@@ -11,7 +11,7 @@ import pytest
 PROGRAM = """
 import rtmms
 from numba.core import event
-from rtmms.robots.manta.coupling.ahead import compile_ahead, jobs
+from rtmms.robots.manta.step import compile_ahead, jobs
 
 compile_ahead(False, False, False)
 seen = []

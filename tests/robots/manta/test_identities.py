@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.dynamics.rigid_body import move_pose
+from rtmms.base.spatial import quaternion_matrix
+from rtmms.dynamics.recursion import move_pose
 from rtmms.robots.manta import load
-from rtmms.robots.manta.coupling.interface import move_supports
-from rtmms.robots.manta.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.robots.manta.kernels.fin_layout import AN, LANES, LENGTH, QDD, L
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
-from rtmms.robots.manta.kernels.support import POINT, ROTATION, SUPPORT_SIZE
-from rtmms.spatial import quaternion_matrix
+from rtmms.robots.manta.coupling import move_supports
+from rtmms.robots.manta.fin_layout import AN, LANES, LENGTH, QDD, L
+from rtmms.robots.manta.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
+from rtmms.robots.manta.rods import POINT, ROD_SIZE, ROTATION, SUPPORT_SIZE
 from tests.robots.gaits import gait, randomise, run
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.analysis.linear import Linear
-from rtmms.analysis.linearise_step import reach_of
+from rtmms.analysis.linearise import Linear, reach_of
 
 FEW: dict[str, Any] = {"chains": 5, "links": 2, "dt": 1e-2}
 UNEVEN = np.array([0.50, 0.42, 0.45, 0.38])

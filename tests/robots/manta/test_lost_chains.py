@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
-from rtmms.robots.manta.kernels.fin_layout import LANES, LENGTH, MASS, L, pack_links
+from rtmms.base.errors import ModelError
+from rtmms.robots.manta.fin_layout import LANES, LENGTH, MASS, L, pack_links
 from rtmms.robots.manta.model import compile_manta, link_fields
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.sensing.faults import Faulty

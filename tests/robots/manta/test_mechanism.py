@@ -7,11 +7,11 @@ import pytest
 
 import rtmms
 from rtmms import dynamics
+from rtmms.base.spatial import ad, adjoint
 from rtmms.model import Body, Joint, Mechanism, Placement, State, at
 from rtmms.robots import manta
-from rtmms.robots.manta.coupling.layout import FINS, QUATERNION, RODS, TWIST
-from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, QDD
-from rtmms.spatial import ad, adjoint
+from rtmms.robots.manta.fin_layout import FIELDS, LANES, QDD
+from rtmms.robots.manta.layout import FINS, QUATERNION, RODS, TWIST
 
 SIDES = (("left", 1.0), ("right", -1.0))
 

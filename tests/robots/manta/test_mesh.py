@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.robots.manta.kernels.fin_layout import DAMPING, DRAG, LENGTH, MASS, STIFFNESS
+from rtmms.robots.manta.fin_layout import DAMPING, DRAG, LENGTH, MASS, STIFFNESS
 from rtmms.robots.manta.model import link_fields
 from rtmms.robots.manta.parameters import PRESETS, MantaParameters
 

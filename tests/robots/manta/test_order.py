@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rtmms.robots.manta import Manta, load
-from rtmms.robots.manta.coupling.layout import POSITION, TWIST
+from rtmms.robots.manta.layout import POSITION, TWIST
 
 SOFT = {"chains": 4, "joint_damping_n_m_s": 2e-4, "damping_per": "joint"}
 """Light damping, so that steps with a visible error are stable for the explicit method too."""

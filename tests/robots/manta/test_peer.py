@@ -10,11 +10,11 @@ import pytest
 
 import rtmms
 from rtmms.robots.manta import Manta
-from rtmms.robots.manta.coupling.interface import move_supports
-from rtmms.robots.manta.coupling.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
-from rtmms.robots.manta.kernels.fin_layout import FIELDS, LANES, QDD
-from rtmms.robots.manta.kernels.rods import ROD_SIZE
+from rtmms.robots.manta.coupling import move_supports
+from rtmms.robots.manta.fin_layout import FIELDS, LANES, QDD
+from rtmms.robots.manta.layout import POSITION, QUATERNION, RODS, SUPPORTS, TWIST
 from rtmms.robots.manta.parameters import MantaParameters
+from rtmms.robots.manta.rods import ROD_SIZE
 from tests.robots.manta.plain_manta import PlainManta
 from tests.robots.manta.plain_step import PlainRun
 

@@ -5,13 +5,24 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.errors import DivergedError
+from rtmms.base.errors import DivergedError
 from rtmms.robots.manta import load
-from rtmms.robots.manta.kernels.rods import IDEAL, KNEE, ROD_SIZE, SERVO, advance_rods, limit_commands, slew, stop_rods
-from rtmms.robots.manta.kernels.servo import RESPONSES, servo_responses
-from rtmms.robots.manta.kernels.support import SUPPORT_SIZE, support_motion
 from rtmms.robots.manta.model import difference_limits
 from rtmms.robots.manta.parameters import MantaParameters
+from rtmms.robots.manta.rods import (
+    IDEAL,
+    KNEE,
+    RESPONSES,
+    ROD_SIZE,
+    SERVO,
+    SUPPORT_SIZE,
+    advance_rods,
+    limit_commands,
+    servo_responses,
+    slew,
+    stop_rods,
+    support_motion,
+)
 
 DT = 1e-3
 PARAMETERS = np.array([2.0 * np.pi * 5.0, 0.7, -1.2, 1.2, 8.0, 200.0])

@@ -9,7 +9,7 @@ import pytest
 from scipy.linalg import expm
 
 from rtmms.robots.manta import load
-from rtmms.robots.manta.kernels.servo import (
+from rtmms.robots.manta.rods import (
     RESPONSES,
     _within,
     servo_linear,

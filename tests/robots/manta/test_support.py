@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rtmms.robots.manta.kernels import support as s
+from rtmms.robots.manta import rods as s
 
 L, R1, R2 = 0.315, 0.215, 0.185
 STEP = 1e-30

@@ -12,14 +12,13 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.errors import ModelError
-from rtmms.loop.commands import CommandTrace
-from rtmms.loop.kernels.memory import RESOLVED
+from rtmms.base.errors import ModelError
+from rtmms.loop.clock import Schedule
+from rtmms.loop.kernels.fallback import RESOLVED
 from rtmms.loop.loop import Beside
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.loop.paces.realtime import Realtime
-from rtmms.loop.schedule import Schedule
-from rtmms.plant import Channel
+from rtmms.loop.pace import Lockstep, Realtime
+from rtmms.loop.trace import CommandTrace
+from rtmms.plant.protocol import Channel
 from rtmms.wire.answering.answering import prepare
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.protocol.state import PlantInfo, State
@@ -30,7 +29,7 @@ from tests.wire.plant.compiled_plant import Compiled, Run
 CONTROLLER = """
 import sys, math, time, numpy as np, rtmms
 from rtmms.wire.answering import answering
-from rtmms.wire.peer.running import run_controller
+from rtmms.wire.peer.plugins import run_controller
 
 class Mine(rtmms.Controller):
     outputs = ("speed", "position")

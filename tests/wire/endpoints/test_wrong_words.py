@@ -10,11 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 import rtmms
+from rtmms.base.errors import ModelError
 from rtmms.cli.main import rtmms as command
-from rtmms.errors import ModelError
 from rtmms.wire.endpoints.addresses import DEFAULTS, checked
-from rtmms.wire.plant.sockets import Sockets
-from rtmms.wire.protocol.errors import AddressError
+from rtmms.wire.plant.server import Sockets
+from rtmms.wire.protocol.messages import AddressError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
 

@@ -12,13 +12,12 @@ import msgpack
 import numpy as np
 import pytest
 
-from rtmms.contract import APPLIED_POLICIES, Applied
-from rtmms.plant import Channel
+from rtmms.base.contract import APPLIED_POLICIES, Applied
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
 from rtmms.wire.plant.selection import Selection
-from rtmms.wire.protocol.codec import decode
-from rtmms.wire.protocol.limits import COMMAND_BYTES
 from rtmms.wire.protocol.message_layout import UnlikelyError, numbers
+from rtmms.wire.protocol.messages import COMMAND_BYTES, decode
 
 RODS = {"left.front": 0, "left.back": 1, "right.front": 2, "right.back": 3}
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rtmms.wire.peer.awaiting import Awaiting
+from rtmms.wire.peer.client import Awaiting
 
 
 @pytest.fixture

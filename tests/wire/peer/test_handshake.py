@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 import rtmms
-from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.protocol.messages import NotConnectedError
 
 MUTE = r"no plant answered .*something listens there and does not answer: it may still be loading or compiling"
 Listen = Callable[[Callable[[socket.socket], None] | None], str]
@@ -46,7 +46,7 @@ def listen() -> Iterator[Listen]:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Handshakes time out after 0.1 s, not 30."""
-    from rtmms.wire.libzmq.dealer import Dealers
+    from rtmms.wire.libzmq.sockets import Dealers
 
     made = Dealers._socket
 
@@ -103,7 +103,7 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
 ) -> None:
     """It has left its token and listens; without the token nobody knows who that is."""
     from rtmms.wire.endpoints.session_files import remove_token, write_token
-    from rtmms.wire.peer import joining
+    from rtmms.wire.peer import session as joining
 
     monkeypatch.setattr(joining, "USUAL_S", 0.5)
     monkeypatch.setattr(joining, "STARTING_S", 1.0)

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.peer.joining import Attachment, Terms
-from rtmms.wire.protocol.errors import NotConnectedError
-from rtmms.wire.protocol.messages import Hello
+from rtmms.wire.peer.session import Attachment, Terms
+from rtmms.wire.protocol.messages import Hello, NotConnectedError
 
 CHANNEL = {"name": "torque", "unit": "N m", "shape": [], "frame": "", "lower": None, "upper": None, "neutral": 0.0}
 WELCOME = {

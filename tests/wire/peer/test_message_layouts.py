@@ -15,8 +15,8 @@ import msgpack
 import numpy as np
 import pytest
 
-from rtmms.errors import ModelError, UnknownNameError
-from rtmms.plant import Channel
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.plant.protocol import Channel
 from rtmms.wire.peer.decode import read_message
 from rtmms.wire.peer.message_layouts import Arrived, StateLayouts, command_layout
 from rtmms.wire.protocol.messages import Refused

@@ -9,8 +9,8 @@ import msgpack
 import pytest
 
 import rtmms
-from rtmms.wire.plant.peer import RateLimit
-from rtmms.wire.protocol.errors import RequestError
+from rtmms.wire.plant.peers import RateLimit
+from rtmms.wire.protocol.messages import RequestError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

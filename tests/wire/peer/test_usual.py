@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.peer.awaiting import Awaiting
-from rtmms.wire.peer.client import Link
+from rtmms.wire.peer.client import Awaiting, Link
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 

@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from rtmms.jit import kernel, native
+from rtmms.base.jit import kernel, native
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.plant import Account, Entry
+from rtmms.plant.protocol import Account, Entry
 from rtmms.wire.kernels.system import numbers_at
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import PATIENCE_S, Toy

@@ -9,9 +9,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from rtmms.wire.plant.allowance import FLOOD_STEPS, most_said
-from rtmms.wire.plant.peer import DEAD, LIVE
-from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.plant.peers import DEAD, FLOOD_STEPS, LIVE, most_said
+from rtmms.wire.plant.server import Sockets
 from tests.wire.bench import PATIENCE_S, Host, Raw
 
 FAR_NS = int(PATIENCE_S * 1e9)

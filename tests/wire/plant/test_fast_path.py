@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 
-from rtmms.loop.commands import CommandTrace
-from rtmms.loop.kernels.memory import PUBLISHED, RESOLVED
+from rtmms.loop.clock import Schedule
+from rtmms.loop.kernels.fallback import PUBLISHED, RESOLVED
 from rtmms.loop.log_row import Head
 from rtmms.loop.loop import Beside
-from rtmms.loop.paces.lockstep import Lockstep
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.pace import Lockstep, Realtime
 from rtmms.loop.ports import Progress
-from rtmms.loop.schedule import Schedule
+from rtmms.loop.trace import CommandTrace
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder

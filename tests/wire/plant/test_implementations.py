@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 import pytest
 
-from rtmms.wire.libzmq.server_sockets import Router
+from rtmms.wire.libzmq.sockets import Router
 from rtmms.wire.peer.client import Link
-from rtmms.wire.peer.joining import Terms
-from rtmms.wire.plant.sockets import Sockets
+from rtmms.wire.peer.session import Terms
+from rtmms.wire.plant.server import Sockets
 from rtmms.wire.protocol.messages import Hello
 from rtmms.wire.protocol.port import GARBLED, GONE, MESSAGE
+from rtmms.wire.stream.listener import Selecting
 from rtmms.wire.stream.steps import Steps
-from rtmms.wire.stream.waiting import Selecting
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

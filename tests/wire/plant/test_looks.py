@@ -12,9 +12,9 @@ import sys, time
 import rtmms
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.loop import Loop
-from rtmms.loop.paces.realtime import Realtime
+from rtmms.loop.pace import Realtime
 from rtmms.loop.policies import Policies
-from rtmms.loop.schedule import Schedule
+from rtmms.loop.clock import Schedule
 from rtmms.loop.statistics import Statistics
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import Toy

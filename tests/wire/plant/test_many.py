@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.peers import MOST_PEERS, Peers
 from rtmms.wire.plant.selection import Selection
 from rtmms.wire.protocol.messages import Hello, Refused

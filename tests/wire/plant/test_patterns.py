@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Matching
-from rtmms.wire.protocol.limits import PATTERN_LENGTH, PATTERNS
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import PATTERN_LENGTH, PATTERNS, Refused
 
 parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])
 NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "joint_angle")

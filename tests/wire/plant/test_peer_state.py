@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import rtmms
-from rtmms.wire.plant.peer import (
+from rtmms.wire.plant.peers import (
     ADMITTED,
     DEAD,
     GONE,
@@ -50,4 +50,4 @@ def test_an_observer_is_live_at_once() -> None:
 def test_nobody_else_writes_a_state() -> None:
     wire = Path(rtmms.__file__).parent / "wire"
     writers = [file.name for file in wire.rglob("*.py") if re.search(r"\.state\s*=[^=]", file.read_text())]
-    assert writers == ["peer.py"]
+    assert writers == ["peers.py"]

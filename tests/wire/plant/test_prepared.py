@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rtmms.loop.ports import Applied
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.selection import Selection
-from rtmms.wire.protocol.codec import decode_from_plant
+from rtmms.wire.protocol.messages import decode_from_plant
 from tests.loop.bench import PERIOD_US, US, Bench, Happening, World, on_time
 
 CHANNELS = [Channel("depth"), Channel("speed", shape=(3,))]

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.contract import APPLIED_POLICIES, Applied
-from rtmms.loop.kernels.memory import address, view
-from rtmms.plant import Accounted
-from rtmms.wire.kernels.step_memory import PEER, STEP
+from rtmms.base.contract import APPLIED_POLICIES, Applied
+from rtmms.loop.kernels.fallback import address, view
+from rtmms.plant.protocol import Accounted
+from rtmms.wire.kernels.step import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS
 from rtmms.wire.plant.fast_path import BatchedSteps
 from rtmms.wire.plant.selection import Selection

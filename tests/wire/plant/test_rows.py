@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
-from rtmms.contract import MISS_WORDS
+from rtmms.base.contract import MISS_WORDS
 from rtmms.loop.log_row import Head
-from rtmms.loop.paces.free import Free
-from rtmms.loop.paces.lockstep import Lockstep
+from rtmms.loop.pace import Free, Lockstep
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import Recorder
 from rtmms.record.records import records

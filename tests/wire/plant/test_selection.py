@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.plant import Channel
+from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.selection import select
 from rtmms.wire.protocol.messages import Refused
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rtmms.errors import RtmmsError
-from rtmms.wire.plant import sockets
-from rtmms.wire.plant.sockets import Sockets
+from rtmms.base.errors import RtmmsError
+from rtmms.wire.plant import server as sockets
+from rtmms.wire.plant.server import Sockets
 
 ANY = "tcp://127.0.0.1:*"
 

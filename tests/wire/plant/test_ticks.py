@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import rtmms
-from rtmms.wire.plant.tending import SILENT_NS
-from rtmms.wire.protocol.errors import NotConnectedError
+from rtmms.wire.plant.server import SILENT_NS
+from rtmms.wire.protocol.messages import NotConnectedError
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
-from rtmms.wire.protocol.messages import Refused
+from rtmms.wire.protocol.messages import Refused, decode, decode_from_plant, packer
 
 CAP = 4096
 numbers = st.one_of(st.integers(-(1 << 63), (1 << 64) - 1), st.floats(allow_nan=False))

@@ -12,13 +12,20 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtmms.errors import ModelError
-from rtmms.plant import Channel
+from rtmms.base.errors import ModelError
+from rtmms.plant.protocol import Channel
 from rtmms.wire.endpoints.addresses import nearest, seen_from
 from rtmms.wire.peer.decode import read_message, read_places, read_welcome
-from rtmms.wire.protocol.codec import decode, decode_from_plant, packer
-from rtmms.wire.protocol.limits import AHEAD_STEPS, EXCHANGE_BYTES
-from rtmms.wire.protocol.messages import PROTOCOL, Refused, channel_map
+from rtmms.wire.protocol.messages import (
+    AHEAD_STEPS,
+    EXCHANGE_BYTES,
+    PROTOCOL,
+    Refused,
+    channel_map,
+    decode,
+    decode_from_plant,
+    packer,
+)
 from rtmms.wire.protocol.state import State
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, encoded, ready
 from tests.parsers import frames_near, try_parser

@@ -9,8 +9,12 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.plant import handshake, peer, peers, step_port, tending, ticks
-from rtmms.wire.protocol import limits, messages
+from rtmms.wire.plant import handshake, peers, step_port
+from rtmms.wire.plant import handshake as ticks
+from rtmms.wire.plant import peers as peer
+from rtmms.wire.plant import server as tending
+from rtmms.wire.protocol import messages
+from rtmms.wire.protocol import messages as limits
 from rtmms.wire.protocol.messages import Reason
 from tests.wire.bench import Host, Raw
 

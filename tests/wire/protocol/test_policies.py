@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from rtmms.contract import APPLIED_POLICIES, MISS_WORDS
-from rtmms.wire.protocol.codec import packer
+from rtmms.base.contract import APPLIED_POLICIES, MISS_WORDS
 from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
+from rtmms.wire.protocol.messages import packer
 
 
 def test_the_contract_names_what_may_stand_in() -> None:

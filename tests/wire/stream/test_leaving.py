@@ -9,8 +9,7 @@ import pytest
 
 from rtmms.wire.protocol.port import Guests
 from rtmms.wire.stream import listener as leaving
-from rtmms.wire.stream.connection import LITTLE, Connection
-from rtmms.wire.stream.listener import _GAP_NS, _LONGEST_GAP_NS, _MOST, _TAKES_NS, Leaving, Listener
+from rtmms.wire.stream.listener import _GAP_NS, _LONGEST_GAP_NS, _MOST, _TAKES_NS, LITTLE, Connection, Leaving, Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from rtmms.wire.protocol.port import FULL, SENT, Guests, Heard
-from rtmms.wire.stream.connection import Connection
-from rtmms.wire.stream.listener import Listener
+from rtmms.wire.stream.listener import Connection, Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S
 from tests.wire.hostile import message, reset

@@ -1,0 +1,1 @@
+"""What every room uses: errors, memory, kernels and their cache, spatial algebra, files, trust."""

@@ -1,0 +1,456 @@
+"""Files: inputs opened within limits, XML and archives bounded before a library reads them, outputs written whole or
+not at all."""
+
+from __future__ import annotations
+
+import codecs
+import hashlib
+import os
+import re
+import stat
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+from xml.parsers import expat
+
+from rtmms.base.errors import ModelError, RtmmsError, shown
+
+# Opening the files that a user, a log or a scenario names: regular files alone, never waited for, and of a limited
+# size.
+#
+# Every module that reads such a file opens it here. A pipe would be waited for, a device may do anything when it is
+# opened, and a file without a limit takes all memory.
+
+
+MIB = 1 << 20
+_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0) | getattr(os, "O_BINARY", 0)
+
+
+def open_input(
+    path: str | Path, *, place: str = "", expected: str = "the name of a file", max_bytes: int | None = None
+) -> BinaryIO:
+    """Open a file to read its bytes.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; ~ is not expanded.
+    place : str, default ""
+        What names the file, for the error: "--preset", "dbc:".
+    expected : str
+        What the file should be, for the error.
+    max_bytes : int, optional
+        Largest size of the file.
+
+    Returns
+    -------
+    BinaryIO
+        The open file. Its `name` is the path.
+
+    Raises
+    ------
+    ModelError
+        There is no such file, it is a folder, a pipe or a device, it may not be read, or it is larger than `max_bytes`.
+    """
+    where = _where(path, place)
+    try:
+        _refuse_other_than_file(os.stat(path), where, expected)  # opening a device may have effects
+        descriptor = os.open(path, _FLAGS | getattr(os, "O_CLOEXEC", 0))
+        try:
+            found = os.fstat(descriptor)  # another file may have come to that name in between
+            _refuse_other_than_file(found, where, expected)
+            if max_bytes is not None and found.st_size > max_bytes:
+                raise ModelError(f"{where}: has more than {_size(max_bytes)}; expected {expected}")
+        except BaseException:
+            os.close(descriptor)
+            raise
+    except OSError as fault:
+        raise unreadable(path, fault, place=place) from None
+    except ValueError as fault:
+        if isinstance(fault, ModelError):
+            raise
+        raise ModelError(f"{where}: expected {expected}, got a name that no file has") from None
+    return open(descriptor, "rb")
+
+
+def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: str = "the name of a file") -> bytes:
+    """Read all bytes of a file; parameters and errors as of `open_input`."""
+    with open_input(path, place=place, expected=expected, max_bytes=max_bytes) as file:
+        try:
+            found = file.read(max_bytes + 1)
+        except OSError as fault:
+            raise unreadable(path, fault, place=place) from None
+    if len(found) > max_bytes:  # it grows, or its size is not known before it is read
+        raise ModelError(f"{_where(path, place)}: has more than {_size(max_bytes)}; expected {expected}")
+    return found
+
+
+def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expected: str = "a text in UTF-8") -> str:
+    """Read a text in UTF-8, with or without a byte order mark; parameters and errors as of `open_input`."""
+    found = read_input(path, max_bytes=max_bytes, place=place, expected=expected)
+    try:
+        return found.removeprefix(codecs.BOM_UTF8).decode()
+    except UnicodeDecodeError as fault:
+        wide = found[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        got = "UTF-16" if wide else f"byte {found[fault.start]:#04x}"
+        raise ModelError(f"{_where(path, place)}: expected text in UTF-8, got {got}") from None
+
+
+def unreadable(path: str | Path, fault: OSError, *, place: str = "") -> ModelError:
+    """Return the error for a file that cannot be opened or read."""
+    why = "there is no such file" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
+    return ModelError(f"{_where(path, place)}: {why}")
+
+
+def _where(path: str | Path, place: str) -> str:
+    """Return how an error names a file: on one line, whatever its name is."""
+    return shown(f"{place} {path}".lstrip())
+
+
+def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) -> None:
+    """ModelError for a folder, a pipe, a socket or a device."""
+    if stat.S_ISDIR(found.st_mode):
+        raise ModelError(f"{where}: is a folder; expected {expected}")
+    if not stat.S_ISREG(found.st_mode):
+        raise ModelError(f"{where}: is not a file; expected {expected}")
+
+
+def _size(count: int) -> str:
+    """Return a size as a person reads it."""
+    return f"{count // MIB} MiB" if count >= MIB else f"{count:,} bytes"
+
+
+MAX_UNPACKED_BYTES = 64 << 20
+"""Of all arrays together, where these are packed; arrays that are stored as they are have the size of their file."""
+
+
+def check_npz(file: BinaryIO, path: str | Path) -> None:
+    """Raise ModelError for an archive (.npz) whose arrays are far larger than the file.
+
+    Parameters
+    ----------
+    file
+        The open file, which is left at its beginning. zipfile's own errors pass for what is no archive.
+    path
+        The name of the file, for the error.
+    """
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(one.file_size for one in archive.infolist())
+    file.seek(0)
+    most = max(MAX_UNPACKED_BYTES, 2 * os.fstat(file.fileno()).st_size)
+    if unpacked > most:
+        raise ModelError(f"{path}: expected arrays of at most {most >> 20} MiB, got {unpacked >> 20} MiB unpacked")
+
+
+# A file that is there whole or not at all: written under a name of its own beside it, then put in its place.
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What the files of a kind are called, and what tells them from others.
+
+    begins  the first bytes of one, behind `skip` bytes;  said  what stands near the beginning of one that rtmms made
+    sealed  people edit such files: one has the checksum of its text (`sealed`), and an edited one is not overwritten
+    """
+
+    name: str
+    begins: tuple[bytes, ...]
+    skip: int = 0
+    said: bytes = b""
+    sealed: bool = False
+
+    def fits(self, begun: bytes) -> bool:
+        """Whether a file that begins so is of this kind; an empty one has nothing to lose."""
+        return not begun or (begun[self.skip :].lower().startswith(self.begins) and self.said in begun)
+
+
+_ZIP = (b"pk\x03\x04",)
+_NEAR = 4096
+KINDS: Mapping[str, Kind] = {
+    ".png": Kind("PNG picture", (b"\x89png",)), ".jpg": Kind("JPEG picture", (b"\xff\xd8",)),
+    ".jpeg": Kind("JPEG picture", (b"\xff\xd8",)), ".tif": Kind("TIFF picture", (b"ii*\0", b"mm\0*")),
+    ".tiff": Kind("TIFF picture", (b"ii*\0", b"mm\0*")), ".webp": Kind("WebP picture", (b"riff",)),
+    ".svg": Kind("SVG picture", (b"<?xml", b"<svg"), said=b"<svg"), ".pdf": Kind("PDF", (b"%pdf",)),
+    ".eps": Kind("PostScript file", (b"%!ps",)), ".ps": Kind("PostScript file", (b"%!ps",)),
+    ".gif": Kind("GIF", (b"gif8",)), ".mp4": Kind("MP4 film", (b"ftyp",), skip=4),
+    ".html": Kind("page of rtmms", (b"<!doctype html",), said=b'content="rtmms"'),
+    ".mcap": Kind("log (MCAP)", (b"\x89mcap",)), ".npz": Kind("trace of commands", _ZIP), ".fmu": Kind("FMU", _ZIP),
+    ".parquet": Kind("Parquet file", (b"par1",)), ".csv": Kind("table of rtmms log csv", (b"run,step,time,",)),
+    ".toml": Kind("preset of rtmms identify", (b"# ",), said=b", fitted by rtmms identify to ", sealed=True),
+    ".dbc": Kind("DBC file", (b"version ",)),
+}  # fmt: skip
+"""By the ending, in small letters. Of text, which anybody may have written, rtmms's own alone."""
+_LONGEST = 1 << 22
+_SEAL = "# unedited while the rest of this file has the SHA-256 {}"
+_SEAL_LINE = re.compile(rb"^# unedited while the rest of this file has the SHA-256 ([0-9a-f]{64})\r?\n", re.MULTILINE)
+PAGE_MARK = '<meta name="generator" content="rtmms">'
+"""In the head of each page of HTML."""
+
+
+def refuse_output(
+    path: Path, word: str, kind: Kind | None, sources: tuple[Path, ...] = (), way_out: str = "it stays as it is"
+) -> None:
+    """ModelError where a file must not or cannot be written at `path`: before the work, for every command.
+
+    Refused are a name that is none, a folder that is missing or takes no file, a link, whatever is no file, a file
+    that is read (`sources`), and one of another kind, which would be lost.
+
+    word      what the user named it by, for the error;  kind  None: of any kind
+    way_out   what becomes of the other file, or how to have it overwritten
+    """
+    if not path.name:
+        raise ModelError(f"{word}: expected the name of a file, got '{path if path.parts else ''}'")
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise ModelError(f"{word} {str(path)!a}: expected a name in UTF-8") from None
+    try:
+        if not path.parent.is_dir():
+            raise ModelError(f"{word} {path}: there is no folder '{path.parent}'")
+        refuse_other_than_file(path, word, sources)
+        if kind is not None and path.is_file():
+            with open_input(path, place=word) as file:
+                begun = file.read(_NEAR)
+                if not kind.fits(begun):
+                    raise ModelError(
+                        f"{word} {path}: is no {kind.name}; expected a new name or that of a {kind.name}; {way_out}"
+                    )
+                if kind.sealed and begun and not _has_its_seal(begun + file.read(_LONGEST)):
+                    raise ModelError(
+                        f"{word} {path}: was edited, or an earlier version wrote it; expected a new name; {way_out}"
+                    )
+        refuse_closed_folder(path.parent, f"{word} {path}")
+    except OSError as fault:  # a name that is too long, a file that we may not look at
+        raise ModelError(f"{word} {path}: {fault.strerror or fault}") from None
+
+
+def sealed(comment: str, body: str) -> str:
+    """Return a text whose first line is the comment, and whose second is the checksum of all the rest."""
+    head = comment + "\n"
+    digest = hashlib.sha256((head + body).encode()).hexdigest()
+    return head + _SEAL.format(digest) + "\n" + body
+
+
+def _has_its_seal(text: bytes) -> bool:
+    """Whether a text is as `sealed` made it."""
+    found = _SEAL_LINE.search(text)
+    if found is None:
+        return False
+    rest = text[: found.start()] + text[found.end() :]
+    return hashlib.sha256(rest).hexdigest().encode() == found[1]
+
+
+def refuse_closed_folder(folder: Path, place: str) -> None:
+    """ModelError where no file can be made in a folder: whether one can be, only the attempt says."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as fault:
+        raise ModelError(f"{place}: no file can be written in '{folder}': {fault.strerror or fault}") from None
+
+
+def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()) -> None:
+    """ModelError where `path` is a link, a device, a pipe or a folder, which a file would take the place of, or a
+    source."""
+    with suppress(FileNotFoundError):
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise ModelError(f"{word} {path}: is not a file; expected the name of one, or a new name")
+    for source in sources:
+        if path.exists() and source.exists() and path.samefile(source):
+            raise ModelError(f"{word} {path}: is {source}, which is read; expected another name")
+    if path.is_symlink():  # a file would be put in the place of the link, not in that of what it leads to
+        raise ModelError(f"{word} {path}: is a link to '{path.readlink()}'; expected the name of a file, or a new name")
+
+
+@contextmanager
+def beside(path: Path, option: str | None = None) -> Iterator[Path]:
+    """Within: a new empty file in the folder of `path`, of the same ending, which nobody can have made before.
+
+    At the end the file goes to the disk and replaces `path`. After a fault nothing is left of the file, and `path` is
+    as before.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    option : str, optional
+        What the user named the file by, for the error; "" for nothing.
+
+    Raises
+    ------
+    RtmmsError
+        With `option`: the file cannot be written, or not to its end.
+    OSError
+        Without `option`, the same.
+    """
+    if option is None:
+        with _new_part(path) as part:
+            yield part
+        return
+    try:
+        with _new_part(path) as part:
+            yield part
+    except OSError as fault:
+        raise unwritten(path, option, fault) from None
+
+
+def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
+    """Return the error for a file that could not be written to its end."""
+    why = fault if isinstance(fault, str) else fault.strerror or str(fault)
+    where = shown(f"{option} {path}".lstrip())
+    return RtmmsError(f"{where}: could not be written: {why}; expected a folder with room for the whole file")
+
+
+@contextmanager
+def _new_part(path: Path) -> Iterator[Path]:
+    """Within: the file that replaces `path` at the end."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:64]}.", suffix=path.suffix, dir=path.parent)
+    os.close(descriptor)
+    part = Path(name)
+    try:
+        yield part
+        _sync(part)
+        if os.name == "posix":
+            mask = os.umask(0)
+            os.umask(mask)
+            part.chmod(0o666 & ~mask)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _sync(part: Path) -> None:
+    """Write a file's bytes to the disk: some file systems report only here that they have no room."""
+    descriptor = os.open(part, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# XML of anybody, looked through before a library builds its tree: no document type, and bounded numbers of its parts.
+#
+# Readers of URDF, COLLADA and FMUs use it. A document type may define entities that grow to a hundred times the file,
+# and
+# some libraries read files that it names.
+
+
+_PIECE = 1 << 16
+
+
+@dataclass(frozen=True)
+class XmlLimits:
+    """What a document may have.
+
+    Parameters
+    ----------
+    max_bytes
+        Bytes of the document.
+    max_parts
+        Elements and attributes together.
+    max_depth
+        Elements within each other.
+    max_value_chars
+        Characters of one attribute.
+    max_words
+        Words in the text of all elements, each of which may be a number.
+    """
+
+    max_bytes: int = 16 << 20
+    max_parts: int = 200_000
+    max_depth: int = 100
+    max_value_chars: int = 4096
+    max_words: int = 1_000_000
+
+
+@dataclass
+class XmlCounts:
+    """What a document has: words in its text, elements by their local names, and values of the attributes that were
+    asked for."""
+
+    words: int = 0
+    elements: dict[str, int] = field(default_factory=dict)
+    values: dict[tuple[str, str], int] = field(default_factory=dict)
+
+
+def check_xml(
+    data: bytes, place: str, limits: XmlLimits | None = None, counted: Mapping[str, str] | None = None
+) -> XmlCounts:
+    """Look through a document without building its tree.
+
+    Parameters
+    ----------
+    data
+        The document.
+    place
+        What names it, for errors.
+    limits
+        What it may have; by default those of `XmlLimits`.
+    counted
+        Elements, by their local names, each with the attribute whose values are counted.
+
+    Returns
+    -------
+    XmlCounts
+        Counts of its parts.
+
+    Raises
+    ------
+    ModelError
+        It is no XML, has a document type, or has more than the limits.
+    """
+    limits = limits or XmlLimits()
+    if len(data) > limits.max_bytes:
+        raise ModelError(f"{place}: expected at most {limits.max_bytes} bytes, got {len(data)}")
+    counts, parts, depth, named = XmlCounts(), 0, 0, 0
+
+    def refuse(*_: Any) -> None:
+        raise ModelError(f"{place}: expected no document type (<!DOCTYPE>), got one")
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal parts, depth, named
+        parts, depth = parts + 1 + len(attributes), depth + 1
+        local = name.rpartition(":")[2][:100]
+        if local in counts.elements or named < 1000:
+            named += local not in counts.elements
+            counts.elements[local] = counts.elements.get(local, 0) + 1
+        if counted and local in counted:
+            found = local, attributes.get(counted[local], "")
+            counts.values[found] = counts.values.get(found, 0) + 1
+        if parts > limits.max_parts:
+            raise ModelError(f"{place}: expected at most {limits.max_parts} elements and attributes, got more")
+        if depth > limits.max_depth:
+            raise ModelError(f"{place}: expected at most {limits.max_depth} elements within each other, got more")
+        for key, value in attributes.items():
+            if len(value) > limits.max_value_chars or len(key) > limits.max_value_chars:
+                raise ModelError(
+                    f"{place}: <{name:.60}>: {key:.60}: expected at most {limits.max_value_chars} characters, "
+                    f"got {len(value)}"
+                )
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def text(said: str) -> None:
+        counts.words += len(said.split()) or 0
+        if counts.words > limits.max_words:
+            raise ModelError(f"{place}: expected at most {limits.max_words} words of text, got more")
+
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartDoctypeDeclHandler = parser.EntityDeclHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = begin, end, text
+    try:
+        for at in range(0, len(data), _PIECE):
+            parser.Parse(data[at : at + _PIECE], False)
+        parser.Parse(b"", True)
+    except (expat.ExpatError, ValueError, LookupError) as fault:  # the last two: of encodings
+        if isinstance(fault, ModelError):
+            raise
+        raise ModelError(f"{place}: cannot be read: expected XML: {fault}") from None
+    return counts

@@ -1,0 +1,201 @@
+"""Compiling kernels: one set of options, and progress while they compile. `rtmms.base.kernel_cache` stores the code."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config as _config
+from numba import njit as _njit
+from numba import typeof, types
+
+from rtmms.base import code_library
+from rtmms.base.kernel_cache import attach_caches, cache_folder
+from rtmms.base.processes import KILL, start_python
+from rtmms.base.terminal import console, print_text
+
+Array = npt.NDArray[np.float64]
+Floats = tuple[float, ...]
+"""Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+
+code_library.install()
+code_library.install_shortcuts()
+
+COMPILED = not _config.DISABLE_JIT
+"""False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
+
+STRICT: set[str] = {"contract", "nsz"}
+"""Fused multiply-add and no sign of zero; no reordering, so every run of one machine gives the same bits. NaN and
+infinity keep their meaning."""
+
+
+INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
+"""The options of inlined scalar code, for numba.extending.overload."""
+
+
+def kernel(
+    function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True, merged: bool = False
+) -> Any:
+    """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
+
+    inline  for small scalar functions: always in line, never a call
+    fused   False for code whose finiteness checks or complex-step tests must see plain arithmetic
+    merged  becomes part of the one kernel that calls it, and is not compiled for itself
+    A call from another kernel gets a version of its own, without the doors that a call from Python needs: they take
+    as long to compile as the code itself. Of an inline kernel a literal number counts as a number there, not as a type
+    of its own, since the compiler sees it all the same.
+    """
+    if function is None:
+        return partial(kernel, inline=inline, fused=fused, merged=merged)
+    options: dict[str, Any] = {"error_model": "numpy", "nogil": True}
+    if fused:
+        options["fastmath"] = STRICT
+    if inline:
+        options["forceinline"] = True
+    if merged:
+        options["inline"] = "always"
+    outer = _njit(**options)(function)
+    if COMPILED:
+        inner = _njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
+        attach_caches(function, outer, inner)
+
+        def get_call_template(args: Any, kws: Any) -> Any:
+            return inner.get_call_template(tuple(types.unliteral(a) for a in args) if inline else args, kws)
+
+        outer.get_call_template, outer.get_overload = get_call_template, inner.get_overload
+    return outer
+
+
+def native(compiled: Any, *arguments: Any) -> int:
+    """The address of a kernel as a C function, compiled for arguments such as these: whole numbers, or None.
+
+    Compiled code calls it without Python; of None, which is passed as well, it takes no notice. A fault in it is told
+    on standard error, and it returns 0.
+    """
+    kinds = tuple(typeof(argument) for argument in arguments)
+    compiled.compile(kinds)
+    result = compiled.overloads[kinds]
+    return int(result.library.get_pointer_to_function(result.fndesc.llvm_cfunc_wrapper_name))
+
+
+@contextmanager
+def helped(program: str, *kernels: Any) -> Iterator[None]:
+    """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
+
+    It starts only where a core is idle, as both processes compile some kernels. What it has finished is found there,
+    what it has not is compiled here. It ends with the block, or with this process.
+    """
+    child = None
+    python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
+    if COMPILED and program and python and _has_idle_core() and not any(_kept(one) for one in kernels):
+        with suppress(OSError):
+            child = start_python(
+                ["-c", f"from rtmms.base.processes import end_with_parent; end_with_parent({KILL}); {program}"],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
+    try:
+        yield
+    finally:
+        if child is not None:
+            child.kill()
+            child.wait()
+
+
+def _has_idle_core() -> bool:
+    """Return whether there are two cores, and one had nothing to do in the last minute."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    try:
+        load = os.getloadavg()[0]
+    except (AttributeError, OSError):
+        load = 0.0
+    return cores > 1 and load + 1.0 <= cores
+
+
+def _kept(one: Any) -> bool:
+    """Whether the cache holds any version of a kernel as Python calls it."""
+    try:
+        return bool(one._cache._cache_file._load_index())
+    except Exception:  # no cache, or whatever unpickling makes of a damaged one
+        return True
+
+
+class _Bar:
+    """How far compiling is, on a terminal.  expected: s, as long as it took last; None where nobody knows."""
+
+    def __init__(self, expected: float | None) -> None:
+        self._expected = expected
+        self._progress: Any = None
+
+    def show(self, seconds: float, text: str) -> None:
+        if self._progress is None:
+            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+            columns = (BarColumn(30), TimeElapsedColumn(), TextColumn("{task.description}"))
+            self._progress = Progress(*columns, console=console(err=True), transient=True)
+            self._progress.start()
+            self._task = self._progress.add_task("", total=self._expected)
+        known = self._expected is not None
+        self._progress.update(
+            self._task, description=text, completed=min(seconds, self._expected or 0.0) if known else 0
+        )
+
+    def close(self) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+
+@contextmanager
+def compile_progress(what: str) -> Iterator[None]:
+    """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache.
+
+    RTMMS_QUIET in the environment keeps it silent.
+    """
+    from numba.core import event
+
+    if os.environ.get("RTMMS_QUIET"):
+        yield
+        return
+    record = cache_folder().parent / ("last " + what.replace("/", "_"))
+    before = None
+    with suppress(OSError, ValueError):
+        before = float(record.read_text())
+    expected = "" if before is None else f"; the last time took {before:.0f} s"
+    bar = _Bar(before) if sys.stderr.isatty() else None
+
+    class Listener(event.Listener):  # type: ignore[misc]
+        def __init__(self) -> None:
+            self.count, self.start = 0, time.monotonic()
+
+        def on_start(self, event: Any) -> None:
+            self.count += 1
+            if self.count == 1:
+                print_text(f"rtmms: compiling {what} (once on this machine{expected})", err=True)
+            if bar is not None:
+                seconds = time.monotonic() - self.start
+                bar.show(seconds, f"{self.count} functions: {event.data['dispatcher'].py_func.__name__}")
+
+        def on_end(self, event: Any) -> None:
+            pass
+
+    listener = Listener()
+    try:
+        with event.install_listener("numba:compile", listener):
+            yield
+    finally:
+        if bar is not None:
+            bar.close()
+    if listener.count:
+        seconds = time.monotonic() - listener.start
+        with suppress(OSError):
+            record.write_text(f"{seconds:.1f}")
+        with suppress(OSError):
+            print_text(f"rtmms: compiled {listener.count} functions in {seconds:.1f} s", err=True)

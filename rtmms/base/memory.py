@@ -1,0 +1,674 @@
+"""Memory layouts, each declared once: which arrays kernels see, of which size, unit and kind; and pointers to them."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import models, register_default
+from numba.core.imputils import lower_getattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, intrinsic, typeof_impl, unbox
+from numba.np.arrayobj import make_array, populate_array
+
+from rtmms.base.errors import ModelError
+
+# Memory layouts, each declared once: which arrays a plant's kernels see, how large, in which unit, of which kind.
+#
+# From a `Layout` follow the arrays themselves (`make`), the record of addresses through which compiled code finds them,
+# the part that a snapshot holds (`Record.memory`), memory of its own for another run of the same model (`Record.fork`),
+# and fresh scratch (`Record.clear`). A kernel gets a record and reads `work.s` or `tree.topology`: compiled, the record
+# is one pointer and a field is an array at an address that stands there; in plain Python it is an object with arrays.
+#
+#     WORK = Layout("Work", scratch("s", "rows", S_WIDTH), scratch("qdd", "n", unit="rad/s2"))
+#
+# A part of a record may be absent, None: a kernel that gets the part as an argument is then compiled without what it
+# does with it (`if ground is not None`).
+
+
+Array = npt.NDArray[Any]
+Dimension = int | str
+"""A number, or an expression of named sizes such as '13 + 2 * n'."""
+
+MODEL, STATE, SCRATCH, GIVEN = "model", "state", "scratch", "given"
+WHOLE, VIEW, NUMBER, PART = "whole", "view", "number", "part"
+"""Kinds. model: constant, shared between runs. state: what a snapshot holds. scratch: carries nothing from one step to
+the next. given: written from outside before a step. whole: all of the state in one array. view: an array of this
+record in another shape. number: a single value, which the owner may change between steps; no kernel writes one. part:
+another record."""
+
+FLOAT, COMPLEX, INTEGER, FLAG = "f8", "c16", "i8", "b1"
+_ITEMS = {FLOAT: types.float64, COMPLEX: types.complex128, INTEGER: types.int64, FLAG: types.boolean}
+_WORD = ir.IntType(64)
+
+
+class Field(NamedTuple):
+    """One line of a layout.
+
+    shape  of an array; a size that a dimension names is taken from the arrays that are given
+    fill      what scratch and state hold at first
+    inner     the layout of a part
+    optional  whether an array or a number may be absent, as a part may
+    of        the field that a view shows
+    """
+
+    name: str
+    kind: str
+    shape: tuple[Dimension, ...] = ()
+    dtype: str = FLOAT
+    unit: str = ""
+    fill: float = 0.0
+    inner: Layout | None = None
+    optional: bool = False
+    of: str = ""
+
+
+def aligned(*shape: int, dtype: Any = float) -> Array:
+    """Zeros that start on a cache line, so that no vector load straddles two."""
+    kind, line = np.dtype(dtype), 64
+    size = math.prod(shape) * kind.itemsize
+    raw = np.zeros(size + line, dtype=np.uint8)
+    first = -raw.ctypes.data % line
+    array: Array = raw[first : first + size].view(kind).reshape(shape)
+    return array
+
+
+def model(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", optional: bool = False) -> Field:
+    """An array of the model."""
+    return Field(name, MODEL, shape, dtype, unit, optional=optional)
+
+
+def state(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
+    """An array of the state, FLOAT or INTEGER."""
+    return Field(name, STATE, shape, dtype, unit)
+
+
+def scratch(
+    name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", fill: float = 0.0, optional: bool = False
+) -> Field:
+    """An array for intermediate results; an optional one is there where an array is given."""
+    return Field(name, SCRATCH, shape, dtype, unit, fill, optional=optional)
+
+
+def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
+    """An array that is written from outside before a step."""
+    return Field(name, GIVEN, shape, dtype, unit)
+
+
+def whole(name: str) -> Field:
+    """All of the state in one array, whose length is the size 'memory'."""
+    return Field(name, WHOLE, ("memory",))
+
+
+def view(name: str, of: str, *shape: Dimension) -> Field:
+    """An array that stands before it in the same record, in another shape."""
+    return Field(name, VIEW, shape, of=of)
+
+
+def number(name: str, dtype: str = FLOAT, unit: str = "", *, optional: bool = False) -> Field:
+    """A single value, 0 at first; an optional one is there where a value is given."""
+    return Field(name, NUMBER, (), dtype, unit, optional=optional)
+
+
+def part(name: str, inner: Layout) -> Field:
+    """Another record within this one; None where it is absent."""
+    return Field(name, PART, inner=inner)
+
+
+class Layout:
+    """A named list of fields; see the module."""
+
+    def __init__(self, name: str, *fields: Field) -> None:
+        own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "words"}
+        taken = [field.name for field in fields if field.name in own and field.kind != WHOLE]
+        if taken:
+            raise TypeError(f"{name}: a record has another use for {', '.join(taken)}")
+        self.name, self.fields = name, fields
+
+    def make(
+        self,
+        values: Mapping[str, Any],
+        sizes: Mapping[str, int] | None = None,
+        *,
+        memory: Array | None = None,
+        dtype: Any = float,
+    ) -> Record:
+        """A record with arrays in place.
+
+        values  of fields by name: arrays of the model (all of them), numbers, and any other array that is there
+                already; of a part a mapping of the same kind, a record whose model is shared, or None
+        sizes   those that no given array tells
+        memory  of the state, for a record that takes another's place; None: new
+        dtype   complex: scratch and state are complex, for derivatives by a complex step, and there is no `memory`
+        Raises TypeError naming the field whose array does not fit: a mistake of a program, not of its user.
+        """
+        known = dict(sizes or {})
+        values = self._open(values, known)
+        self._measure(values, known)
+        words = _state_words(self, values, known)
+        known["memory"] = words
+        packed = dtype is float
+        if memory is None:
+            memory = aligned(words if packed else 0)
+        elif memory.shape != (words,):
+            raise TypeError(f"{self.name}: memory: expected ({words},), got {memory.shape}")
+        return Record(self, values, known, memory, _Cursor(), dtype)
+
+    def type(self, *absent: str) -> RecordType:
+        """What compiled code takes such a record for, without the parts that are named ('tree.ground')."""
+        described: list[tuple[Any, ...]] = []
+        for field in self.fields:
+            if field.name in absent:
+                described.append((field.name, PART, None, ()))
+            elif field.inner is None:
+                described.append((field.name, field.kind, field.dtype, _fixed(field.shape)))
+            else:
+                inner = tuple(name.partition(".")[2] for name in absent if name.startswith(field.name + "."))
+                described.append((field.name, PART, field.inner.type(*inner), ()))
+        return RecordType(self.name, tuple(described))
+
+    def at(self, *groups: tuple[str, ...]) -> Any:
+        """An intrinsic f(address, (one, ...)) for a record of this layout at an address (int64): for each group of
+        optional fields a word, or None where they are absent."""
+
+        @intrinsic
+        def record_at(typing_context: Any, address: Any, given: Any) -> Any:
+            pairs = zip(groups, given.types, strict=True)
+            absent = [name for names, kind in pairs if kind == types.none for name in names]
+            kind = self.type(*absent)
+
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+            return kind(address, given), generate
+
+        return record_at
+
+    def _open(self, values: Mapping[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
+        """Values with records of parts as mappings, whose sizes are taken over."""
+        opened = dict(values)
+        for field in self.fields:
+            value = opened.get(field.name)
+            if isinstance(value, Record):
+                opened[field.name] = value.shared()
+                sizes.update({name: size for name, size in value.sizes.items() if name not in sizes})
+            elif field.inner is not None and value is not None:
+                opened[field.name] = field.inner._open(value, sizes)
+        return opened
+
+    def _measure(self, values: Mapping[str, Any], sizes: dict[str, int]) -> None:
+        """Sizes that given arrays tell."""
+        for field in self.fields:
+            value = values.get(field.name)
+            if field.kind == PART and value is not None:
+                assert field.inner is not None
+                field.inner._measure(value, sizes)
+            elif field.kind not in (PART, NUMBER, VIEW) and value is not None:
+                if value.ndim != len(field.shape):
+                    raise TypeError(f"{self.name}.{field.name}: expected {field.shape}, got shape {value.shape}")
+                for dimension, size in zip(field.shape, value.shape, strict=True):
+                    if isinstance(dimension, str) and dimension.isidentifier():
+                        sizes.setdefault(dimension, size)
+
+
+class _Cursor:
+    """How far the state's memory is given out."""
+
+    at = 0
+
+
+class Record:
+    """The arrays of a layout, by name, and their addresses for compiled code.
+
+    address  of the record;  memory (k,) all of its state, parts included;  sizes by name
+    Attributes besides are the fields': arrays, numbers, records of parts, None for absent parts.
+    """
+
+    address: int
+    numba_type: RecordType
+
+    def __init__(
+        self, layout: Layout, values: Mapping[str, Any], sizes: dict[str, int], memory: Array, cursor: _Cursor,
+        dtype: Any,
+    ) -> None:  # fmt: skip
+        unknown = set(values) - {field.name for field in layout.fields}
+        if unknown:
+            raise TypeError(f"{layout.name}: no such field: {', '.join(sorted(unknown))}")
+        self.layout, self.sizes, self.memory, self._dtype = layout, sizes, memory, dtype
+        self._places: dict[str, int] = {}
+        self._arrays: dict[str, int] = {}
+        self._kinds = {field.name: field.dtype for field in layout.fields if field.kind == NUMBER}
+        words: list[int] = []
+        described: list[tuple[Any, ...]] = []
+        single: list[tuple[Field, int]] = []
+        first = cursor.at
+        for field in layout.fields:
+            value = values.get(field.name)
+            if field.kind == PART:
+                assert field.inner is not None
+                inner = None if value is None else Record(field.inner, value, sizes, memory, cursor, dtype)
+                setattr(self, field.name, inner)
+                described.append((field.name, PART, None if inner is None else inner.numba_type, ()))
+                words += [] if inner is None else [inner.address]
+            elif value is None and field.optional:
+                setattr(self, field.name, None)
+                described.append((field.name, PART, None, ()))
+            elif field.kind == NUMBER:
+                single.append((field, len(words)))
+                described.append((field.name, NUMBER, field.dtype, ()))
+                words.append(0)
+            else:
+                array = self._array(field, value, cursor)
+                setattr(self, field.name, array)
+                described.append((field.name, field.kind, _code(array), _fixed(field.shape)))
+                self._arrays[field.name] = len(words)
+                named = (size for dim, size in zip(field.shape, array.shape, strict=True) if isinstance(dim, str))
+                words += [array.ctypes.data, *named]
+        self.words = np.array(words, dtype=np.int64)
+        self._floats = self.words.view(np.float64)
+        self.address = int(self.words.ctypes.data)
+        self.numba_type = RecordType(layout.name, tuple(described))
+        self._span = slice(first, cursor.at)
+        for field, place in single:
+            self._places[field.name] = place
+            self.put(**{field.name: values.get(field.name, 0)})
+
+    def _array(self, field: Field, value: Any, cursor: _Cursor) -> Array:
+        if field.kind == VIEW:
+            shown: Array = getattr(self, field.of)
+            return shown.reshape([_size(dimension, self.sizes) for dimension in field.shape])
+        if value is None and field.kind == MODEL:
+            raise TypeError(f"{self.layout.name}.{field.name}: expected an array of the model, got none")
+        shape = tuple(_size(dimension, self.sizes) for dimension in field.shape)
+        complex_ = self._dtype is complex
+        if field.kind == WHOLE:
+            return aligned(*shape) if complex_ else self.memory
+        if field.kind == STATE and not complex_:
+            count = math.prod(shape)
+            place = self.memory[cursor.at : cursor.at + count]
+            cursor.at += count
+            if field.dtype == INTEGER:
+                place = place.view(np.int64)
+            place = place.reshape(shape)
+            if value is not None:
+                place[...] = value
+            return place
+        if value is None:
+            kind: Any = complex if complex_ and field.dtype == FLOAT else np.dtype(field.dtype)
+            made = aligned(*shape, dtype=kind)
+            made[...] = field.fill
+            return made
+        array: Array = value
+        if array.shape != shape or not array.flags.c_contiguous or _code(array) not in _accepted(field):
+            raise TypeError(
+                f"{self.layout.name}.{field.name}: expected {field.dtype} {shape}, contiguous, got {array.dtype} "
+                f"{array.shape}, strides {array.strides}"
+            )
+        return array
+
+    def __getattr__(self, name: str) -> Any:
+        places: dict[str, int] = self.__dict__.get("_places", {})
+        if name not in places:
+            raise AttributeError(name)
+        return self._number(name)
+
+    def _number(self, name: str) -> float | int | bool:
+        """A single number as it stands in the record, also where plain Python has an object in its place."""
+        dtype, place = self._kinds[name], self._places[name]
+        if dtype == FLOAT:
+            return float(self._floats[place])
+        value = int(self.words[place])
+        return bool(value) if dtype == FLAG else value
+
+    def put(self, **numbers: float) -> None:
+        """Set single numbers."""
+        for name, value in numbers.items():
+            where = self._floats if self._kinds[name] == FLOAT else self.words
+            where[self._places[name]] = value
+
+    def cell(self, name: str) -> npt.NDArray[np.float64]:
+        """(1,) the place of a number, FLOAT, for who sets it at every step."""
+        place = self._places[name]
+        return self._floats[place : place + 1]
+
+    def adopt(self, values: Mapping[str, Any]) -> None:
+        """Arrays of the model, and numbers, in place of those that are here, from the next call of a kernel on; a part
+        is a record or a mapping. The arrays before stay as they were, for forks that have them."""
+        for name, value in values.items():
+            field = next(field for field in self.layout.fields if field.name == name)
+            if value is None:
+                continue
+            if field.kind == PART:
+                getattr(self, name).adopt(value.shared() if isinstance(value, Record) else value)
+            elif field.kind == NUMBER:
+                self.put(**{name: value})
+            elif field.kind != MODEL or value.shape != getattr(self, name).shape:
+                raise TypeError(f"{self.layout.name}.{name}: expected an array of the model of the same shape")
+            else:
+                setattr(self, name, self._array(field, value, _Cursor()))
+                self.words[self._arrays[name]] = value.ctypes.data
+
+    def model_bytes(self) -> bytes:
+        """The numbers and the model's arrays as bytes, in their order: what a record is told from others by."""
+        parts: list[bytes] = []
+        for field in self.layout.fields:
+            value = getattr(self, field.name)
+            if field.kind == PART:
+                parts.append(b"" if value is None else value.model_bytes())
+            elif field.kind == MODEL and value is not None:
+                parts.append(value.tobytes())
+            elif field.kind == NUMBER and value is not None:
+                place = self._places[field.name]
+                parts.append(self.words[place : place + 1].tobytes())
+        return b"".join(parts)
+
+    def fork(self, memory: Array | None = None) -> Record:
+        """Another record of the same model for a run beside this one: state, scratch and what is given are its own, the
+        state and the numbers with the values of now. memory: where its state stands; None: in an array of its own."""
+        other = self.layout.make(self.shared(), self.sizes, memory=memory)
+        other.memory[:] = self.memory[self._span]
+        return other
+
+    def adopt_from(self, source: Record) -> bool:
+        """Model, numbers, and what is given as they are in another record now; its state and scratch stay its own.
+        False, and nothing changed, where the other is of another layout or size."""
+        if self.numba_type.name != source.numba_type.name or self.sizes != source.sizes:
+            return False
+        for field in self.layout.fields:
+            if field.kind == MODEL:
+                array = getattr(source, field.name)
+                if array is not None and array is not getattr(self, field.name):
+                    setattr(self, field.name, array)
+                    self.words[self._arrays[field.name]] = source.words[source._arrays[field.name]]
+            elif field.kind == GIVEN:
+                getattr(self, field.name)[...] = getattr(source, field.name)
+            elif field.kind == PART and getattr(self, field.name) is not None:
+                getattr(self, field.name).adopt_from(getattr(source, field.name))
+        for place in self._places.values():
+            self.words[place] = source.words[place]
+        return True
+
+    def shared(self) -> dict[str, Any]:
+        """What `make` takes for a record of the same model."""
+        values: dict[str, Any] = {}
+        for field in self.layout.fields:
+            value = getattr(self, field.name)
+            if field.kind == PART:
+                values[field.name] = None if value is None else value.shared()
+            elif value is None:
+                values[field.name] = None
+            elif field.kind == MODEL:
+                values[field.name] = value
+            elif field.kind == NUMBER:
+                values[field.name] = self._number(field.name)
+            elif field.kind == GIVEN:
+                values[field.name] = value.copy()
+            elif field.kind == SCRATCH and field.optional:
+                values[field.name] = aligned(*value.shape, dtype=value.dtype)
+        return values
+
+    def as_complex(self, **values: Any) -> Record:
+        """A record of the same model for derivatives by a complex step. values: of its fields, in place of those that
+        `shared` tells."""
+        return self.layout.make({**self.shared(), **values}, self.sizes, dtype=complex)
+
+    def clear(self) -> None:
+        """Scratch as in a new record, parts included: nothing that went wrong is left in it."""
+        for field in self.layout.fields:
+            if field.kind not in (SCRATCH, PART):
+                continue
+            value = getattr(self, field.name)
+            if field.kind == SCRATCH and value is not None:
+                value.fill(field.fill)
+            elif field.kind == PART and value is not None:
+                value.clear()
+
+    def state_views(self, memory: Array | None = None, prefix: str = "") -> dict[str, Array]:
+        """The state's arrays by dotted name, as views of a vector laid out as `memory`; None: of the record's own."""
+        return dict(self._views(self.memory if memory is None else memory, prefix, _Cursor()))
+
+    def _views(self, memory: Array, prefix: str, cursor: _Cursor) -> Iterator[tuple[str, Array]]:
+        for field in self.layout.fields:
+            value = getattr(self, field.name)
+            if field.kind == STATE:
+                view = memory[cursor.at : cursor.at + value.size]
+                cursor.at += value.size
+                kind = np.int64 if field.dtype == INTEGER else np.float64
+                yield prefix + field.name, view.view(kind).reshape(value.shape)
+            elif field.kind == PART and value is not None:
+                yield from value._views(memory, f"{prefix}{field.name}.", cursor)
+
+    def not_finite(self, memory: Array | None = None) -> str:
+        """The first array of the state that holds NaN or infinity, '' where all is finite."""
+        for name, array in self.state_views(memory).items():
+            if array.dtype == np.float64 and not np.all(np.isfinite(array)):
+                return name
+        return ""
+
+
+def _fixed(shape: tuple[Dimension, ...]) -> tuple[int | None, ...]:
+    return tuple(None if isinstance(dimension, str) else dimension for dimension in shape)
+
+
+def _size(dimension: Dimension, sizes: Mapping[str, int]) -> int:
+    if isinstance(dimension, int):
+        return dimension
+    return int(eval(_code_of(dimension), {"__builtins__": {}}, dict(sizes)))
+
+
+@cache
+def _code_of(dimension: str) -> Any:
+    return compile(dimension, "layout", "eval")  # written in a layout, by nobody else
+
+
+def _code(array: Array) -> str:
+    code = array.dtype.str[1:]
+    if code not in _ITEMS:
+        raise TypeError(f"expected an array that kernels can read by its address, got {array.dtype}")
+    return code
+
+
+def _accepted(field: Field) -> tuple[str, ...]:
+    return (FLOAT, COMPLEX) if field.dtype == FLOAT and field.kind != MODEL else (field.dtype,)
+
+
+def _state_words(layout: Layout, values: Mapping[str, Any], sizes: Mapping[str, int]) -> int:
+    total = 0
+    for field in layout.fields:
+        if field.kind == STATE:
+            total += math.prod(_size(dimension, sizes) for dimension in field.shape)
+        elif field.inner is not None and values.get(field.name) is not None:
+            total += _state_words(field.inner, values[field.name], sizes)
+    return total
+
+
+# --- in compiled code ------------------------------------------------------------------------------------------------
+
+
+class RecordType(types.Type):  # type: ignore[misc]
+    """A record as compiled code sees it: a pointer to its words.
+
+    described  of each field (name, kind, dtype or type of a part or None, shape with None for what stands in the words)
+    """
+
+    def __init__(self, layout: str, described: tuple[tuple[Any, ...], ...]) -> None:
+        self.described = described
+        told = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
+        super().__init__(f"{layout}_{hashlib.sha256(told.encode()).hexdigest()[:12]}")
+
+    def at(self) -> Any:
+        """An intrinsic that takes an address (int64) for such a record."""
+
+        @intrinsic
+        def record_at(typing_context: Any, address: Any) -> Any:
+            def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+                return builder.inttoptr(args[0], context.get_value_type(signature.return_type))
+
+            return self(address), generate
+
+        return record_at
+
+    def find(self, name: str) -> tuple[tuple[Any, ...], int]:
+        """The line of a field, and its first word."""
+        word = 0
+        for line in self.described:
+            if line[0] == name:
+                return line, word
+            word += 0 if line[1] == PART and line[2] is None else 1 + sum(size is None for size in line[3])
+        raise AttributeError(name)
+
+
+@register_default(RecordType)
+class _RecordModel(models.PrimitiveModel):  # type: ignore[misc]
+    def __init__(self, manager: Any, kind: RecordType) -> None:
+        super().__init__(manager, kind, _WORD.as_pointer())
+
+
+@infer_getattr
+class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
+    key = RecordType
+
+    def generic_resolve(self, kind: RecordType, name: str) -> Any:
+        try:
+            (_, what, dtype, shape), _ = kind.find(name)
+        except AttributeError:
+            return None
+        if what == PART:
+            return types.none if dtype is None else dtype
+        return _ITEMS[dtype] if what == NUMBER else types.Array(_ITEMS[dtype], len(shape), "C")
+
+
+@lower_getattr_generic(RecordType)
+def _read_field(context: Any, builder: Any, kind: RecordType, record: Any, name: str) -> Any:
+    (_, what, dtype, shape), word = kind.find(name)
+
+    def load(at: int) -> Any:
+        value = builder.load(cgutils.gep_inbounds(builder, record, at))
+        # no kernel writes into a record, so that the compiler may keep what it read over stores to arrays
+        value.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return value
+
+    if what == PART:
+        if dtype is None:
+            return context.get_dummy_value()
+        return builder.inttoptr(load(word), _WORD.as_pointer())
+    if what == NUMBER:
+        value = load(word)
+        if dtype == FLOAT:
+            return builder.bitcast(value, ir.DoubleType())
+        return builder.trunc(value, ir.IntType(1)) if dtype == FLAG else value
+    array_type = types.Array(_ITEMS[dtype], len(shape), "C")
+    item = context.get_data_type(array_type.dtype)
+    size = context.get_abi_sizeof(item)
+    sizes, at = [], word + 1
+    for dimension in shape:
+        if dimension is None:
+            sizes.append(load(at))
+            at += 1
+        else:
+            sizes.append(context.get_constant(types.intp, dimension))
+    strides = [context.get_constant(types.intp, size)]
+    for dimension in reversed(sizes[1:]):
+        strides.insert(0, builder.mul(strides[0], dimension))
+    array = make_array(array_type)(context, builder)
+    populate_array(
+        array, data=builder.inttoptr(load(word), item.as_pointer()), shape=sizes, strides=strides[: len(shape)],
+        itemsize=context.get_constant(types.intp, size), meminfo=None,
+    )  # fmt: skip
+    return array._getvalue()
+
+
+@intrinsic
+def address_of(typing_context: Any, record: Any) -> Any:
+    """The address (int64) of a record."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ptrtoint(args[0], _WORD)
+
+    return types.int64(record), generate
+
+
+@typeof_impl.register(Record)
+def _type_of_record(value: Record, context: Any) -> RecordType:
+    return value.numba_type
+
+
+@unbox(RecordType)
+def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
+    """From Python a record goes in as its address."""
+    address = c.pyapi.object_getattr_string(value, "address")
+    word = c.pyapi.long_as_longlong(address)
+    c.pyapi.decref(address)
+    failed = cgutils.is_not_null(c.builder, c.pyapi.err_occurred())
+    return NativeValue(c.builder.inttoptr(word, _WORD.as_pointer()), is_error=failed)
+
+
+__all__ = [
+    "FLAG", "FLOAT", "INTEGER", "Layout", "ModelError", "Record", "address_of", "aligned", "given", "model",
+    "number", "part", "scratch", "state", "view", "whole",
+]  # fmt: skip
+
+
+# Addresses as pointers. Handing an array to compiled code makes numba build a descriptor for it each time; an address
+# is a number. Who owns the memory keeps it in place for as long as the address is used.
+
+
+def pointer_to(dtype: Any) -> Any:
+    """An intrinsic that takes an address (int64) for a pointer to dtype."""
+
+    @intrinsic
+    def cast(typing_context: Any, address: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            return builder.inttoptr(args[0], context.get_value_type(types.CPointer(dtype)))
+
+        return types.CPointer(dtype)(address), generate
+
+    return cast
+
+
+numbers_at, integers_at, flags_at = pointer_to(types.float64), pointer_to(types.int64), pointer_to(types.uint8)
+
+
+@intrinsic
+def call_at(typing_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any, out: Any) -> Any:
+    """Call the C function void(double, double, double, double, double *) at an address; out is an address too."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.FunctionType(ir.VoidType(), [*[ir.DoubleType()] * 4, ir.DoubleType().as_pointer()])
+        pointer = builder.inttoptr(args[5], ir.DoubleType().as_pointer())
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), [*args[1:5], pointer])
+        return context.get_dummy_value()
+
+    number = types.float64
+    return types.void(types.int64, number, number, number, number, types.int64), generate
+
+
+ARGUMENTS = 12
+"""Words that `call` passes, of which a function may take fewer."""
+
+
+@intrinsic
+def call(typing_context: Any, function: Any, arguments: Any) -> Any:
+    """The C function at an address with ARGUMENTS words from an address, and 0.0: rtmms.base.jit.native makes such.
+
+    Of words and numbers the calling conventions of x86-64 and AArch64 keep separate count: a function takes as many of
+    each as it has, wherever the number stands among them.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        word = ir.IntType(64)
+        kind = ir.FunctionType(word, [*[word] * ARGUMENTS, ir.DoubleType()])
+        target = builder.inttoptr(args[0], kind.as_pointer())
+        at = builder.inttoptr(args[1], word.as_pointer())
+        words = [builder.load(builder.gep(at, [ir.Constant(word, k)])) for k in range(ARGUMENTS)]
+        return builder.call(target, [*words, ir.Constant(ir.DoubleType(), 0.0)])
+
+    return types.int64(types.int64, types.int64), generate

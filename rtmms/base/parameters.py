@@ -1,0 +1,271 @@
+"""Parameters of robots: each is declared once, beside its type and its default, and read from what a person types.
+
+A robot's parameters are a frozen dataclass whose fields are Annotated with a Parameter. `build` makes an instance of
+given values. `rtmms list`, `set`, the bounds of `rtmms identify` and the tables of the pages read the declarations.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import sys
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.typed import WORDS
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Declaration of a parameter. A number must be > 0 where neither `gt`, `ge` nor `signed` says otherwise.
+
+    Parameters
+    ----------
+    about
+        One sentence.
+    unit
+        Of a number.
+    gt, ge, le
+        Range of a number.
+    signed
+        The number may be negative; `le` is the greatest size then.
+    choices
+        Words that it may be.
+    live
+        `set` may change it while the robot runs.
+    in_model
+        The compiled model has it: a change compiles the model anew.
+    why
+        Reason for the range, for its error.
+    kind
+        int or float of a number, None of others; `parameters_of` takes it from the type.
+    """
+
+    about: str
+    unit: str = ""
+    gt: float | None = None
+    ge: float | None = None
+    le: float | None = None
+    signed: bool = False
+    choices: tuple[str, ...] = ()
+    live: bool = False
+    in_model: bool = True
+    why: str = ""
+    kind: type | None = None
+
+    @property
+    def strict(self) -> bool:
+        """Whether the lower bound itself is excluded."""
+        return self.ge is None and not self.signed
+
+    @property
+    def low(self) -> float | None:
+        """Lower bound; None for none."""
+        if self.ge is not None:
+            return self.ge
+        if self.signed:
+            return None if self.le is None else -self.le
+        return self.gt or 0.0
+
+    @property
+    def range_text(self) -> str:
+        """Range as a person reads it: '> 0', 'from 0 to 100'; '' for no bound and for words."""
+        if self.choices or self.kind is None:
+            return ""
+        low, high = self.low, self.le
+        if low is not None and high is not None and not self.strict:
+            return f"from {low:g} to {high:g}"
+        ends = [f"{'>' if self.strict else '>='} {low:g}"] if low is not None else []
+        return " and ".join(ends + ([f"<= {high:g}"] if high is not None else []))
+
+    def fault(self, number: float) -> str:
+        """Return what a number must be, '' where it is in range."""
+        rest = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
+        if self.signed:
+            return f"<= {self.le:g}{rest} in size" if self.le is not None and abs(number) > self.le else ""
+        low = self.low
+        if low is not None and (number < low or (number == low and self.strict)):
+            return f"{'>' if self.strict else '>='} {low:g}{rest}"
+        return f"<= {self.le:g}{rest}" if self.le is not None and number > self.le else ""
+
+
+def parameters_of(kind: Any) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a dataclass by name, in the order of its fields."""
+    return _declared(kind)
+
+
+@cache
+def _declared(kind: Any) -> Mapping[str, Parameter]:
+    found: dict[str, Parameter] = {}
+    for base in reversed(kind.__mro__):  # a field that a class gives another default has the declaration of its base
+        space = vars(sys.modules[base.__module__]) if base.__module__ in sys.modules else {}
+        for name, hint in inspect.get_annotations(base).items():
+            inner = typing.get_args(_resolved(hint, space, dict(vars(base))))
+            for one in inner:
+                if isinstance(one, Parameter):
+                    found[name] = replace(one, kind=_number_of(inner[0]))
+    return found
+
+
+def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
+    """A type of its text, one at a time: others of its class may have names that a type checker alone can read."""
+    holder: Any = SimpleNamespace(__annotations__={"it": hint})
+    try:
+        return typing.get_type_hints(holder, space, own, include_extras=True)["it"]
+    except (NameError, TypeError, AttributeError):
+        return None
+
+
+def _number_of(hint: Any) -> type | None:
+    """The type of number that a type is, may be, or has as its entries; None for other types."""
+    inner = {hint, *typing.get_args(hint)}
+    return float if float in inner else int if int in inner else None
+
+
+def check_parameters(place: str, owner: Any) -> None:
+    """Hold the declared fields of an instance to their ranges and words. None is the absence of a value.
+
+    Parameters
+    ----------
+    place
+        Of the error, as "controller 'gait': ".
+
+    Raises
+    ------
+    ModelError
+        With place and parameter.
+    """
+    for name, one in parameters_of(type(owner)).items():
+        value = getattr(owner, name)
+        if one.choices and value not in one.choices:
+            raise ModelError(f"{place}{name}: {UnknownNameError(name, str(value), one.choices)}")
+        if one.choices or one.kind is None or value is None:
+            continue
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if not number or not math.isfinite(value) or one.fault(value):
+            noun = "a whole number" if one.kind is int else "a number" if one.range_text else "a finite number"
+            raise ModelError(f"{place}{name}: expected {noun} {one.range_text}".rstrip() + f", got {value!r}")
+
+
+def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
+    """Return the declared parameters of a plant by name; {} where its parameters are no such dataclass."""
+    kind: Any = type(getattr(plant, "parameters", None))
+    return parameters_of(kind)
+
+
+def settable(kind: Any) -> tuple[str, ...]:
+    """Return the names of parameters that `set` may change while the robot runs."""
+    return tuple(name for name, one in parameters_of(kind).items() if one.live)
+
+
+def in_model(kind: Any, names: Iterable[str]) -> bool:
+    """Return whether the compiled model has one of these parameters."""
+    return any(parameters_of(kind)[name].in_model for name in names)
+
+
+def build(
+    kind: Any, given: Mapping[str, Any], *, robot: str = "", preset: str | None = None,
+    presets: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Any:  # fmt: skip
+    """Return an instance of a dataclass of parameters from its defaults, a preset, and given values.
+
+    A number whose default is None may be None, or the word 'none', as `rtmms list` prints it.
+
+    Parameters
+    ----------
+    kind
+        The dataclass.
+    given
+        Values by name.
+    robot
+        Name in errors; the dataclass's own where it is ''.
+    preset, presets
+        Name of a set of values that `given` replaces, and the sets by name.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        With robot and parameter.
+    """
+    robot = robot or kind.__name__.lower()
+    if preset is not None and preset not in (presets or {}):
+        raise UnknownNameError(f"{robot} preset", preset, presets or ())
+    defaults, declared = {f.name: f.default for f in fields(kind)}, parameters_of(kind)
+    values: dict[str, Any] = {}
+    for name, value in {**((presets or {})[preset] if preset is not None else {}), **given}.items():
+        if name not in defaults:
+            raise UnknownNameError(f"{robot} parameter", name, defaults)
+        values[name] = read_value(f"{robot}: {name}{{}}", defaults[name], declared[name], value)
+    return replace(kind(), **values)
+
+
+def read_value(place: str, default: Any, declared: Parameter, value: Any) -> Any:
+    """Return a value of a parameter in the type of its default, also from what a person types.
+
+    Parameters
+    ----------
+    place
+        Of the error, with {} where the index of an element goes.
+    default, declared
+        Of the parameter.
+    value
+        A word, number, truth value, or list; text of these.
+
+    Raises
+    ------
+    ModelError
+        With the place.
+    """
+    at = place.format("")
+    if declared.choices:
+        if value not in declared.choices:
+            near = difflib.get_close_matches(str(value), declared.choices, n=1)
+            hint = f"; did you mean '{near[0]}'?" if near else ""
+            raise ModelError(f"{at} must be one of {', '.join(declared.choices)}, got '{value}'{hint}")
+        return value
+    if default is None and value in (None, "none"):
+        return None
+    if isinstance(default, bool):
+        word = WORDS.get(value.strip().lower()) if isinstance(value, str) else value
+        if not isinstance(word, bool):
+            raise ModelError(f"{at} must be true or false, got {value!r}")
+        return word
+    if isinstance(default, tuple):
+        try:
+            parts = list(value.split(",") if isinstance(value, str) else value)
+        except TypeError:
+            parts = [value]
+        if len(parts) != len(default):
+            raise ModelError(f"{at} must be {len(default)} numbers, got {len(parts)}")
+        return tuple(_in_range(place.format(f"[{i}]"), default[0], declared, part) for i, part in enumerate(parts))
+    return _in_range(at, default, declared, value) if default is None or isinstance(default, (int, float)) else value
+
+
+def _in_range(at: str, default: Any, declared: Parameter, value: Any) -> Any:
+    number = read_number(at, value, isinstance(default, int), declared.unit)
+    bound = declared.fault(number)
+    if bound:
+        raise ModelError(f"{at} must be {bound}, got {number:g}")
+    return number
+
+
+def read_number(at: str, value: Any, whole: bool, unit: str = "") -> Any:
+    """Return a value as a finite number, a whole one where asked; ModelError with the place."""
+    expected = f"a number in {unit}" if unit else "a number"
+    if isinstance(value, bool):
+        raise ModelError(f"{at} must be {expected}, got {value!r}")
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ModelError(f"{at} must be {expected}, got {value!r}") from None
+    if not math.isfinite(number):
+        raise ModelError(f"{at} must be finite, got {value}")
+    if whole and number != int(number):
+        raise ModelError(f"{at} must be a whole number, got {value}")
+    return int(number) if whole else number

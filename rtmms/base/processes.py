@@ -1,0 +1,140 @@
+"""Start of Python child processes: one place, so that each of them ignores the working directory and ends with us.
+
+`rtmms run`, `serve`, `sweep`, `envelope`, the log's writer, the stall detector and the compiler's helper use it. A
+child inherits the environment. The module of a child decides what the child does.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from rtmms.base.errors import ModelError
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+PARENT = "RTMMS_PARENT"
+"""Environment variable of a child: process number of the process that started it."""
+
+SAFE_PATH = "PYTHONSAFEPATH"
+"""Environment variable of Python: the interpreter does not import from the working directory."""
+
+KILL = 9
+"""SIGKILL, which Windows does not name."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def start_python(
+    arguments: Sequence[str], environment: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[bytes]:
+    """Start `python -P ARGUMENTS`.
+
+    The child does not import modules from the working directory. It ends with this process where it calls
+    `end_with_parent` first of all.
+
+    Parameters
+    ----------
+    arguments
+        Words after the interpreter: `-m`, `MODULE`, ..., or `-c`, `PROGRAM`.
+    environment
+        Environment of the child; default that of this process. `RTMMS_PARENT` is added.
+    options
+        Further keywords of `subprocess.Popen`.
+    """
+    own = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
+    return subprocess.Popen([sys.executable, "-P", *arguments], env=own, **options)
+
+
+def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run `python -P ARGUMENTS` to its end and return its status and its texts. See `start_python`."""
+    with start_python(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        try:
+            out, err = child.communicate()
+        except BaseException:
+            child.kill()
+            raise
+        return subprocess.CompletedProcess(child.args, child.returncode, str(out), str(err))
+
+
+def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> None:
+    """Have the system end this process when the process that started it ends, also after SIGKILL (Linux).
+
+    Does nothing in a process that `start_python` did not start.
+
+    Parameters
+    ----------
+    number
+        Signal that this process receives then.
+    parent
+        Process number of the parent; default that of the environment, which is removed there: it does not hold for
+        the children of this process.
+
+    Raises
+    ------
+    ModelError
+        The environment has no process number.
+    SystemExit
+        The parent has ended already.
+    """
+    if parent is None:
+        word = os.environ.pop(PARENT, "")
+        if not word:
+            return
+        if not word.isascii() or not word.isdigit():
+            raise ModelError(
+                f"{PARENT}: expected the number of the process that started this one, got {word!r:.60}; remove it"
+            )
+        parent = int(word)
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)
+    if os.getppid() != parent:  # it ended before the system knew
+        sys.exit(1)
+
+
+@contextmanager
+def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> Iterator[ProcessPoolExecutor]:
+    """Provide a pool of Python processes that do not import from the working directory and end with this process.
+
+    At the end of the block the pool takes no further work, and its processes end after the work that they have.
+
+    Parameters
+    ----------
+    workers
+        Number of processes.
+    environment
+        Variables that the processes have beside those of this process.
+    """
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    own = {**(environment or {}), SAFE_PATH: "1"}
+    before = {name: os.environ.get(name) for name in own}
+    os.environ.update(own)  # the pool starts its processes at each submit
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin_worker, (os.getpid(),))
+    try:
+        yield pool
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _begin_worker(parent: int) -> None:
+    """Ctrl-C is the parent's; a worker ends its work."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        end_with_parent(KILL, parent)
+    except SystemExit:  # which a pool would print as an error
+        os._exit(1)

@@ -1,0 +1,164 @@
+"""What a person types, as the type that it is for: words of a command line, values of a TOML file, keywords.
+
+msgspec reads single values and holds them to their range (`Annotated[float, Meta(ge=0, le=1)]`). This module adds the
+words that people use beside JSON's, lists and tables as words, and messages: the place, what is expected, what was got.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+from rtmms.base.errors import ModelError
+
+WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+NAMES: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
+APART = "+"
+"""Between the entries of a list in a word, where the comma parts one key from the next."""
+LONGEST = 60
+
+Part = Callable[[str, Any, Any], Any]
+
+
+def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
+    """`value` as `hint`: float, int, bool, str, Literal, a union, tuple[X, ...], dict[str, X], each possibly Annotated
+    with a range (msgspec.Meta).
+
+    place   where it was typed, for messages: "bridge 'udp': port"
+    words   it is text, as on a command line: numbers are read from it, lists and tables are parted by '+'
+    part    of (place, value, dataclass): what reads a table as a dataclass
+    ModelError: place, what is expected, what was got. Numbers that are not finite are refused.
+    """
+    bare, inner = _bare(hint), typing.get_args(_bare(hint))
+    origin = typing.get_origin(bare)
+    if origin in (typing.Union, types.UnionType):
+        return _union(place, value, inner, words, part)
+    if origin is Literal:
+        return _choice(place, value, inner, words)
+    if origin is tuple:
+        return _sequence(place, value, inner, words, part)
+    if origin is dict:
+        return {
+            key: typed(f"{place}.{key}", one, inner[1], words=words, part=part)
+            for key, one in _table(place, value, inner[1], words).items()
+        }
+    if dataclasses.is_dataclass(bare) and part is not None:
+        return part(place, value, bare)
+    return _one(place, value, hint, bare, words)
+
+
+def spelled(hint: Any) -> str:
+    """A type as a person reads it: 'float | None', 'list of str', 'none|mean|lowpass'."""
+    hint = _bare(hint)
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return "|".join(map(str, inner))
+    if origin is tuple:
+        return f"list of {spelled(inner[0])}"
+    if origin is dict:
+        return f"table of {spelled(inner[1])}"
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(spelled(one) for one in inner)
+    return "None" if hint is type(None) else getattr(hint, "__name__", str(hint))
+
+
+def wanted(hint: Any) -> str:
+    """What is expected of one value, with its range: 'a number from 0 to 90', 'a whole number > 0'."""
+    low, high = _bound(hint, "ge", "gt"), _bound(hint, "le", "lt")
+    name = NAMES.get(_bare(hint), spelled(hint))
+    if low is not None and high is not None and low[0] + high[0] == ">=<=":
+        return f"{name} from {low[1]:g} to {high[1]:g}"
+    ends = " and ".join(f"{sign} {number:g}" for sign, number in filter(None, (low, high)))
+    return f"{name} {ends}" if ends else name
+
+
+def shown(value: Any) -> str:
+    """A value in a message: short."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
+
+
+def _bare(hint: Any) -> Any:
+    """Without its Annotated."""
+    return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
+
+
+def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
+    """(sign, number) of a range's end."""
+    import msgspec  # not with `import rtmms`
+
+    signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
+    for meta in typing.get_args(hint)[1:] if typing.get_origin(hint) is typing.Annotated else ():
+        for key in (with_it, without):
+            if isinstance(meta, msgspec.Meta) and getattr(meta, key) is not None:
+                return signs[key], getattr(meta, key)
+    return None
+
+
+def _one(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
+    import msgspec  # not with `import rtmms`
+
+    if words and bare is bool:
+        value = WORDS.get(str(value).lower(), value)
+    if not words and bare is str and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)  # a channel may be a number
+    try:
+        found = msgspec.convert(value, hint, strict=not words or not isinstance(value, str))
+    except msgspec.ValidationError:
+        found = None
+    if found is None or (isinstance(found, float) and not math.isfinite(found)):
+        got = f"'{value}'" if words or (isinstance(value, float) and not math.isfinite(value)) else shown(value)
+        raise ModelError(f"{place}: expected {wanted(hint)}, got {got}")
+    return found
+
+
+def _union(place: str, value: Any, kinds: tuple[Any, ...], words: bool, part: Part | None) -> Any:
+    """The narrowest of several types that fits."""
+    if type(None) in kinds and (value is None or (words and str(value).lower() == "none")):
+        return None
+    narrow = (bool, int, float, str)
+    others = [one for one in kinds if one is not type(None)]
+    others.sort(key=lambda one: narrow.index(_bare(one)) if _bare(one) in narrow else -1)
+    for one in others[:-1]:
+        try:
+            return typed(place, value, one, words=words, part=part)
+        except ModelError:
+            continue
+    try:
+        return typed(place, value, others[-1], words=words, part=part)
+    except ModelError:
+        if len(others) == 1 or any(_bare(one) not in narrow for one in others):
+            raise
+        raise ModelError(f"{place}: expected {' or '.join(map(wanted, others))}, got '{value}'") from None
+
+
+def _choice(place: str, value: Any, known: tuple[Any, ...], words: bool) -> Any:
+    found = {str(one): one for one in known}.get(value, value) if words else value
+    if found in known and type(found) in {type(one) for one in known}:
+        return found
+    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {shown(value)}")
+
+
+def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part: Part | None) -> tuple[Any, ...]:
+    if words:
+        entries = [one for one in value.split(APART) if one]
+        return tuple(typed(place, one, inner[0], words=True, part=part) for one in entries)
+    if not isinstance(value, (list, tuple)):
+        raise ModelError(f"{place}: expected a list of {spelled(inner[0])}, got {shown(value)}")
+    return tuple(typed(f"{place}[{i}]", one, inner[0], part=part) for i, one in enumerate(value))
+
+
+def _table(place: str, value: Any, inner: Any, words: bool) -> Mapping[str, Any]:
+    if words:
+        pairs = [one.partition("=") for one in value.split(APART) if one]
+        for key, sign, _ in pairs:
+            if not sign:
+                raise ModelError(f"{place}: expected KEY=VALUE, parted by '{APART}'; got '{key}'")
+        return {key: text for key, _, text in pairs}
+    if not isinstance(value, dict):
+        raise ModelError(f"{place}: expected a table of {spelled(inner)}, got {shown(value)}")
+    return value

@@ -1,0 +1,22 @@
+"""Boyer et al. (2017): the dead fish and modal wings, what the paper says beside what we get."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from rtmms.papers import boyer2017_fish as fish
+from rtmms.papers import boyer2017_wings as wings
+from rtmms.papers.boyer2017_claims import MISSING
+from rtmms.report.tables import tell
+from rtmms.report.verdict import PICTURE, Row
+
+
+def main(out: Path | None = None, as_json: bool = False) -> int:
+    """Run both, draw their figures into `out` if given, print the numbers; 1 if what must hold does not."""
+    rows, drawn = fish.part(out)
+    more, stroke = wings.part(out)
+    missing = Row(
+        "figures 1 to 7 of the paper", math.nan, "not to be had", remarks=(MISSING,), shown="-", unjudged=PICTURE
+    )
+    return tell("boyer2017", [*rows, *more, missing], [*drawn, *stroke], as_json, out)

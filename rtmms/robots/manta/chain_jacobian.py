@@ -1,0 +1,254 @@
+"""Slopes of a chain's step, traced: the equations of fin_link.py, recorded as graphs, differentiated, written as vector
+code for GROUP chains abreast, so few that what passes from one graph to the next stays near the processor.
+
+A stage of a chain in residual form: its joints' accelerations a are inputs, and
+
+    r(q, q', a, support, recall) = 0        w(...) the wrench on the support        n(...) the normal accelerations
+
+so that da = -(dr/da)^-1 dr, and dw, dn follow. A step of two stages is composed of both.
+"""
+
+from __future__ import annotations
+
+import types as python
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from rtmms.analysis import graphs
+from rtmms.analysis.block_matrices import COLUMNS
+from rtmms.robots.manta import fin_link
+from rtmms.robots.manta.fin_layout import BASE_SIZE, LANES, LINK_FIELDS, QD, QDD, F, L, Q
+
+GROUP = COLUMNS
+"""Chains at once."""
+PARAMS, JOINTS, BEFORE, SUPPORT, SCALARS, OUT = range(6)
+"""Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row
+(2, LANES) for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's
+motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
+LINKS = (2, 3, 4)
+"""Numbers of links a chain of which this is done."""
+
+
+def _plain(compiled: Any) -> Any:
+    """The Python of a kernel, with the sine and cosine of nodes."""
+    given: Any = compiled.py_func
+    return python.FunctionType(given.__code__, {**given.__globals__, "sine_cosine": graphs.sine_cosine})
+
+
+def stage_rows(m: int, second: bool) -> int:
+    """Rows of the slopes of a stage: a (m,), wrench (6,), and of the first one n (m,)."""
+    return m + 6 + (0 if second else m)
+
+
+def _stage(m: int, second: bool) -> list[graphs.Output]:
+    """Slopes of a stage, to OUT (columns, rows, GROUP): columns by q, q', support, and of the second a and n before."""
+    graphs.start()
+    if second:
+        q, v, a = ([graphs.load(JOINTS, j * F + one * LANES) for j in range(m)] for one in (Q, QD, QDD))
+    else:
+        q, v = ([graphs.load(JOINTS, (2 * j + rate) * LANES) for j in range(m)] for rate in range(2))
+        a = [graphs.load(BEFORE, j * LANES) for j in range(m)]
+    base = [graphs.same(SUPPORT, k) for k in range(BASE_SIZE)]
+    back = [graphs.load(BEFORE, k * LANES) for k in range(2 * m)] if second else [0.0] * (2 * m)
+    implicit = tuple(graphs.same(SCALARS, k) for k in range(4)) if second else (graphs.same(SCALARS, 0), 0.0, 1.0, 0.0)
+    x = graphs.load(PARAMS, m * L)
+    links = [tuple(graphs.load(PARAMS, j * L + k * LANES) for k in range(LINK_FIELDS)) for j in range(m)]
+    r, w, n = _residuals(m, q, v, a, back, base, x, links, implicit)
+    rows = [*r, *w, *([] if second else n)]
+    end = len(graphs.Node.graph)
+    by_a = [graphs.slopes(rows, one, end) for one in a]  # by_a[j][i]: row i by a_j
+    mass = [[by_a[j][i] for j in range(m)] for i in range(m)]
+    factors = _factors(mass)
+    outputs = []
+    columns = [*q, *v, *base, *(back if second else [])]
+    for c, one in enumerate(columns):
+        moved = graphs.slopes(rows, one, end)
+        found = [graphs.negative(k) for k in _solve(factors, moved[:m])]
+        for i, own in enumerate(moved[m:], m):
+            total = own
+            for j in range(m):
+                total = graphs.add(total, graphs.multiply(by_a[j][i], found[j]))
+            found.append(total)
+        outputs += [graphs.Output(value, OUT, (c * len(rows) + i) * GROUP) for i, value in enumerate(found)]
+    return outputs
+
+
+def _residuals(
+    m: int, q: Any, v: Any, a: Any, back: Any, base: Any, x: Any, links: Any, implicit: Any
+) -> tuple[list[Any], list[Any], list[Any]]:  # fmt: skip
+    """(r, w, n) of a chain, see above."""
+    link_outward = _plain(fin_link.link_outward)
+    ax, ay, az, wx, wy, wz, dx, dy, dz, ux, uy, uz = base
+    at, kept, shares = fin_link.ROOT, [], [0.0] * 9
+    for j in range(m):
+        joint = (q[j], v[j], back[j], back[m + j])
+        at, own, share = link_outward(at, joint, links[j], x, (wx, wy, wz, ux, uy, uz), implicit, None, None)
+        kept.append(own)
+        shares = [one + other for one, other in zip(shares, share, strict=True)]
+    # out: accelerations of the joints' centres, (y, z, alpha), with the joints' own
+    y, z, turn = ay + (dz + wx * wy) * x, az + (wx * wz - dy) * x, dx
+    centres, n = [], []
+    for j in range(m):
+        length, (c, s, om) = links[j][0], kept[j][:3]
+        turn = turn + a[j]
+        centres.append((y, z, turn))
+        n.append(c * z - s * y + 0.5 * length * turn)
+        y, z = y - length * (turn * s + om * om * c), z + length * (turn * c - om * om * s)
+    # in: forces, and the balance of each joint
+    fy, fz, fa = 0.0, 0.0, 0.0
+    r: list[Any] = []
+    for j in reversed(range(m)):
+        length, mass, j_x = links[j][:3]
+        c, s, _, kappa, py, pz, pa, gj, tau = kept[j]
+        y, z, turn = centres[j]
+        fa = fa + length * (c * fz - s * fy)
+        h = 0.5 * length
+        e, across = h * (mass + kappa), c * z - s * y
+        fy = fy + mass * y - kappa * s * across - e * s * turn + py
+        fz = fz + mass * z + kappa * c * across + e * c * turn + pz
+        fa = fa + e * across + (h * e + j_x) * turn + pa
+        r.insert(0, fa + gj * a[j] - tau)
+    mass, my, mz, iyy, izz, iyz, fx, sy, sz = shares
+    w = [
+        fx + mass * ax + mz * dy - my * dz, fy, fz, fa, sy + mz * ax + iyy * dy + iyz * dz - x * fz,
+        sz - my * ax + iyz * dy + izz * dz + x * fy,
+    ]  # fmt: skip
+    return r, w, n
+
+
+def _factors(matrix: list[list[Any]]) -> tuple[list[list[Any]], list[Any]]:
+    """(L, 1 / D) of L D L^T, symmetric."""
+    n = len(matrix)
+    low: list[list[Any]] = [[0.0] * n for _ in range(n)]
+    over: list[Any] = []
+    d: list[Any] = []
+    for j in range(n):
+        one = matrix[j][j]
+        for k in range(j):
+            one = one - low[j][k] * low[j][k] * d[k]
+        d.append(one)
+        over.append(1.0 / one)
+        for i in range(j + 1, n):
+            other = matrix[i][j]
+            for k in range(j):
+                other = other - low[i][k] * low[j][k] * d[k]
+            low[i][j] = other * over[j]
+    return low, over
+
+
+def _solve(factors: tuple[list[list[Any]], list[Any]], right: list[Any]) -> list[Any]:
+    low, over = factors
+    n, y = len(right), list(right)
+    for i in range(n):
+        for k in range(i):
+            y[i] = graphs.subtract(y[i], graphs.multiply(low[i][k], y[k]))
+    y = [graphs.multiply(one, factor) for one, factor in zip(y, over, strict=True)]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            y[i] = graphs.subtract(y[i], graphs.multiply(low[k][i], y[k]))
+    return y
+
+
+def _slopes_of(array: int, m: int, second: bool) -> list[list[Any]]:
+    """The slopes of a stage as `compose` reads them, by columns; what is always zero is 0."""
+    empty = [graphs.is_zero(one.value) for one in _stage(m, second)]
+    rows = stage_rows(m, second)
+    return [
+        [None if empty[c * rows + r] else (array, (c * rows + r) * GROUP) for r in range(rows)]
+        for c in range(len(empty) // rows)
+    ]
+
+
+def _loaded(places: list[list[Any]]) -> list[list[Any]]:
+    return [[0.0 if one is None else graphs.load(*one) for one in column] for column in places]
+
+
+FIRST, SECOND, TIMES, ENDS, PUSHED, SUMMED = range(6)
+"""Arrays of `compose`, written from ENDS on: slopes of both stages; g, c, dt; slopes of q, q' after the step (columns,
+2 m, GROUP), columns by q, q' and the support's motion at both stages; slopes of both wrenches (2 m, 12, GROUP) by q,
+q', and by the support's motion (2 BASE_SIZE, 12, GROUP), to which they are added."""
+
+
+def _compose(m: int) -> list[graphs.Output]:
+    """The slopes of a step: q2 = q + c (v + g a1), v2 = v + c a1; q+ = q + dt/2 (v + v2 + g (a2 - a1)),
+    v+ = v + dt/2 (a1 + a2), of the linearly implicit method (coupling/joints.py)."""
+    places = _slopes_of(FIRST, m, False), _slopes_of(SECOND, m, True)
+    graphs.start()
+    g, c, dt = (graphs.same(TIMES, k) for k in range(3))
+    two_rows, own, width = stage_rows(m, True), 2 * m + BASE_SIZE, 2 * m
+    first, second = (_loaded(one) for one in places)
+    columns, half, cg = own + BASE_SIZE, 0.5 * dt, c * g
+    outputs: list[graphs.Output] = []
+
+    def wrench(k: int, row: int, value: Any) -> None:
+        if k < width:
+            outputs.append(graphs.Output(value, PUSHED, (k * 12 + row) * GROUP))
+        else:
+            outputs.append(graphs.Output(value, SUMMED, ((k - width) * 12 + row) * GROUP, added=True))
+
+    for r in range(two_rows):
+        # by a and n of the first stage, through the second one's joints and recall
+        by_a = [
+            graphs.add(
+                graphs.add(graphs.multiply(cg, second[j][r]), graphs.multiply(c, second[m + j][r])), second[own + j][r]
+            )
+            for j in range(m)
+        ]
+        by_n = [second[own + m + j][r] for j in range(m)]
+        for k in range(columns):
+            if k < own:
+                total: Any = 0.0
+                for j in range(m):
+                    total = graphs.add(total, graphs.multiply(by_a[j], first[k][j]))
+                    total = graphs.add(total, graphs.multiply(by_n[j], first[k][m + 6 + j]))
+                if k < width:
+                    total = graphs.add(total, second[k][r])
+                if m <= k < width:
+                    total = graphs.add(total, graphs.multiply(c, second[k - m][r]))
+            else:
+                total = second[width + k - own][r]
+            if r >= m:
+                wrench(k, 6 + r - m, total)
+                continue
+            before = first[k][r] if k < own else 0.0
+            moved = graphs.add(graphs.multiply(c, before), graphs.multiply(g, graphs.subtract(total, before)))
+            angle, rate = graphs.multiply(half, moved), graphs.multiply(half, graphs.add(before, total))
+            if k == r:
+                angle = graphs.add(angle, 1.0)
+            if k == m + r:
+                angle, rate = graphs.add(angle, dt), graphs.add(rate, 1.0)
+            outputs.append(graphs.Output(angle, ENDS, (k * width + r) * GROUP))
+            outputs.append(graphs.Output(rate, ENDS, (k * width + m + r) * GROUP))
+    for r in range(6):
+        for k in range(own):
+            wrench(k, r, first[k][m + r])
+    return outputs
+
+
+def _written(make: Any, arrays: int) -> Any:
+    """An intrinsic (links, address, ...): links is a tuple with as many members as a chain has links. What is always
+    zero is not written: arrays are zero at first."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        outputs = [one for one in make(signature.args[0].count) if not graphs.is_zero(one.value)]
+        graphs.write(builder, args[1:], GROUP, outputs)
+        return context.get_dummy_value()
+
+    return lambda links: (types.void(links, *[types.int64] * arrays), generate)
+
+
+@intrinsic
+def first_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    return _written(lambda m: _stage(m, False), 6)(links)
+
+
+@intrinsic
+def second_slopes(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    return _written(lambda m: _stage(m, True), 6)(links)
+
+
+@intrinsic
+def compose(typing_context: Any, links: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+    return _written(_compose, 6)(links)

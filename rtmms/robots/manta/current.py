@@ -1,0 +1,196 @@
+"""A current that varies in space and time: sampled at every link and at the body, for the drag alone.
+
+Each stage samples at its own time. A method of order two does so where everything would then be at the velocity it has
+at the step's start: that place is right to second order, so the method keeps its own. One of a higher order does so
+where its stage stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import carray, cfunc, njit, types
+from numba.core.errors import NumbaError
+from numba.extending import intrinsic
+
+from rtmms.base.errors import ModelError, uncoloured
+from rtmms.base.jit import COMPILED, Array, kernel
+from rtmms.base.memory import address_of, numbers_at
+from rtmms.dynamics.recursion import move_pose, rotation_matrix
+from rtmms.robots.manta.fin_layout import FIELDS, LANES, LENGTH, LINK_FIELDS, L
+from rtmms.robots.manta.layout import (
+    FINS,
+    POSITION,
+    SUPPORTS,
+    TIME,
+    TWIST,
+    W_POSE,
+    W_TWIST,
+    finned_at,
+)
+from rtmms.robots.manta.methods import CURVED
+from rtmms.robots.manta.rods import OMEGA, POINT, POINT_RATE, ROTATION, SUPPORT_SIZE
+
+Field = Callable[[float, float, float, float], tuple[float, float, float]]
+
+
+def linear_field(gradient: tuple[float, ...]) -> Field:
+    """u_i = G_ij x_j in world axes; gradient (9,) row by row, 1/s."""
+    a, b, c, d, e, f, g, h, i = gradient
+
+    def field(x: float, y: float, z: float, t: float) -> tuple[float, float, float]:
+        return a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z
+
+    return field
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """The compiled sampling of a field. gather: of arrays; handle: what a kernel is given, the address of its twin that
+    takes addresses, or `gather` itself where kernels run as plain Python. twin keeps that address alive."""
+
+    gather: Callable[..., None]
+    handle: Any
+    twin: Any = None
+
+
+_ADDRESSES = [types.int64] * 6
+
+
+@intrinsic
+def _call(typing_context: Any, handle: Any, finned: Any, param: Any, pose: Any, twist: Any, support: Any, joints: Any,
+          stride: Any, ahead: Any, time: Any, drift: Any, body: Any) -> Any:  # fmt: skip
+    """Call the twin of a sampler: a C function of six addresses, a number, two times and two addresses."""
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        whole, real = ir.IntType(64), ir.DoubleType()
+        kind = ir.FunctionType(ir.VoidType(), [*[whole] * 7, real, real, whole, whole])
+        builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, *_TWIN.args), generate
+
+
+_TWIN = types.void(*_ADDRESSES, types.int64, types.float64, types.float64, types.int64, types.int64)
+
+
+@kernel(fused=False)
+def take_samples(finned: Any, memory: Any, flow: Any, supports: Array, at: int, ahead: float) -> None:
+    """memory.drift and body_drift for a stage `ahead` s after the step's start, whose supports are at supports[at]."""
+    if flow is None:
+        return
+    state, work = memory.state, memory.work
+    time = state[TIME] + ahead
+    if not COMPILED:
+        exact = CURVED[finned.integrator]
+        pose, p, v = (work, W_POSE, W_TWIST) if exact else (state, POSITION, TWIST)
+        sup, s, joints = (supports, at, memory.rows) if exact else (state, SUPPORTS, memory.joints)
+        flow(
+            finned, memory.param, pose, p, pose, v, sup, s, joints, 0.0 if exact else ahead, time,
+            memory.drift, memory.body_drift,
+        )  # fmt: skip
+        return
+    here, scratch, model = state.ctypes.data, work.ctypes.data, address_of(finned)
+    param, drift, body = memory.param.ctypes.data, memory.drift.ctypes.data, memory.body_drift.ctypes.data
+    if CURVED[finned.integrator]:
+        _call(
+            flow, model, param, scratch + 8 * W_POSE, scratch + 8 * W_TWIST, supports.ctypes.data + 8 * at,
+            memory.rows.ctypes.data, FIELDS * LANES, 0.0, time, drift, body,
+        )  # fmt: skip
+    else:
+        _call(
+            flow, model, param, here + 8 * POSITION, here + 8 * TWIST, here + 8 * SUPPORTS, here + 8 * FINS, 2 * LANES,
+            ahead, time, drift, body,
+        )  # fmt: skip
+
+
+def make_sampler(field: Field) -> Sampler:
+    """Compile the sampling of field(x, y, z, t) -> (u, v, w): m and s in, m/s out, world axes.
+
+    gather(finned, param, pose, p, twist, v, sup, s, joints, ahead, t, drift, body) writes drift (2, blocks, links,
+    3 LANES) in support axes and body (3,) in world axes, at time t for what stands at pose[p], twist[v], sup[s] and
+    joints (rows, >= 2 LANES: angles, rates), moved on by `ahead` s. ModelError if the field does not compile or does
+    not give three numbers.
+    """
+    try:
+        flow = njit(error_model="numpy")(field)
+        sample = flow(0.0, 0.0, 0.0, 0.0)
+    except (NumbaError, TypeError, ZeroDivisionError) as error:
+        first = (uncoloured(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"current_field: must compile with numba as f(x, y, z, t) -> (u, v, w); {first}") from None
+    if not isinstance(sample, tuple) or len(sample) != 3:
+        raise ModelError(f"current_field: must return three velocities in m/s, got {sample!r}")
+
+    @njit(error_model="numpy")
+    def gather(
+        finned: Any, params: Any, at: Any, p: int, twist: Any, v: int, state: Any, supports: int, joints: Any,
+        ahead: float, t: float, drift: Any, body: Any,
+    ) -> None:  # fmt: skip  # pragma: no cover (compiled)
+        m, blocks = finned.links, finned.blocks
+        pose = np.empty(16)
+        move_pose(at, p, twist, v, ahead, pose, 0)
+        rotation_matrix(pose, 3, 7)
+        body[0], body[1], body[2] = flow(pose[0], pose[1], pose[2], t)
+        for f in range(2):
+            side = 1.0 - 2.0 * f
+            s = supports + f * SUPPORT_SIZE
+            rx = finned.root[0] + state[s + POINT] + ahead * state[s + POINT_RATE]
+            ry = finned.root[1] + state[s + POINT + 1] + ahead * state[s + POINT_RATE + 1]
+            rz = finned.root[2] + state[s + POINT + 2] + ahead * state[s + POINT_RATE + 2]
+            # support to (mirrored) body axes: R (1 + ahead omega^)
+            ox, oy, oz = ahead * state[s + OMEGA], ahead * state[s + OMEGA + 1], ahead * state[s + OMEGA + 2]
+            for b in range(blocks):
+                for i in range(LANES):
+                    y, z, angle = 0.0, 0.0, 0.0
+                    for j in range(m):
+                        n = (f * blocks + b) * m + j
+                        angle += joints[n, i] + ahead * joints[n, LANES + i]
+                        half = 0.5 * params[f, b, j * L + LENGTH * LANES + i]
+                        dy, dz = half * np.cos(angle), half * np.sin(angle)
+                        px, py, pz = params[f, b, m * L + i], y + dy, z + dz
+                        y, z = py + dy, pz + dz
+                        ax, ay, az = px + oy * pz - oz * py, py + oz * px - ox * pz, pz + ox * py - oy * px
+                        r = s + ROTATION
+                        bx = rx + state[r] * ax + state[r + 1] * ay + state[r + 2] * az
+                        by = side * (ry + state[r + 3] * ax + state[r + 4] * ay + state[r + 5] * az)
+                        bz = rz + state[r + 6] * ax + state[r + 7] * ay + state[r + 8] * az
+                        wx, wy, wz = flow(
+                            pose[0] + pose[7] * bx + pose[8] * by + pose[9] * bz,
+                            pose[1] + pose[10] * bx + pose[11] * by + pose[12] * bz,
+                            pose[2] + pose[13] * bx + pose[14] * by + pose[15] * bz,
+                            t,
+                        )
+                        ux = pose[7] * wx + pose[10] * wy + pose[13] * wz
+                        uy = side * (pose[8] * wx + pose[11] * wy + pose[14] * wz)
+                        uz = pose[9] * wx + pose[12] * wy + pose[15] * wz
+                        vx = state[r] * ux + state[r + 3] * uy + state[r + 6] * uz
+                        vy = state[r + 1] * ux + state[r + 4] * uy + state[r + 7] * uz
+                        vz = state[r + 2] * ux + state[r + 5] * uy + state[r + 8] * uz
+                        drift[f, b, j, i] = vx + vy * oz - vz * oy
+                        drift[f, b, j, LANES + i] = vy + vz * ox - vx * oz
+                        drift[f, b, j, 2 * LANES + i] = vz + vx * oy - vy * ox
+
+    if not COMPILED:
+        return Sampler(gather, gather)
+
+    @cfunc(_TWIN)
+    def twin(
+        model: Any, param: Any, pose: Any, twist: Any, sup: Any, joints: Any, stride: Any, ahead: Any, t: Any,
+        drift: Any, body: Any,
+    ) -> None:  # fmt: skip  # pragma: no cover (compiled)
+        finned = finned_at(model)
+        m, blocks = finned.links, finned.blocks
+        gather(
+            finned,
+            carray(numbers_at(param), (2, blocks, (m * LINK_FIELDS + 1) * LANES)),
+            carray(numbers_at(pose), (7,)), 0, carray(numbers_at(twist), (6,)), 0,
+            carray(numbers_at(sup), (2 * SUPPORT_SIZE,)), 0,
+            carray(numbers_at(joints), (2 * blocks * m, stride)), ahead, t,
+            carray(numbers_at(drift), (2, blocks, m, 3 * LANES)), carray(numbers_at(body), (3,)),
+        )  # fmt: skip
+
+    return Sampler(gather, twin.address, twin)

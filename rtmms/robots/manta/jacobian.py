@@ -1,0 +1,134 @@
+"""A and B of a manta's step by its structure, as `rtmms.analysis.derivatives` asks for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.analysis.block_matrices import Bordered
+from rtmms.base.memory import Record
+from rtmms.plant.protocol import Coordinates
+from rtmms.robots.manta import layout as lay
+from rtmms.robots.manta.chain_jacobian import GROUP, LINKS
+from rtmms.robots.manta.displaced_jacobian import displaced_jacobian
+from rtmms.robots.manta.fin_layout import LANES
+from rtmms.robots.manta.jacobian_layout import (
+    ACCEL_AT,
+    ACCEL_LATER_AT,
+    AFTER_LATER,
+    ATTITUDE_AT,
+    BODY,
+    COMMAND_AT,
+    DISPLACED,
+    INPUTS,
+    MOTIONS,
+    ROD_WORDS,
+    RODS,
+    RODS_AT,
+    TRACED,
+)
+from rtmms.robots.manta.methods import METHODS
+from rtmms.robots.manta.model import Array, MantaModel
+from rtmms.robots.manta.step_jacobian import traced_jacobian
+
+__all__ = ["MantaJacobian", "covered"]
+
+
+def covered(model: MantaModel, varying: bool) -> bool:
+    """Whether the structure is that of a step of such a manta: the sequential coupling, or the monolithic one with
+    chains whose slopes are traced; a body that moves, the linearly implicit method, drag along each link's own normal,
+    and no current that varies."""
+    finned = model.finned
+    return (
+        (finned.coupling == lay.SEQUENTIAL or (finned.coupling == lay.MONOLITHIC and int(finned.links) in LINKS))
+        and not model.body.fixed and not varying and list(METHODS)[finned.integrator] == "implicit"
+        and finned.normal == lay.NORMAL_LINK
+    )  # fmt: skip
+
+
+class MantaJacobian:
+    """See rtmms.analysis.chart.Structure.
+
+    memory   a record of the manta of its own
+    by       (k + 4,) steps to either side, of the coordinates and the commands
+    """
+
+    def __init__(self, memory: Record, told: Coordinates, by: Array) -> None:
+        finned = memory.finned
+        links, chains, k = int(finned.links), int(finned.chains), len(told.names)
+        width = 2 * links
+        count = width * 2 * chains
+        heads = k - count
+        body, bound = heads - RODS, 12 if finned.coupling == lay.MONOLITHIC else 0
+        own = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
+        after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
+        values = {
+            "places": told.words[:heads].copy(), "places_after": after, "by": np.concatenate([by[:heads], by[k:], own])
+        }  # fmt: skip
+        sizes = {
+            "wide": memory.state.size, "heads": heads, "width": width, "count": count, "groups": 2 * chains,
+            "blocks": int(finned.blocks), "rows": memory.rows.shape[0], "links": links, "parts": 2 * int(finned.blocks),
+            "bound": bound, "tiles": 4 if bound else 3, "lanes": 2 * int(finned.blocks) * (LANES // GROUP),
+        }  # fmt: skip
+        self._links = (0,) * links if links in LINKS else None
+        if self._links is None:
+            self._room = DISPLACED.make(values, sizes)
+        else:
+            values |= {"targets": _targets(body, bound), "every": np.arange(2 * MOTIONS, dtype=np.int64)}
+            self._room = TRACED.make(values, sizes)
+        self._memory = memory
+        members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
+        room = self._room
+        self._bound, spread, seen = bound, None, None
+        if bound:
+            spread, seen = room.below[heads + INPUTS : heads + INPUTS + bound].T, np.zeros((bound, k))
+        self.a = Bordered(
+            room.head[:heads].T, room.right[:body], room.below[:heads].T, room.own, members.copy(), spread, seen
+        )
+        self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
+
+    def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
+        """`a` and `b` of the step from there, with the pose after told from `reference` (7,); False where it fails.
+        time: of no matter to it."""
+        room, memory = self._room, self._memory
+        room.origin[:], room.commands[:], room.reference[:] = state, command, reference
+        if self._links is None:
+            status = displaced_jacobian(memory, memory.many, room)
+        else:
+            status = traced_jacobian(memory, memory.many, self._links, room)
+        if status == lay.OK:
+            if self.a.seen is not None:
+                heads = len(self.a.head)
+                self.a.seen[:, :heads], self.a.seen[:, heads:] = room.seen[:heads].T, room.right[AFTER_LATER:]
+            return True
+        memory.clear()
+        return False
+
+    @property
+    def b(self) -> Array:
+        """(k, 4), a copy."""
+        below = self.b_below
+        if self.a.spread is not None:
+            below = below + self.a.spread @ self._room.seen[len(self.a.head) :].T
+        return np.concatenate([self.b_head, below])
+
+
+def _targets(body: int, bound: int) -> npt.NDArray[np.int64]:
+    """(2, ways): which row of `below` each way to move a support of a fin belongs to; the last row is of no use."""
+    ways = ACCEL_LATER_AT + (6 if bound else 0)
+    heads = body + RODS
+    targets = np.full((2, ways), heads + INPUTS + bound, dtype=np.int64)
+    for f in range(2):
+        targets[f, :6] = range(6, 12)
+        targets[f, RODS_AT : RODS_AT + 2 * ROD_WORDS] = body + 2 * ROD_WORDS * f + np.arange(2 * ROD_WORDS)
+        targets[f, COMMAND_AT : COMMAND_AT + 2] = heads + 2 * f + np.arange(2)
+        targets[f, ATTITUDE_AT : ATTITUDE_AT + 3] = range(3, 6)
+        if bound:
+            targets[f, ACCEL_LATER_AT:] = heads + INPUTS + np.arange(6)
+            targets[f, ACCEL_AT : ACCEL_AT + 6] = heads + INPUTS + 6 + np.arange(6)
+        else:
+            targets[f, ACCEL_AT : ACCEL_AT + 6] = range(12, 18)
+    return targets
+
+
+assert AFTER_LATER == 12

@@ -1,0 +1,477 @@
+"""Rods and support of a fin: from held commands to their motion."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rtmms.base.jit import Array, Floats, kernel
+
+# A position servo of second order, moved exactly: whatever its damping, whatever the step.
+#
+# Between its limits the servo is linear, angle'' = omega^2 (reference - angle) - 2 zeta omega angle', and its reference
+# runs in a straight line over a step. With r = r0 + slope t its motion is
+#
+#     angle = a0 + (r0 - a0) G + v0 g + slope K,      g the impulse response, G = int omega^2 g, K = int G
+#
+# each taken without the cancellation that the textbook forms have near critical damping (there the poles meet), at
+# small
+# steps and far beyond critical damping. At a limit its rate decays to the limit, or its acceleration is held; where one
+# regime ends is found within the step.
+
+
+SAMPLES, SAMPLES_MAX, TURNS_MAX = 16, 256, 64
+"""The end of a regime is looked for at so many places of what is left of a step, more where the servo swings within it;
+so often may regimes follow one another within a step."""
+
+ROOT_STEPS, ROOT_MARGIN = 60, 1e-12
+"""Most steps towards the end of a regime, and the share of a limit by which it may lie outside."""
+
+RESPONSES = (5, SAMPLES_MAX)
+"""Shape of `servo_responses`: the parts of `servo_response`, and the places within a step."""
+
+
+@kernel
+def _clip(x: float, limit: float) -> float:
+    return min(max(x, -limit), limit)
+
+
+@kernel
+def servo_acceleration(
+    angle: float, rate: float, reference: float, omega: float, zeta: float, rate_limit: float, accel_limit: float
+) -> float:
+    """rad/s2; continuous in all of its arguments."""
+    wanted = _clip(omega / (2.0 * zeta) * (reference - angle), rate_limit)
+    return _clip(2.0 * zeta * omega * (wanted - rate), accel_limit)
+
+
+@kernel
+def servo_response(omega: float, zeta: float, t: float) -> Floats:
+    """(g, g', g'', G, K) at t s of the linear servo: impulse response (s), its two rates, step and ramp response."""
+    if zeta > 1.0:
+        half = np.sqrt((zeta - 1.0) * (zeta + 1.0))
+        slow, fast = omega / (zeta + half), omega * (zeta + half)  # the poles, negated; their product is omega^2
+        x = -2.0 * omega * half * t
+        e_fast = np.exp(-fast * t)
+        g = np.exp(-slow * t) * t * (np.expm1(x) / x if x < 0.0 else 1.0)
+        g1 = e_fast - slow * g
+        g2 = slow * slow * g - 2.0 * zeta * omega * e_fast
+        rise = -np.expm1(-slow * t) - slow * g
+    else:
+        theta = omega * np.sqrt((1.0 - zeta) * (1.0 + zeta)) * t
+        decay, half_sine = np.exp(-zeta * omega * t), np.sin(0.5 * theta)
+        g = decay * t * (np.sin(theta) / theta if theta > 0.0 else 1.0)
+        g1 = decay * np.cos(theta) - zeta * omega * g
+        g2 = -omega * omega * g - 2.0 * zeta * omega * g1
+        rise = -np.expm1(-zeta * omega * t) + 2.0 * decay * half_sine * half_sine - zeta * omega * g
+    return g, g1, g2, rise, t - g - 2.0 * zeta / omega * rise
+
+
+@kernel
+def sample_count(omega: float, t: float) -> int:
+    """At how many places of t s the end of a regime is looked for."""
+    return int(min(SAMPLES + 2.0 * omega * t, float(SAMPLES_MAX)))
+
+
+@kernel
+def servo_responses(omega: float, zeta: float, t: float, out: Array) -> int:
+    """`servo_response` at i / n of t s into out[:, i - 1], i = 1 to n; returns n. They depend on the model alone."""
+    n = sample_count(omega, t)
+    for i in range(1, n + 1):
+        out[0, i - 1], out[1, i - 1], out[2, i - 1], out[3, i - 1], out[4, i - 1] = servo_response(
+            omega, zeta, t * (i / n)
+        )
+    return n
+
+
+@kernel
+def servo_linear(angle: float, rate: float, away: float, slope: float, omega: float, response: Floats) -> Floats:
+    """(angle, rate, acceleration) after the time of `response`; away = reference - angle at first, slope of the
+    reference in rad/s."""
+    g, g1, g2, rise, ramp = response
+    w2 = omega * omega
+    return (
+        angle + away * rise + rate * g + slope * ramp,
+        w2 * g * away + rate * g1 + slope * rise,
+        w2 * g1 * away + rate * g2 + slope * w2 * g,
+    )
+
+
+@kernel
+def _regime(angle: float, rate: float, reference: float, servo: Floats) -> tuple[int, int]:
+    """Which limits hold: of the wanted rate, of the acceleration; -1, 0 or 1 each."""
+    omega, zeta, rate_limit, accel_limit = servo
+    wanted = omega / (2.0 * zeta) * (reference - angle)
+    push = 2.0 * zeta * omega * (_clip(wanted, rate_limit) - rate)
+    return int(wanted > rate_limit) - int(wanted < -rate_limit), int(push > accel_limit) - int(push < -accel_limit)
+
+
+@kernel
+def _glide(
+    regime: tuple[int, int], angle: float, rate: float, away: float, slope: float, t: float, servo: Floats
+) -> Floats:
+    """(angle, rate, acceleration) after t s in one regime."""
+    omega, zeta, rate_limit, accel_limit = servo
+    if regime[1] != 0:
+        accel = regime[1] * accel_limit
+        return angle + t * (rate + 0.5 * t * accel), rate + t * accel, accel
+    if regime[0] != 0:
+        k, wanted = 2.0 * zeta * omega, regime[0] * rate_limit
+        beyond, x = rate - wanted, np.expm1(-k * t)
+        return angle + wanted * t - beyond * x / k, rate + beyond * x, -k * beyond * (1.0 + x)
+    return servo_linear(angle, rate, away, slope, omega, servo_response(omega, zeta, t))
+
+
+@kernel
+def _within(angle: float, rate: float, away: float, slope: float, servo: Floats) -> bool:
+    """Whether the servo is sure to stay clear of its limits for as long as the reference runs so: by a bound.
+
+    With e = reference - angle - (2 zeta / omega) slope and u = angle' - slope, the linear servo is e' = -u,
+    u' = omega^2 e - 2 zeta omega u, so V = omega^2 e^2 + u^2 never grows. Then |u'| <= omega sqrt((1 + 4 zeta^2) V),
+    and the wanted rate stays within |slope| + sqrt(V) / (2 zeta).
+    """
+    omega, zeta, rate_limit, accel_limit = servo
+    k = 2.0 * zeta
+    e, u, room = omega * away - k * slope, rate - slope, k * (0.99 * rate_limit - abs(slope))
+    v = e * e + u * u
+    return room > 0.0 and v <= room * room and (1.0 + k * k) * omega * omega * v <= 0.98 * accel_limit * accel_limit
+
+
+@kernel
+def _clear(
+    angle: float, rate: float, away: float, slope: float, t: float, servo: Floats, responses: Array, n: int
+) -> bool:
+    """Whether no limit holds at the start nor at any of the n places: then `_limited` finds no end of the regime."""
+    omega, zeta, rate_limit, accel_limit = servo
+    gain, k, w2 = omega / (2.0 * zeta), 2.0 * zeta * omega, omega * omega
+    wanted = gain * away
+    beyond = int(abs(wanted) > rate_limit) + int(abs(k * (wanted - rate)) > accel_limit)
+    step = t / n
+    for i in range(n):  # without a branch: vector instructions
+        g, g1, rise, ramp = responses[0, i], responses[1, i], responses[3, i], responses[4, i]
+        moved = away * rise + rate * g + slope * ramp
+        wanted = gain * (away + slope * (step * (i + 1)) - moved)
+        push = k * (wanted - (w2 * g * away + rate * g1 + slope * rise))
+        beyond += int(abs(wanted) > rate_limit) + int(abs(push) > accel_limit)
+    return beyond == 0
+
+
+@kernel
+def _margin(regime: tuple[int, int], angle: float, rate: float, reference: float, servo: Floats) -> float:
+    """How far inside its regime the servo is, as a share of the limits: continuous in time, negative outside."""
+    omega, zeta, rate_limit, accel_limit = servo
+    wanted = omega / (2.0 * zeta) * (reference - angle)
+    push = 2.0 * zeta * omega * (_clip(wanted, rate_limit) - rate)
+    of_rate = rate_limit - abs(wanted) if regime[0] == 0 else regime[0] * wanted - rate_limit
+    of_accel = accel_limit - abs(push) if regime[1] == 0 else regime[1] * push - accel_limit
+    return min(of_rate / rate_limit, of_accel / accel_limit)
+
+
+@kernel
+def _end_of(
+    regime: tuple[int, int], angle: float, rate: float, here: float, slope: float, low: float, high: float,
+    servo: Floats,
+) -> float:  # fmt: skip
+    """s, just behind the end of the regime, which lies between low (inside) and high (outside); by regula falsi.
+
+    Illinois' variant of it. The acceleration is continuous there, so an end that is late by d costs the rate O(d^2).
+    """
+    a, v, _ = _glide(regime, angle, rate, here - angle, slope, low, servo)
+    inside = _margin(regime, a, v, here + slope * low, servo)
+    a, v, _ = _glide(regime, angle, rate, here - angle, slope, high, servo)
+    outside = _margin(regime, a, v, here + slope * high, servo)
+    left, side = outside, 0
+    for _ in range(ROOT_STEPS):
+        if left > -ROOT_MARGIN or high - low <= 1e-15 * high:
+            break
+        part = inside / (inside - outside) if inside > outside else 0.5
+        middle = low + min(max(part, 1e-3), 0.999) * (high - low)
+        a, v, _ = _glide(regime, angle, rate, here - angle, slope, middle, servo)
+        margin = _margin(regime, a, v, here + slope * middle, servo)
+        if margin >= 0.0:
+            low, inside = middle, margin
+            outside = 0.5 * outside if side > 0 else outside
+            side = 1
+        else:
+            high, outside, left = middle, margin, margin
+            inside = 0.5 * inside if side < 0 else inside
+            side = -1
+    return high
+
+
+@kernel
+def _limited(
+    angle: float, rate: float, reference: float, slope: float, t: float, servo: Floats, responses: Array, samples: int
+) -> Floats:
+    """(angle, rate, acceleration) after t s, from regime to regime; responses, samples: `servo_responses` of t."""
+    here, left = reference, t
+    for turn in range(TURNS_MAX):
+        regime = _regime(angle, rate, here, servo)
+        low, high, turned = 0.0, left, False
+        n = samples if turn == 0 else sample_count(servo[0], left)
+        for i in range(1, n + 1):
+            high = left * (i / n)
+            if turn == 0 and regime[0] == 0 and regime[1] == 0:
+                a, v, _ = servo_linear(angle, rate, here - angle, slope, servo[0], _column(responses, i - 1))
+            else:
+                a, v, _ = _glide(regime, angle, rate, here - angle, slope, high, servo)
+            turned = _regime(a, v, here + slope * high, servo) != regime
+            if turned:
+                break
+            low = high
+        if turned:
+            high = _end_of(regime, angle, rate, here, slope, low, high, servo)
+        angle, rate, acceleration = _glide(regime, angle, rate, here - angle, slope, high, servo)
+        here, left = here + slope * high, left - high
+        if not turned or not left > 0.0:
+            return angle, rate, acceleration
+    return _glide(_regime(angle, rate, here, servo), angle, rate, here - angle, slope, left, servo)
+
+
+@kernel
+def _column(responses: Array, i: int) -> Floats:
+    return responses[0, i], responses[1, i], responses[2, i], responses[3, i], responses[4, i]
+
+
+@kernel
+def servo_step(
+    angle: float, rate: float, ref0: float, ref1: float, t: float, servo: Floats, responses: Array, n: int
+) -> Floats:
+    """(angle, rate, acceleration) after t s with the reference running from ref0 to ref1.
+
+    servo         omega rad/s, zeta, rate limit rad/s, acceleration limit rad/s2
+    responses, n  `servo_responses` of t
+    """
+    slope, away = (ref1 - ref0) / t, ref0 - angle
+    if _within(angle, rate, away, slope, servo) or _clear(angle, rate, away, slope, t, servo, responses, n):
+        return servo_linear(angle, rate, away, slope, servo[0], _column(responses, n - 1))
+    return _limited(angle, rate, ref0, slope, t, servo, responses, n)
+
+
+# How a held command becomes the motion of a rod: never a jump in acceleration, whatever arrives and whenever.
+#
+# servo   A position servo with a rate loop inside:
+#         wanted rate = clip(omega / (2 zeta) (reference - angle), +-rate limit),
+#         acceleration = clip(2 zeta omega (wanted rate - rate), +-acceleration limit). Between its limits this is
+#         angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. The reference runs in a straight line from the
+#         last command to the present one over the step, so the acceleration is continuous although commands are held.
+#         Moved exactly, whatever damping and step (servo.py).
+# ideal   The motors do exactly as told: the commands are the control points of a uniform cubic B-spline. The angle at
+#         the end of step k is (u[k-2] + 4 u[k-1] + u[k]) / 6, the rate (u[k] - u[k-2]) / (2 dt), the acceleration
+#         (u[k] - 2 u[k-1] + u[k-2]) / dt^2: twice differentiable, never beyond the commands, two steps late. Commands
+#         beyond the limits of rate and acceleration are slowed down to them (`slew`).
+
+
+SERVO, IDEAL = 0, 1
+
+ROD_SIZE = 5
+"""Per rod: angle, rate, acceleration, last command, the one before."""
+
+
+KNEE = 0.85
+"""Share of the limit of a fin's two rods (their difference) up to which commands are obeyed as they are."""
+
+
+@kernel
+def limit_commands(lower: float, upper: float, difference: float, command: Array, out: Array, start: int) -> bool:
+    """The commands that the rods obey, into out[start] on: each within its limits, and the difference d of a fin's two
+    within `difference`: s(d) = knee + (difference - knee) tanh((d - knee) / (difference - knee)) beyond the knee, their
+    mean kept. Smooth, and the identity below the knee.
+
+    command  (4,) rad: front and back rod of each fin
+    Returns whether any command was changed.
+    """
+    changed, knee = False, KNEE * difference
+    for k in range(4):
+        out[start + k] = min(max(command[k], lower), upper)
+        changed = changed or out[start + k] != command[k]
+    for f in range(2):
+        front, back = out[start + 2 * f], out[start + 2 * f + 1]
+        d, middle, room = front - back, 0.5 * (front + back), difference - knee
+        if abs(d) > knee:
+            half = 0.5 * np.sign(d) * (knee + room * np.tanh((abs(d) - knee) / room))
+            out[start + 2 * f], out[start + 2 * f + 1] = middle + half, middle - half
+            changed = True
+    return changed
+
+
+@kernel
+def slew(target: float, last: float, before: float, dt: float, rate_limit: float, accel_limit: float) -> float:
+    """Where an ideal motor's control point goes towards `target` within its limits of rate and acceleration.
+
+    Obeyed exactly where the last two control points lead there; else at a rate from which it can still stop there.
+    """
+    away, rate = target - last, (last - before) / dt
+    wanted = away / dt
+    if abs(wanted) > rate_limit or abs(wanted - rate) > accel_limit * dt:
+        wanted = np.sign(away) * min(rate_limit, np.sqrt(2.0 * accel_limit * abs(away)), abs(wanted))
+        wanted = min(max(wanted, rate - accel_limit * dt), rate + accel_limit * dt)
+        return last + dt * wanted
+    return target
+
+
+@kernel
+def stop_rods(most: float, rods: Array, start: int, stride: int) -> None:
+    """An inelastic stop between a fin's two rods: their difference goes no further than `most`, whatever the servos do.
+
+    rods  from rods[start] on, (4, stride): angle, rate and acceleration first
+    """
+    for f in range(2):
+        i, j = start + 2 * f * stride, start + (2 * f + 1) * stride
+        beyond = abs(rods[i] - rods[j]) - most
+        if beyond > 0.0:
+            side = np.sign(rods[i] - rods[j])
+            rods[i] -= 0.5 * side * beyond
+            rods[j] += 0.5 * side * beyond
+            for k in range(1, 3):
+                further = side * (rods[i + k] - rods[j + k])
+                if further > 0.0:
+                    rods[i + k] -= 0.5 * side * further
+                    rods[j + k] += 0.5 * side * further
+
+
+@kernel
+def advance_rods(
+    kind: int, servo: Array, responses: Array, samples: int, dt: float, command: Array, rods: Array, start: int,
+    middle: int, halves: bool,
+) -> None:  # fmt: skip
+    """Move all rods over one step.
+
+    kind     SERVO or IDEAL
+    servo    (6,) omega rad/s, zeta, lower and upper limit rad, rate limit rad/s, acceleration limit rad/s2
+    responses, samples   `servo_responses` of dt, of half of it if `halves`
+    command  (k,) rad, held over the step
+    rods     from rods[start] on (k, ROD_SIZE): angle rad, rate rad/s, acceleration rad/s2, last command, the one
+             before; moved to the end of the step
+    middle   from rods[middle] on (k, 3) written if `halves`: angle, rate, acceleration at the middle of the step
+    """
+    omega, zeta, lower, upper, rate_limit, accel_limit = servo[0], servo[1], servo[2], servo[3], servo[4], servo[5]
+    servo_limits = (omega, zeta, rate_limit, accel_limit)
+    span = 0.5 * dt if halves else dt
+    for k in range(command.size):
+        r, h = start + ROD_SIZE * k, middle + 3 * k
+        u1, u2 = rods[r + 3], rods[r + 4]
+        u = command[k] if kind == SERVO else slew(command[k], u1, u2, dt, rate_limit, accel_limit)
+        if kind == SERVO:
+            u = min(max(u, lower), upper)
+            a, v, from_u = rods[r], rods[r + 1], u1
+            if halves:
+                from_u = 0.5 * (u1 + u)
+                a, v, acceleration = servo_step(a, v, u1, from_u, span, servo_limits, responses, samples)
+                rods[h], rods[h + 1], rods[h + 2] = a, v, acceleration
+            a, v, acceleration = servo_step(a, v, from_u, u, span, servo_limits, responses, samples)
+            rods[r], rods[r + 1], rods[r + 2] = a, v, acceleration
+        else:
+            angle, rate, accel = rods[r], rods[r + 1], rods[r + 2]
+            jerk = ((u - 2.0 * u1 + u2) / (dt * dt) - accel) / dt
+            t = 0.5 * dt
+            rods[h] = angle + t * (rate + t * (accel / 2.0 + t * jerk / 6.0))
+            rods[h + 1] = rate + t * (accel + t * jerk / 2.0)
+            rods[h + 2] = accel + t * jerk
+            rods[r] = (u2 + 4.0 * u1 + u) / 6.0
+            rods[r + 1] = (u - u2) / (2.0 * dt)
+            rods[r + 2] = (u - 2.0 * u1 + u2) / (dt * dt)
+        rods[r + 3], rods[r + 4] = u, u1
+
+
+# The fin's active mechanism: two rods on parallel axes carry a support of fixed length (Qu 2024, sec. 3.1, corrected).
+#
+# Frame F_l sits at the back rod's motor, parallel to the body. A = (0, r2 c2, r2 s2) is the tip of the back rod, B the
+# tip of the front rod, which slides along x. The support's frame F_0 has its origin at A and its x axis from A to B.
+# Everything is for the left fin; the right one is its mirror image.
+
+
+ROLL_ZERO, ROLL_MEAN = 0, 1
+
+SUPPORT_SIZE = 40
+"""Length of the array `support_motion` writes; the offsets below say where each quantity starts."""
+ROTATION, POINT, POINT_RATE, POINT_ACCEL, OMEGA, OMEGA_RATE = 0, 9, 12, 15, 18, 21
+JACOBIAN_FRONT, JACOBIAN_BACK = 24, 30
+SINGULAR_MARGIN = 1e-4
+
+
+@kernel(inline=True, fused=False)
+def _put(out: Array, o: int, x: float, y: float, z: float) -> None:
+    out[o], out[o + 1], out[o + 2] = x, y, z
+
+
+@kernel(fused=False)
+def support_motion(
+    length: float, r_front: float, r_back: float, roll: int, alpha: Floats, rate: Floats, accel: Floats, out: Array,
+    start: int,
+) -> bool:  # fmt: skip
+    """Pose, velocity and acceleration of the support relative to the body.
+
+    length, r_front, r_back   m; the support AB and the two rods
+    roll      ROLL_MEAN: the support rolls with the mean of the rods; ROLL_ZERO: the paper's F_0 without roll
+    alpha, rate, accel        (2,) rad, rad/s, rad/s2 of front and back rod
+    out       SUPPORT_SIZE numbers from out[start] on are written: ROTATION (3, 3) F_0 to F_l; POINT, POINT_RATE,
+              POINT_ACCEL (3,) of A in F_l axes; OMEGA, OMEGA_RATE (3,) rotation rate of F_0 relative to the body and
+              its component derivative, in F_0; JACOBIAN_FRONT, JACOBIAN_BACK (6,) twist of F_0 relative to the body,
+              in F_0, for unit rate of each rod
+    Returns True, or False where the geometry is singular (X = 0; out is then not to be used).
+    """
+    a1, a2 = alpha[0], alpha[1]
+    s1, c1, s2, c2 = np.sin(a1), np.cos(a1), np.sin(a2), np.cos(a2)
+    d1, d2, dd1, dd2 = rate[0], rate[1], accel[0], accel[1]
+
+    u = r_front * c1 - r_back * c2
+    w = r_front * s1 - r_back * s2
+    ud = -r_front * s1 * d1 + r_back * s2 * d2
+    wd = r_front * c1 * d1 - r_back * c2 * d2
+    udd = -r_front * (s1 * dd1 + c1 * d1 * d1) + r_back * (s2 * dd2 + c2 * d2 * d2)
+    wdd = r_front * (c1 * dd1 - s1 * d1 * d1) - r_back * (c2 * dd2 - s2 * d2 * d2)
+
+    X2 = length * length - u * u - w * w
+    if not X2.real > SINGULAR_MARGIN * length * length:
+        return False
+    X = np.sqrt(X2)
+    H2 = length * length - w * w
+    H = np.sqrt(H2)
+    # AB = (X, u, w): theta turns it about z, beta is minus its elevation
+    st, ct, sb, cb = u / H, X / H, -w / length, H / length
+    Xd = -(u * ud + w * wd) / X
+    Xdd = -(ud * ud + u * udd + wd * wd + w * wdd + Xd * Xd) / X
+    td = (X * ud - u * Xd) / H2
+    tdd = (X * udd - u * Xdd + 2.0 * td * w * wd) / H2
+    bd = -wd / H
+    bdd = -(wdd + w * wd * wd / H2) / H
+
+    if roll == ROLL_MEAN:
+        g, gd, gdd, half = 0.5 * (a1 + a2), 0.5 * (d1 + d2), 0.5 * (dd1 + dd2), 0.5
+    else:
+        g, gd, gdd, half = 0.0 * a1, 0.0 * a1, 0.0 * a1, 0.0
+
+    sg, cg = np.sin(g), np.cos(g)
+    # R = Rz(theta) Ry(beta) Rx(gamma)
+    r = start + ROTATION
+    out[r], out[r + 1], out[r + 2] = ct * cb, ct * sb * sg - st * cg, ct * sb * cg + st * sg
+    out[r + 3], out[r + 4], out[r + 5] = st * cb, st * sb * sg + ct * cg, st * sb * cg - ct * sg
+    out[r + 6], out[r + 7], out[r + 8] = -sb, cb * sg, cb * cg
+    _put(out, start + POINT, 0.0, r_back * c2, r_back * s2)
+    _put(out, start + POINT_RATE, 0.0, -r_back * s2 * d2, r_back * c2 * d2)
+    _put(out, start + POINT_ACCEL, 0.0, -r_back * (s2 * dd2 + c2 * d2 * d2), r_back * (c2 * dd2 - s2 * d2 * d2))
+    # omega_r = Rx^T (Ry^T z theta' + y beta') + x gamma'
+    b = cb * td
+    bp = cb * tdd - sb * bd * td
+    _put(out, start + OMEGA, gd - sb * td, cg * bd + sg * b, cg * b - sg * bd)
+    o = start + OMEGA_RATE
+    out[o] = gdd - sb * tdd - cb * bd * td
+    out[o + 1] = cg * bdd + sg * bp + gd * (cg * b - sg * bd)
+    out[o + 2] = cg * bp - sg * bdd - gd * (cg * bd + sg * b)
+
+    # the same for unit rates: columns of the Jacobian, for the rods' torques by virtual power
+    for rod in range(2):
+        sign = 1.0 if rod == 0 else -1.0
+        length_r = r_front if rod == 0 else r_back
+        s = s1 if rod == 0 else s2
+        c = c1 if rod == 0 else c2
+        ju, jw = -sign * length_r * s, sign * length_r * c
+        jX = -(u * ju + w * jw) / X
+        jt = (X * ju - u * jX) / H2
+        jb = -jw / H
+        o = start + (JACOBIAN_FRONT if rod == 0 else JACOBIAN_BACK)
+        py, pz = (0.0 * s, 0.0 * c) if rod == 0 else (-length_r * s, length_r * c)
+        for k in range(3):  # R^T (0, py, pz)
+            out[o + k] = out[r + 3 + k] * py + out[r + 6 + k] * pz
+        _put(out, o + 3, half - sb * jt, cg * jb + sg * cb * jt, cg * cb * jt - sg * jb)
+    return True

@@ -1,0 +1,118 @@
+"""Slopes of the supports' motion, traced: what rods, twist and acceleration of the body and the water's velocity do to
+what the chains see of a support, and to the fin's wrench on the body. Both fins at both stages are four lanes.
+"""
+
+from __future__ import annotations
+
+import math
+import types as python
+from typing import Any
+
+from numba import types
+from numba.extending import intrinsic
+
+from rtmms.analysis import graphs
+from rtmms.base.spatial import cross
+from rtmms.robots.manta import coupling as interface
+from rtmms.robots.manta import rods as support
+from rtmms.robots.manta.fin_layout import BASE_SIZE
+from rtmms.robots.manta.layout import W_BASE, W_ON_BODY, W_ON_SUPPORT, W_TWIST_FIN, WORK_SIZE
+from rtmms.robots.manta.rods import ROLL_MEAN, ROLL_ZERO, SUPPORT_SIZE
+
+SUPPORT_LANES = 4
+"""Left and right fin at the first stage, then at the second."""
+RODS, TWIST, ACCEL, WATER, WRENCH, SIDE, ROWS = 0, 6, 12, 18, 21, 27, 28
+"""Rows of what goes in (ROWS, SUPPORT_LANES): angles, rates, accelerations of front and back rod; twist of the body as
+the fins know it, and its rate; the water's velocity in body axes; the wrench on the support; 1 or -1."""
+INTO, LENGTHS, MOTION, ON_BODY = range(4)
+"""Arrays: what goes in; support, front, back rod and the root's place (6,), m; written: slopes of the motion and of the
+wrench on the body (WRENCH, MOTION_ROWS, SUPPORT_LANES) by the rows before WRENCH, and of the wrench on the body by that
+on the support (6, 6, SUPPORT_LANES)."""
+MOTION_ROWS = BASE_SIZE + 6
+
+
+class _Fin:
+    """0 where it says which fin, and a node where it counts in the arithmetic."""
+
+    def __init__(self, value: graphs.Node) -> None:
+        self.value = value
+
+    def __mul__(self, other: int) -> int:
+        return 0
+
+    def __rmul__(self, other: float) -> Any:
+        return 0 if isinstance(other, int) else graphs.multiply(other, self.value)
+
+
+class _Numbers:
+    """What the recorded functions know as np."""
+
+    sqrt = staticmethod(graphs.square_root)
+
+    @staticmethod
+    def sin(a: Any) -> Any:
+        return graphs.sine_cosine(a)[0] if isinstance(a, graphs.Node) else math.sin(a)
+
+    @staticmethod
+    def cos(a: Any) -> Any:
+        return graphs.sine_cosine(a)[1] if isinstance(a, graphs.Node) else math.cos(a)
+
+
+def _plain(compiled: Any, **more: Any) -> Any:
+    """The Python of a kernel, on nodes."""
+    given: Any = compiled.py_func
+    return python.FunctionType(given.__code__, {**given.__globals__, "np": _Numbers, **more})
+
+
+def _record(roll: int) -> list[graphs.Output]:
+    graphs.start()
+    rows = [graphs.load(INTO, SUPPORT_LANES * k) for k in range(ROWS)]
+    length, front, back, *root = (graphs.same(LENGTHS, k) for k in range(6))
+    fin = _Fin(graphs.multiply(0.5, graphs.subtract(1.0, rows[SIDE])))  # its side is 1 - 2 f
+    sup: list[Any] = [0.0] * SUPPORT_SIZE
+    work: list[Any] = [0.0] * WORK_SIZE
+    for k in range(6):
+        work[W_TWIST_FIN + k], work[W_ON_SUPPORT + k] = rows[TWIST + k], rows[WRENCH + k]
+    finned = python.SimpleNamespace(root=root)
+    more = {
+        "cross": _plain(cross), "_to_support": _plain(interface._to_support), "_to_body": _plain(interface._to_body)
+    }  # fmt: skip
+    motion = _plain(support.support_motion, _put=_plain(support._put))
+    motion(length, front, back, roll, rows[0:2], rows[2:4], rows[4:6], sup, 0)
+    _plain(interface.base_velocity, **more)(fin, finned, sup, 0, work, *rows[WATER:WRENCH])
+    _plain(interface.base_acceleration, **more)(fin, finned, sup, 0, work, rows[ACCEL:WATER])
+    _plain(interface.fin_on_body, **more)(fin, finned, sup, 0, work)
+    told = [*work[W_BASE : W_BASE + BASE_SIZE], *work[W_ON_BODY : W_ON_BODY + 6]]
+    end, outputs = len(graphs.Node.graph), []
+    for c in range(SIDE):
+        found = graphs.slopes(told, rows[c], end)
+        if c < WRENCH:
+            outputs += [
+                graphs.Output(value, MOTION, (c * MOTION_ROWS + i) * SUPPORT_LANES) for i, value in enumerate(found)
+            ]
+        else:
+            outputs += [
+                graphs.Output(value, ON_BODY, ((c - WRENCH) * 6 + i) * SUPPORT_LANES)
+                for i, value in enumerate(found[BASE_SIZE:])
+            ]
+    return [one for one in outputs if not graphs.is_zero(one.value)]
+
+
+def _written(roll: int) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        graphs.write(builder, args, SUPPORT_LANES, _record(roll), SUPPORT_LANES)
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 4), generate
+
+
+@intrinsic
+def rolling_slopes(typing_context: Any, into: Any, lengths: Any, motion: Any, on_body: Any) -> Any:
+    """Of supports that roll with the mean of their rods."""
+    return _written(ROLL_MEAN)
+
+
+@intrinsic
+def upright_slopes(typing_context: Any, into: Any, lengths: Any, motion: Any, on_body: Any) -> Any:
+    """Of supports that do not roll."""
+    return _written(ROLL_ZERO)

@@ -1,0 +1,344 @@
+"""The flapping-wing moth of Porez, Boyer and Belkhiri (2014): a thorax and two wings of twisting and bending blades."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from rtmms.analysis.chart import rise, whole_periods
+from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.parameters import Parameter, build, in_model, settable
+from rtmms.base.spatial import Array, rotation_z
+from rtmms.base.terminal import print_text
+from rtmms.fluids.ambient import Flow
+from rtmms.mechanism.joint_laws import GAIN, OFFSET, TORQUE, Actuator, Law
+from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.running import unpacked
+from rtmms.model.compiled import Model
+from rtmms.model.compiler import compile_model
+from rtmms.model.description import Body, Joint, Mechanism, facing
+from rtmms.model.elements import Blade
+from rtmms.model.solids import Box, Ellipsoid, Placement
+from rtmms.plant.protocol import Channel
+from rtmms.robots.moth_orbits import ORBITS
+from rtmms.robots.parameters import Integrator, step_of
+
+ADDED = {"none": 0.0, "flat": 0.25, "paper": 1.0}
+FORWARD = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+"""Forward (n), left (-s) and up (a) in the paper's frame F_0."""
+
+
+@dataclass(frozen=True)
+class Moth:
+    """Parameters; the defaults are the paper's table I (with l = S / M). SI and radians."""
+
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "The strokes are imposed (motion), or their torques are given, with a servo about the stroke (torque).",
+        choices=("motion", "torque"),
+    )] = "motion"
+    thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"
+    added_mass: Annotated[str, Parameter(
+        "none, flat (rho pi c^2 / 4, a flat plate's) or paper (rho pi c^2, as printed: four times that).",
+        choices=tuple(ADDED),
+    )] = "flat"
+    start: Annotated[str, Parameter(
+        "On the hovering orbit, with the amplitude that it needs, or at rest at the end of the stroke, with "
+        "amplitude_rad.",
+        choices=("hover", "rest"),
+    )] = "hover"
+    sections: Annotated[int, Parameter("Sections of a wing (M).", le=100)] = 4
+    span_m: Annotated[float, Parameter("S, the span of a wing.", "m", le=10)] = 70e-3
+    chord_m: Annotated[float, Parameter("C, the chord of a wing.", "m", le=10)] = 31.5e-3
+    thickness_m: Annotated[float, Parameter("e, the thickness of a wing.", "m", le=10)] = 0.1e-3
+    thorax_a_m: Annotated[float, Parameter("Half-axis of the thorax along s.", "m", le=10)] = 8.5e-3
+    thorax_b_m: Annotated[float, Parameter("Half-axis of the thorax along n.", "m", le=10)] = 8.5e-3
+    thorax_c_m: Annotated[float, Parameter("Half-axis of the thorax along a.", "m", le=10)] = 28e-3
+    hinge: Annotated[float, Parameter(
+        "alpha: the hinges are at alpha c above the thorax's centre.", ge=0, le=10,
+    )] = 0.65
+    thorax_density_kg_m3: Annotated[float, Parameter("Density of the thorax.", "kg/m3", le=30000)] = 800.0
+    wing_density_kg_m3: Annotated[float, Parameter("Density of a wing.", "kg/m3", le=30000)] = 1400.0
+    air_density_kg_m3: Annotated[float, Parameter("Density of the air.", "kg/m3", ge=0, le=20000)] = 1.22
+    amplitude_rad: Annotated[float, Parameter(
+        "A of the stroke r1 = A cos omega t; with start=hover, where the search for it starts.",
+        "rad", ge=0, le=math.pi,
+    )] = 41.3 * math.pi / 180.0
+    omega_rad_s: Annotated[float, Parameter("omega of the stroke.", "rad/s", le=100000)] = 50.0 * math.pi
+    twist_root_n_m: Annotated[float, Parameter(
+        "k_t^1, stiffness against twist at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 3e-3
+    twist_tip_n_m: Annotated[float, Parameter("k_t^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    bend_root_n_m: Annotated[float, Parameter(
+        "k_b^1, stiffness against bending at the root, linear along the wing.", "N m/rad", le=1e6, live=True,
+    )] = 36e-3
+    bend_tip_n_m: Annotated[float, Parameter("k_b^2, the same at the tip.", "N m/rad", le=1e6, live=True)] = 9e-3
+    damping_n_m_s: Annotated[float, Parameter(
+        "mu, damping of twist and bending.", "N m s/rad", ge=0, le=1000, live=True,
+    )] = 1e-5
+    pressure: Annotated[float, Parameter(
+        "Where the air acts, in chords behind the leading edge.", ge=0, le=1, live=True,
+    )] = 0.4
+    kp_n_m: Annotated[float, Parameter(
+        "Stiffness of the servo about the stroke, drive=torque.", "N m/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 0.5
+    kd_n_m_s: Annotated[float, Parameter(
+        "Damping of the servo about the stroke, drive=torque.", "N m s/rad", ge=0, le=1e6, live=True, in_model=False,
+    )] = 4e-4
+    rotor_kg_m2: Annotated[float, Parameter(
+        "Inertia of each stroke's motor, drive=torque (the wing's root itself is massless).", "kg m2", le=1000,
+    )] = 1e-7
+    bandwidth_rad_s: Annotated[float, Parameter(
+        "How fast commanded offsets and gains are followed.", "rad/s", le=1e6, live=True, in_model=False,
+    )] = 60.0
+    wind_x_m_s: Annotated[float, Parameter(
+        "Uniform wind along x, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    wind_y_m_s: Annotated[float, Parameter(
+        "Uniform wind along y, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    wind_z_m_s: Annotated[float, Parameter(
+        "Uniform wind along z, world frame.", "m/s", signed=True, le=100, live=True, in_model=False,
+    )] = 0.0
+    gravity_m_s2: Annotated[float, Parameter(
+        "Gravity, along -z of the world.", "m/s2", ge=0, le=1000, live=True,
+    )] = 9.81
+    integrator: Integrator = "rk4"
+    step_s: Annotated[float, Parameter(
+        "Longest step of the method: the plant takes as many equal ones as its dt needs.", "s", le=1,
+    )] = 1e-4
+    nodes: Annotated[int, Parameter(
+        "Gauss nodes of a blade.", le=1000, ge=2, why="with which path and work are right to 0.1 %",
+    )] = 6
+    # fmt: on
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "paper": {"added_mass": "paper"},
+    "fit": {"added_mass": "none", "twist_tip_n_m": 3e-3},
+    "quasi-steady": {"added_mass": "none"},
+}
+HOVER = ("z", "roll", "pitch", "yaw", "vx", "vy", "vz", "wx", "wy", "wz", "joints")
+
+
+def describe(p: Moth) -> Mechanism:
+    """The mechanism in the paper's frame: F_0 = (s to the right, n forward, a up) at the thorax's centre.
+
+    Joint 1 turns about a (stroke). Blade axes: x outwards along the leading edge, z from the trailing to the leading
+    edge (up at rest), y normal. In each section twist (x) comes before bending (z) at the same point; the first has no
+    twist. The left wing's root is Rot(a, pi).
+    """
+    thorax = Body("thorax", solids=[Ellipsoid(p.thorax_a_m, p.thorax_b_m, p.thorax_c_m, p.thorax_density_kg_m3)])
+    bodies, joints = [thorax], []
+    for side, turn in (("right", 0.0), ("left", math.pi)):
+        parent = "thorax"
+        placement = Placement(rotation_z(turn), np.array([0.0, 0.0, p.hinge * p.thorax_c_m]))
+        for k in range(p.sections):
+            x = k / p.sections  # X / S at the section's root
+            blade = f"{side}.blade{k + 1}"
+            if k == 0:
+                root = Joint(
+                    f"{side}.stroke",
+                    parent,
+                    f"{side}.root",
+                    placement=placement,
+                    drive=p.drive,
+                    rotor=p.rotor_kg_m2 if p.drive == "torque" else 0.0,
+                )
+                bodies.append(Body(f"{side}.root"))
+            else:
+                stiffness = p.twist_root_n_m + x * (p.twist_tip_n_m - p.twist_root_n_m)
+                root = Joint(
+                    f"{side}.twist{k + 1}", parent, f"{side}.root{k + 1}", placement=placement, axis=(1.0, 0.0, 0.0),
+                    stiffness=stiffness, damping=p.damping_n_m_s,
+                )  # fmt: skip
+                bodies.append(Body(f"{side}.root{k + 1}"))
+            bend = p.bend_root_n_m + x * (p.bend_tip_n_m - p.bend_root_n_m)
+            bending = Joint(f"{side}.bend{k + 1}", root.child, blade, stiffness=bend, damping=p.damping_n_m_s)
+            bodies.append(_blade(p, blade, p.chord_m * math.sqrt(1.0 - x * x)))
+            joints += [root, bending]
+            parent, placement = blade, Placement(np.eye(3), np.array([p.span_m / p.sections, 0.0, 0.0]))
+    base = "free" if p.thorax == "free" else "fixed"
+    return Mechanism("moth", bodies, joints, base=base, gravity=(0.0, 0.0, -p.gravity_m_s2))
+
+
+def _blade(p: Moth, name: str, chord: float) -> Body:
+    length = p.span_m / p.sections
+    middle = Placement(np.eye(3), np.array([length / 2.0, 0.0, -chord / 2.0]))
+    box = Box(length, p.thickness_m, chord, p.wing_density_kg_m3, middle)
+    element = Blade(length, chord, p.air_density_kg_m3, p.pressure, ADDED[p.added_mass])
+    return Body(name, solids=[box], elements=[element])
+
+
+def stroke(p: Moth, model: Model) -> Law:
+    """r1 = A cos omega t on the right wing, and its negative on the left."""
+    motion = np.zeros((model.n, 3))
+    motion[model.joint("right.stroke"), 1] = p.amplitude_rad
+    motion[model.joint("left.stroke"), 1] = -p.amplitude_rad
+    held = np.zeros(model.n)
+    held[[model.joint("right.stroke"), model.joint("left.stroke")]] = 1.0
+    return Law(motion, p.omega_rad_s, 0.0, p.kp_n_m * held, p.kd_n_m_s * held, p.bandwidth_rad_s)
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The moth as a plant (entry point 'moth'). Parameters: see Moth; presets: 'paper', 'fit', 'quasi-steady'.
+
+    Actuators: right.offset, left.offset (rad, added to the stroke; positive on both moves both wings the same way
+    about a) and right.gain, left.gain (the stroke's amplitude is A (1 + gain)), through a critically damped filter;
+    with drive=torque also right.torque, left.torque (N m, added to a servo about the stroke).
+    At the face body x is forward, y left, z up; output pitch > 0 is nose up.
+    """
+    p, dt = _checked(preset, given), step_of("moth", dt, 1e-3)
+    if p.start == "rest":
+        return _plant(p, dt)
+    vector, factor = hover(p)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, ahead(vector, 4 * p.sections))
+
+
+def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The same plant in the paper's frame, to be set beside its figures; start=rest unless told otherwise."""
+    p, dt = _checked(preset, {"start": "rest", **given}), step_of("moth", dt, 1e-3)
+    if p.start == "rest":
+        return _plant(p, dt, paper=True)
+    vector, factor = hover(p)
+    return _plant(replace(p, amplitude_rad=p.amplitude_rad * factor), dt, vector, paper=True)
+
+
+def _checked(preset: str | None, given: dict[str, Any]) -> Moth:
+    if "start" not in given and ("amplitude_rad" in given or given.get("thorax") == "fixed"):
+        given["start"] = "rest"
+    p: Moth = build(Moth, given, preset=preset, presets=PRESETS)
+    if p.start == "hover" and p.thorax == "fixed":
+        raise ModelError("moth: start=hover needs thorax=free, got thorax=fixed")
+    return p
+
+
+def model_of(p: Moth, paper: bool = False) -> Model:
+    """Compiled: x of its base forward, or the paper's F_0."""
+    mechanism = describe(p)
+    return compile_model(mechanism if paper else facing(mechanism, FORWARD))
+
+
+def _plant(p: Moth, dt: float, initial: Array | None = None, paper: bool = False) -> TreePlant:
+    model = model_of(p, paper)
+    return TreePlant(
+        model, dt, stroke(p, model), _actuators(p, model), flow=_wind(p), method=p.integrator,
+        substeps=max(1, math.ceil(dt / p.step_s * (1.0 - 1e-9))),
+        initial=None if initial is None else unpacked(initial, model.n), nodes={"blade_nodes": p.nodes},
+        extra=() if paper else ((Channel("pitch", "rad"), _pitch),),
+        trace_outputs=("position", "quaternion", "velocity", "power", "work", *(() if paper else ("pitch",))),
+        trimming={"close": HOVER, "unknown": "amplitude"}, parameters=p, settable=settable(Moth), remake=_remake,
+        summary=_summary, medium="air",
+    )  # fmt: skip
+
+
+def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
+    """The parts of a plant with some parameters changed; the wings need the model compiled anew (20 ms)."""
+    p: Moth = build(Moth, {**asdict(plant.parameters), **given})
+    paper = plant.model.body_names[0] == "thorax"
+    model = model_of(p, paper) if in_model(Moth, given) else plant.model
+    return Remade(p, model, stroke(p, model), _wind(p))
+
+
+def _wind(p: Moth) -> Flow:
+    return Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s))
+
+
+def hover(p: Moth) -> tuple[Array, float]:
+    """State vector at t = 0 on the hovering orbit, paper's frame, and the factor on the amplitude that it needs.
+
+    Known for the table's parameters; found by shooting (seconds) for any others.
+    """
+    physics = replace(p, added_mass="flat", start="hover", drive="motion", **_NOT_PHYSICS)
+    key = {"flat": "flat", "none": "none", "paper": "paper"}[p.added_mass]
+    if physics == Moth(**_NOT_PHYSICS):
+        return np.array(ORBITS[key][1]), ORBITS[key][0]
+    if p.added_mass == "none" and physics == Moth(twist_tip_n_m=3e-3, **_NOT_PHYSICS):
+        return np.array(ORBITS["fit"][1]), ORBITS["fit"][0]
+    from rtmms.analysis.trim import trim
+
+    period = 2.0 * math.pi / p.omega_rad_s
+    calm = replace(p, wind_x_m_s=0.0, wind_y_m_s=0.0, wind_z_m_s=0.0)
+    still = replace(calm, start="rest", drive="motion", integrator="rk4")
+    print_text("rtmms: looking for the moth's hovering orbit with these parameters (seconds)", err=True)
+    try:
+        found = trim(_plant(still, period / math.ceil(period / 1e-3), paper=True), HOVER, unknown="amplitude")
+    except (ModelError, DivergedError) as fault:
+        raise ModelError(f"moth: no hovering orbit with these parameters: {fault}; use start=rest") from None
+    return symmetric(found.vector, still.sections), found.amplitude
+
+
+def ahead(vector: Array, n: int) -> Array:
+    """A state vector of the paper's world and frame F_0 in ours, x forward in both."""
+    turned = vector.copy()
+    for start in (0, 4, 7 + n, 10 + n):  # position, the quaternion's vector, velocity, angular velocity
+        turned[start : start + 3] = FORWARD.T @ vector[start : start + 3]
+    return turned
+
+
+def symmetric(vector: Array, sections: int) -> Array:
+    """The nearest state with mirror symmetry, paper's frame.
+
+    Yaw is neutral, so that shooting leaves it where noise puts it.
+    """
+    n, wing = 4 * sections, 2 * sections
+    mirror = vector.copy()
+    mirror[[0, 5, 6, 7 + n, 11 + n, 12 + n]] *= -1.0  # x, the quaternion's y and z, V_x, W_y, W_z
+    for start in (7, 13 + n):
+        right, left = vector[start : start + wing], vector[start + wing : start + n]
+        mirror[start : start + wing], mirror[start + wing : start + n] = -left, -right
+    mean: Array = 0.5 * (vector + mirror)
+    mean[3:7] /= np.linalg.norm(mean[3:7])
+    return mean
+
+
+_NOT_PHYSICS: dict[str, Any] = {
+    name: getattr(Moth(), name)
+    for name in (
+        "kp_n_m",
+        "kd_n_m_s",
+        "rotor_kg_m2",
+        "bandwidth_rad_s",
+        "integrator",
+        "step_s",
+        "nodes",
+        "wind_x_m_s",
+        "wind_y_m_s",
+        "wind_z_m_s",
+    )
+}
+
+
+def _actuators(p: Moth, model: Model) -> tuple[Actuator, ...]:
+    made = []
+    for side in ("right", "left"):
+        j = model.joint(f"{side}.stroke")
+        made.append(Actuator(Channel(f"{side}.offset", "rad", lower=-0.5, upper=0.5), OFFSET, j))
+        made.append(Actuator(Channel(f"{side}.gain", "", lower=-0.5, upper=0.5), GAIN, j))
+        if p.drive == "torque":
+            made.append(Actuator(Channel(f"{side}.torque", "N m", lower=-0.05, upper=0.05), TORQUE, j))
+    return tuple(made)
+
+
+def _pitch(plant: TreePlant) -> float:
+    """rad about s, the right-hand axis, of the thorax: nose up."""
+    w, _, y, _ = plant.vector[3:7]
+    return 2.0 * math.atan2(-y, w)
+
+
+def _summary(plant: TreePlant, time: Array, trace: Any) -> dict[str, float | None]:
+    """Means over the whole strokes that fit into the second half of the run."""
+    if len(time) < 2:
+        return {}
+    # rises, not means of samples: a run keeps four samples of a stroke
+    start, end = whole_periods(plant, time)
+    power = rise(time, trace["work"], start, end)
+    return {
+        "mean_power_w": power,
+        "specific_power_w_kg": power / plant.model.mass,
+        "mean_climb_m_s": rise(time, trace["position"][:, 2], start, end),
+    }

@@ -1,0 +1,64 @@
+"""The roller racer: two bodies on an axle each; swinging the small one drives both (Krishnaprasad, Tsakiris 2001)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from rtmms.base.parameters import Parameter, build
+from rtmms.locomotion.plant import Locomotion
+from rtmms.locomotion.travelling import travel
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.contacts import Axle, Contact, Plane
+from rtmms.model.description import Mechanism
+from rtmms.model.solids import at
+from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.shape_gaits import GAITS
+from rtmms.robots.wheeled import driven, flat, hinge, summary
+
+CONTROLLER = "shape"
+
+
+@dataclass(frozen=True)
+class RollerRacer:
+    """Parameters; SI and radians. x forward, the frame on the seat's axle. Centres of mass are on the axles."""
+
+    # fmt: off
+    drive: Annotated[str, Parameter(
+        "Joints are as commanded (motion), or torques are given (torque).", choices=("motion", "torque"),
+    )] = "motion"
+    seat_kg: Annotated[float, Parameter("Mass of the seat.", "kg")] = 1.0
+    seat_kg_m2: Annotated[float, Parameter("Inertia of the seat about z.", "kg m2")] = 0.1
+    seat_m: Annotated[float, Parameter("From the seat's axle forward to the joint.", "m")] = 0.4
+    bar_kg: Annotated[float, Parameter("Mass of the handlebar.", "kg")] = 0.1
+    bar_kg_m2: Annotated[float, Parameter("Inertia of the handlebar about z.", "kg m2")] = 0.02
+    bar_m: Annotated[float, Parameter("From the joint forward to the handlebar's axle.", "m")] = 0.1
+    angle_rad: Annotated[float, Parameter("Limit of commanded angles.", "rad", le=3)] = 1.2
+    torque_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 5.0
+    bandwidth_rad_s: Annotated[float, Parameter("How fast commands are followed.", "rad/s")] = 50.0
+    gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0)] = 9.81
+    integrator: Integrator = "rk4"
+    substeps: Substeps = 1
+    # fmt: on
+
+
+def describe(p: RollerRacer) -> Mechanism:
+    """One joint, bar, in front of the seat."""
+    bodies = [flat("seat", p.seat_kg, p.seat_kg_m2), flat("bar", p.bar_kg, p.bar_kg_m2, p.bar_m)]
+    joints = [hinge("bar", "seat", "bar", p.seat_m, p.drive)]
+    contacts: list[Contact] = [Plane("seat"), Axle("seat"), Axle("bar", at(p.bar_m))]
+    return Mechanism("roller_racer", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=contacts)
+
+
+def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+    """The roller racer as a plant (entry point 'roller_racer'). Parameters: see RollerRacer; no presets.
+
+    Actuators: bar.angle (rad); bar.torque (N m) with drive=torque.
+    """
+    p: RollerRacer = build(RollerRacer, given, preset=preset, robot="roller_racer")
+    return TreePlant(
+        describe(p), step_of("roller_racer", dt, 1e-3), parameters=p, method=p.integrator, substeps=p.substeps,
+        actuators=driven({"bar": p.angle_rad}, p.drive, p.bandwidth_rad_s, p.torque_n_m), summary=summary,
+        medium="ground",
+        locomotion=Locomotion("nonholonomic", GAITS["roller_racer"], travel=travel),
+    )  # fmt: skip

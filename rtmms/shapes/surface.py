@@ -1,0 +1,346 @@
+"""Surfaces of robots: smooth meshes that move with a part or bend with points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import pi
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from scipy.interpolate import CubicSpline
+
+from rtmms.base.spatial import quaternion_matrix
+from rtmms.shapes.shape import Pose
+
+Array = npt.NDArray[np.float64]
+
+
+# What a visual is: surfaces that move with a part of a robot, and surfaces that bend with its model's points.
+
+
+Faces = npt.NDArray[np.int64]
+Mesh = tuple[Array, Faces]
+"""(n, 3) m and (k, 3) indices, counter-clockwise as seen from outside."""
+Colour = tuple[int, int, int]
+
+WATER, AIR, GROUND, SPACE = "water", "air", "ground", "space"
+SCENES = (WATER, AIR, GROUND, SPACE)
+
+
+@dataclass(frozen=True, eq=False)
+class Surface:
+    """A closed surface of one colour.
+
+    faces      (k, 3) indices of its vertices, counter-clockwise as seen from outside
+    colour     red, green, blue, 0 to 255
+    vertices   (n, 3) m, in its frame; None of a surface that bends: the visual tells them state by state
+    frame      name of the part (`Shape.frames`) that it moves with; '' for the body
+    opacity    0 to 1;  gloss  how much it shines, 0 to 1
+    """
+
+    name: str
+    faces: Faces
+    colour: Colour
+    vertices: Array | None = None
+    frame: str = ""
+    opacity: float = 1.0
+    gloss: float = 0.25
+
+
+class Visual(Protocol):
+    """The look of one robot.
+
+    surfaces   fixed to parts, or bending
+    scene      one of SCENES: where it belongs
+    ground     m, body frame: the height of the ground under a robot that stands on it; None of others
+    """
+
+    @property
+    def surfaces(self) -> tuple[Surface, ...]: ...
+    @property
+    def scene(self) -> str: ...
+    @property
+    def ground(self) -> float | None: ...
+
+    def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
+        """(n, 3) m, body frame, of each surface that bends, in their order.
+
+        frames, skins   of the robot's shape: `Shape.frames` and `Shape.points`
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Rigid:
+    """A visual of parts that do not bend."""
+
+    surfaces: tuple[Surface, ...]
+    scene: str = GROUND
+    ground: float | None = None
+
+    def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
+        """See Visual."""
+        return ()
+
+
+def fixed(
+    name: str, mesh: Mesh, colour: Colour, frame: str = "", *, opacity: float = 1.0, gloss: float = 0.25
+) -> Surface:
+    """A surface that moves with a part."""
+    vertices, faces = mesh
+    return Surface(name, faces, colour, vertices, frame, opacity, gloss)
+
+
+# Meshes of what is usual: ellipsoids, boxes, cylinders, tubes, wheels, rotors. Vertices at sharp edges are double, so
+# that a viewer that shades smoothly keeps the edges.
+
+
+ROUND = 32
+
+
+def merged(*meshes: Mesh) -> Mesh:
+    """One mesh of several."""
+    vertices, faces, first = [], [], 0
+    for points, corners in meshes:
+        vertices.append(points)
+        faces.append(corners + first)
+        first += len(points)
+    return np.concatenate(vertices), np.concatenate(faces)
+
+
+def moved(
+    mesh: Mesh,
+    position: Sequence[float] = (0.0, 0.0, 0.0),
+    quaternion: Sequence[float] = (1.0, 0.0, 0.0, 0.0),
+    scale: Sequence[float] = (1.0, 1.0, 1.0),
+) -> Mesh:
+    """Scaled along its axes, then turned, then shifted, m."""
+    vertices, faces = mesh
+    factor = np.array(scale, dtype=float)
+    turned = (vertices * factor) @ quaternion_matrix(np.array(quaternion, dtype=float)).T
+    return turned + np.array(position, dtype=float), faces[:, ::-1] if np.prod(factor) < 0.0 else faces
+
+
+def seen_from(frame: Pose, mesh: Mesh) -> Mesh:
+    """What is given in the body's frame, in the frame of a part, which stands at `frame` in the body's."""
+    vertices, faces = mesh
+    return (vertices - np.array(frame[0])) @ quaternion_matrix(np.array(frame[1])), faces
+
+
+def along(axis: int, mesh: Mesh) -> Mesh:
+    """A mesh about z laid along x (0), y (1) or z (2)."""
+    vertices, faces = mesh
+    return np.roll(vertices, axis + 1, axis=1), faces  # a cyclic change of axes is a turn
+
+
+def tiles(rows: int, columns: int, around: bool = False) -> Faces:
+    """Two triangles for each tile of a grid of points, row by row; `around`: the last column meets the first."""
+    i, j = np.meshgrid(np.arange(rows - 1), np.arange(columns if around else columns - 1), indexing="ij")
+    a, b = i * columns + j, i * columns + (j + 1) % columns
+    c, d = a + columns, b + columns
+    return np.stack([np.stack([a, b, c], axis=-1), np.stack([b, d, c], axis=-1)], axis=-2).reshape(-1, 3)
+
+
+def of_tile(values: Array) -> Array:
+    """(k,) of each triangle of `tiles`: the mean of its tile, so that colours meet along rows and columns."""
+    return np.repeat(values.reshape(-1, 2).mean(axis=1), 2)
+
+
+def revolved(profile: Sequence[tuple[float, float]], edges: Sequence[int] = (), round_: int = ROUND) -> Mesh:
+    """About z, of radii and heights from below upwards on the outside. edges: points of the profile that are sharp."""
+    angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)
+    cuts = sorted({0, len(profile) - 1, *edges})
+    pieces = []
+    for start, end in pairwise(cuts):
+        rings = [
+            np.stack([r * np.cos(angle), r * np.sin(angle), np.full(round_, z)], axis=1)
+            for r, z in profile[start : end + 1]
+        ]
+        pieces.append((np.concatenate(rings), tiles(len(rings), round_, around=True)))
+    return merged(*pieces)
+
+
+def ellipsoid(x: float, y: float, z: float, fine: int = ROUND) -> Mesh:
+    """Of full axes, m."""
+    profile = [(0.5 * np.sin(a), -0.5 * np.cos(a)) for a in np.linspace(0.0, pi, fine // 2 + 1)]
+    return moved(revolved(profile, round_=fine), scale=(x, y, z))
+
+
+def sphere(radius: float) -> Mesh:
+    return ellipsoid(2.0 * radius, 2.0 * radius, 2.0 * radius, 20)
+
+
+def cylinder(radius: float, length: float, round_: int = ROUND) -> Mesh:
+    """Along z, about the origin, its edges broken."""
+    e, h = min(0.08 * radius, 0.2 * length), 0.5 * length
+    return revolved(
+        [(0.0, -h), (radius - e, -h), (radius, e - h), (radius, h - e), (radius - e, h), (0.0, h)], (1, 2, 3, 4), round_
+    )
+
+
+def block(x: float, y: float, z: float, bevel: float = 0.12) -> Mesh:
+    """A box about the origin with broken edges; bevel: of its shortest side."""
+    half = 0.5 * np.array([x, y, z])
+    cut = bevel * 0.5 * float(half.min())
+    vertices: list[Array] = []
+    faces: list[list[int]] = []
+
+    def face(corners: list[Array]) -> None:
+        first, middle = len(vertices), np.mean(corners, axis=0)
+        if np.cross(corners[1] - corners[0], corners[2] - corners[0]) @ middle < 0.0:
+            corners = corners[::-1]
+        vertices.extend(corners)
+        faces.extend([first, first + k, first + k + 1] for k in range(1, len(corners) - 1))
+
+    def corner(signs: Array, out: int) -> Array:
+        """The corner of a side: out along one axis, in by the bevel along the others."""
+        place: Array = signs * (half - cut)
+        place[out] = signs[out] * half[out]
+        return place
+
+    signs = [np.array([a, b, c], dtype=float) for a in (-1, 1) for b in (-1, 1) for c in (-1, 1)]
+    for axis in range(3):
+        u, v = (axis + 1) % 3, (axis + 2) % 3
+        for side in (-1.0, 1.0):
+            of_side = sorted((s for s in signs if s[axis] == side), key=lambda s: np.arctan2(s[v], s[u]))
+            face([corner(s, axis) for s in of_side])
+        for first in (-1.0, 1.0):
+            for second in (-1.0, 1.0):
+                ends = [s for s in signs if s[u] == first and s[v] == second]
+                face([corner(ends[0], u), corner(ends[0], v), corner(ends[1], v), corner(ends[1], u)])
+    for s in signs:
+        face([corner(s, axis) for axis in range(3)])
+    return np.array(vertices), np.array(faces)
+
+
+def rounded(x: float, y: float, z: float, power: float = 5.0, fine: int = ROUND) -> Mesh:
+    """A superellipsoid |x|^p + |y|^p + |z|^p = 1 of full axes, m: a box that is round everywhere."""
+    vertices, faces = ellipsoid(2.0, 2.0, 2.0, fine)
+    size = (np.abs(vertices) ** power).sum(axis=1) ** (-1.0 / power)
+    return vertices * size[:, None] * 0.5 * np.array([x, y, z]), faces
+
+
+def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round_: int = 16, flat: float = 1.0) -> Mesh:
+    """Round a line of points, with round ends. radius: m, one or one a point; flat: its height over its width."""
+    line = np.array(path, dtype=float)
+    radii = np.broadcast_to(np.array(radius, dtype=float), len(line))
+    t = np.gradient(line, axis=0)
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    # a half circle: distance a r before the end, radius sqrt(1 - a^2) r
+    centres = [line[0] - t[0] * radii[0] * a for a in (1.0, 0.92, 0.7, 0.38)]
+    sizes = [radii[0] * float(np.sqrt(1.0 - a * a)) for a in (1.0, 0.92, 0.7, 0.38)]
+    centres += [*line, *(line[-1] + t[-1] * radii[-1] * a for a in (0.38, 0.7, 0.92, 1.0))]
+    sizes += [*radii, *(radii[-1] * float(np.sqrt(1.0 - a * a)) for a in (0.38, 0.7, 0.92, 1.0))]
+    ways = [t[0]] * 4 + list(t) + [t[-1]] * 4
+    angle = np.linspace(0.0, 2.0 * pi, round_, endpoint=False)
+    rings, side = [], None
+    for centre, size, way in zip(centres, sizes, ways, strict=True):
+        if side is None:
+            helper = np.array([0.0, 0.0, 1.0]) if abs(way[2]) < 0.9 else np.array([1.0, 0.0, 0.0])
+            side = np.cross(helper, way)
+        side = side - way * (side @ way)
+        side /= np.linalg.norm(side)
+        up = np.cross(way, side)
+        rings.append(centre + size * (np.cos(angle)[:, None] * side + flat * np.sin(angle)[:, None] * up))
+    return np.concatenate(rings), tiles(len(rings), round_, around=True)
+
+
+def wheel(radius: float, width: float) -> tuple[Mesh, Mesh]:
+    """Tyre and hub, about y."""
+    h = 0.5 * width
+    bulge = [(radius * (0.78 + 0.22 * np.sin(a)), -h * np.cos(a)) for a in np.linspace(0.0, pi, 11)]
+    low, high = (0.62 * radius, -0.8 * h), (0.62 * radius, 0.8 * h)
+    tyre = revolved([low, *bulge, high, low], (1, 11, 12))
+    hub = merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width))
+    return along(1, tyre), along(1, hub)
+
+
+def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float = 0.3) -> Mesh:
+    """Twisted blades about z with a hub."""
+    r = np.concatenate([[0.12], np.linspace(0.12, 1.0, 9), [1.0]])
+    chord = 0.2 * np.sqrt(np.clip(1.0 - ((r - 0.45) / 0.56) ** 2, 0.02, None))
+    chord[[0, -1]] = 0.0  # closed at both ends
+    ring = np.linspace(0.0, 2.0 * pi, 10, endpoint=False)
+    slope = np.arctan(pitch / np.maximum(r, 0.3))
+    points = np.stack(
+        [
+            np.stack(
+                [
+                    np.full(10, ri),
+                    c * np.cos(ring) * np.cos(a) - thick * c * np.sin(ring) * np.sin(a),
+                    c * np.cos(ring) * np.sin(a) + thick * 4.0 * c * np.sin(ring) * np.cos(a),
+                ],
+                axis=1,
+            )
+            for ri, c, a in zip(r, chord, slope, strict=True)
+        ]
+    )
+    blade: Mesh = radius * points.reshape(-1, 3), tiles(len(r), 10, around=True)
+    turned = [
+        moved(blade, quaternion=(np.cos(pi * k / blades), 0.0, 0.0, np.sin(pi * k / blades))) for k in range(blades)
+    ]
+    return merged(*turned, ellipsoid(0.3 * radius, 0.3 * radius, 0.34 * radius, 16))
+
+
+def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
+    """A flat plate about z = 0 of a convex or star-like outline about its middle, counter-clockwise, m."""
+    edge, n = np.array(outline, dtype=float), len(outline)
+    middle, h = edge.mean(axis=0), 0.5 * thickness
+    meshes = []
+    for z, order in ((h, 1), (-h, -1)):
+        points = np.column_stack([np.vstack([edge, middle]), np.full(n + 1, z)])
+        fan = np.array([[n, k, (k + 1) % n] for k in range(n)])
+        meshes.append((points, fan[:, ::order]))
+    rim = np.concatenate([np.column_stack([edge, np.full(n, z)]) for z in (-h, h)])
+    return merged(*meshes, (rim, tiles(2, n, around=True)))
+
+
+def rounded_outline(length: float, width: float, waist: float = 1.0, n: int = 40) -> list[tuple[float, float]]:
+    """A plate with round ends, along x, narrower by `waist` in its middle."""
+    a = np.linspace(0.0, 2.0 * pi, n, endpoint=False)
+    x = 0.5 * length * np.sign(np.cos(a)) * np.abs(np.cos(a)) ** 0.5
+    y = 0.5 * width * np.sign(np.sin(a)) * np.abs(np.sin(a)) ** 0.5
+    y = y * (waist + (1.0 - waist) * np.minimum(1.0, (np.abs(2.0 * x / length) / 0.7) ** 2))
+    return list(zip(x.tolist(), y.tolist(), strict=True))
+
+
+# Surfaces that bend: grids of points through the model's own, fine enough to look smooth.
+
+
+def spline(stations: Sequence[float] | Array, fine: Sequence[float] | Array) -> Array:
+    """(m, n), a matrix: what the cubic spline through n points at their stations is at m others. At the stations
+    themselves it is the points, so a surface that it makes goes through them."""
+    places = np.asarray(stations, dtype=float)
+    return np.asarray(CubicSpline(places, np.eye(len(places)))(np.asarray(fine, dtype=float)))  # type: ignore[no-untyped-call]
+
+
+def between(stations: Array, pieces: int) -> Array:
+    """The stations, rising, with others between any two of them: so many pieces."""
+    return np.unique(np.concatenate([np.linspace(a, b, pieces + 1) for a, b in pairwise(stations)]))
+
+
+def lengths(points: Array) -> Array:
+    """(n,) m along a line of points, from the first."""
+    steps = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    return np.concatenate([[0.0], np.cumsum(np.maximum(steps, 1e-9))])
+
+
+def normals(grid: Array) -> Array:
+    """(r, c, 3) of length one, of a grid (r, c, 3): along rows cross along columns."""
+    across = np.cross(np.gradient(grid, axis=0), np.gradient(grid, axis=1))
+    size = np.linalg.norm(across, axis=2, keepdims=True)
+    return np.asarray(across / np.maximum(size, 1e-12))
+
+
+def loft(rings: int, round_: int) -> Faces:
+    """Faces of a tube of rings whose points go round counter-clockwise as seen from where the rings end."""
+    return tiles(rings, round_, around=True)
+
+
+def wing_section(x: Array) -> Array:
+    """Half the thickness of a wing's section at x from its leading (0) to its trailing edge (1); 1 where it is most."""
+    x = np.clip(x, 0.0, 1.0)
+    thick = 1.4845 * np.sqrt(x) - 0.63 * x - 1.758 * x**2 + 1.4215 * x**3 - 0.518 * x**4
+    return np.maximum(thick, 0.0) / 0.5

@@ -1,0 +1,634 @@
+"""The sockets of plant and peer by libzmq, and the place of its I/O threads."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from time import monotonic, monotonic_ns
+from typing import Any
+
+import zmq
+
+from rtmms.wire.libzmq.key_pairs import ClientKeys
+from rtmms.wire.protocol.messages import COMMAND_BYTES, EndpointError, NotConnectedError
+from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, SENT, Guests, Heard
+
+# Where ZeroMQ's I/O threads run. (Without zmq: who says it may have no use for them.)
+
+
+@dataclass(frozen=True)
+class Threads:
+    """
+    priority  SCHED_FIFO priority of the step socket's thread; None leaves it as it is
+    step_cpu  core of the step socket's thread, best the loop's own; None anywhere
+    exchange_cpu  core of the thread for the door and telemetry; None anywhere
+    """
+
+    priority: int | None = None
+    step_cpu: int | None = None
+    exchange_cpu: int | None = None
+
+
+# A plant's sockets by libzmq, with keys and within a program: ROUTER, PUB, and ZAP, for connection requests.
+#
+# ZAP (RFC 27) has an endpoint in each context. A handshake waits for its answer, which is given in the loop's slack.
+
+
+_NOW, _NOW_MORE = int(zmq.NOBLOCK), int(zmq.NOBLOCK | zmq.SNDMORE)
+DOMAIN = b"rtmms"
+_ENDPOINT = "inproc://zeromq.zap.01"
+_VERSION = b"1.0"
+_MOST = 4
+
+
+class Gatekeeper:
+    """Answers the handshakes of one context.
+
+    name_of  the name of a key (32 bytes) that may come in; None where it may not
+    refused  counts the keys that were turned away
+    """
+
+    def __init__(self, context: zmq.Context[zmq.Socket[bytes]], name_of: Callable[[bytes], str | None]) -> None:
+        self._name_of = name_of
+        self.refused = 0
+        self._socket: zmq.Socket[bytes] = context.socket(zmq.REP)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(_ENDPOINT)
+
+    def serve(self) -> None:
+        """A few questions at most; never waits."""
+        for _ in range(_MOST):
+            if not _question_waits(self._socket):
+                return
+            self._socket.send_multipart(self.answer(self._socket.recv_multipart(_NOW)), _NOW)
+
+    def answer(self, frames: Sequence[bytes]) -> list[bytes]:
+        """[version, request, domain, address, routing id, mechanism, key] -> the reply, 200 or 400."""
+        request, key = read_question(frames)
+        name = self._name_of(key) if key is not None else None
+        if name is None:
+            self.refused += 1
+            return [_VERSION, request, b"400", b"this key is not in the plant's folder of clients", b"", b""]
+        assert key is not None
+        return [_VERSION, request, b"200", b"", key.hex().encode(), b""]
+
+    def close(self) -> None:
+        self._socket.close(linger=0)
+
+
+def _question_waits(socket: zmq.Socket[bytes]) -> bool:
+    """Whether a question waits: a tenth of what a recv costs that finds none."""
+    return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+
+
+def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
+    """The request's id, and the key that asks to come in; None where the question is not one of CURVE in our domain."""
+    request = frames[1] if len(frames) > 1 else b""
+    if len(frames) != 7 or frames[0] != _VERSION or frames[2] != DOMAIN or frames[5] != b"CURVE":
+        return request, None
+    return request, frames[6] if len(frames[6]) == 32 else None
+
+
+def lock(socket: zmq.Socket[bytes], secret: bytes) -> None:
+    """Make a socket that will be bound the server of CURVE; without an answer from a Gatekeeper nobody comes in."""
+    socket.setsockopt(zmq.CURVE_SERVER, 1)
+    socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
+    socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
+    socket.setsockopt(zmq.ZAP_ENFORCE_DOMAIN, 1)
+
+
+class Publisher:
+    """Messages to whoever is subscribed to a topic that the message's begins with.
+
+    reopened  opens and binds another PUB at the same address; ZMQError while it is in use
+    """
+
+    def __init__(self, publisher: zmq.Socket[bytes], reopened: Callable[[], zmq.Socket[bytes]]) -> None:
+        self.socket: zmq.Socket[bytes] | None = publisher
+        self._reopened = reopened
+
+    @property
+    def wanted(self) -> bool:
+        """See Publishing. A PUB does not tell."""
+        return True
+
+    def attend(self, guests: Guests, cap: int) -> None:
+        """All they say is subscriptions, and ZeroMQ hears them."""
+
+    def next(self) -> Heard | None:
+        """See attend."""
+        return None
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """See Messages."""
+        if self.socket is None:
+            return FULL
+        try:
+            self.socket.send(who, _NOW_MORE)
+            self.socket.send(frame, _NOW)
+        except zmq.Again:
+            return FULL
+        return SENT
+
+    def serve(self, until_ns: int) -> None:
+        """After `hang_up`: open again, when its I/O thread has let go of the address."""
+        if self.socket is None:
+            with contextlib.suppress(zmq.ZMQError):
+                self.socket = self._reopened()
+
+    def wait(self, until_ns: int) -> bool:
+        """Nothing comes."""
+        return False
+
+    def hang_up(self) -> None:
+        """A PUB cannot do it to one alone."""
+        if self.socket is not None:
+            self.socket.close(linger=0)
+            self.socket = None
+
+    def close(self, linger_ms: int = 0) -> None:
+        """See Messages."""
+        if self.socket is not None:
+            self.socket.close(linger=linger_ms)
+
+
+_EVENTS, _POLLIN, _MORE = int(zmq.EVENTS), int(zmq.POLLIN), int(zmq.RCVMORE)
+_SKIPS = 32
+
+
+class Router:
+    """Messages of those that are connected, each known by its routing id.
+
+    gatekeeper  answers for the keys of all that connect in this context; None where no keys are asked for
+    tells_keys  messages are told with the key that their sender came in with
+    """
+
+    threaded = True
+
+    def __init__(self, socket: zmq.Socket[bytes], gatekeeper: Gatekeeper | None = None, tells_keys: bool = False):
+        self.socket, self._gatekeeper, self._tells_keys = socket, gatekeeper, tells_keys
+        self._send, self._recv, self._get = socket.send, socket.recv, socket.getsockopt
+        self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
+        self._skipping = False
+
+    def attend(self, guests: Guests, cap: int) -> None:
+        """ZeroMQ lets in whom it wants to: what strangers say is its owner's to refuse."""
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """See Messages."""
+        try:
+            try:
+                self._send(who, _NOW_MORE)
+            except zmq.Again:
+                # libzmq looks only once a millisecond at what the other side has read; a queue that seems full in a
+                # quick exchange may be empty. Asking for events makes it look.
+                self._get(_EVENTS)
+                self._send(who, _NOW_MORE)
+            self._send(frame, _NOW)
+        except zmq.Again:
+            return FULL
+        except zmq.ZMQError as fault:
+            if fault.errno != zmq.EHOSTUNREACH:
+                raise
+            return GONE
+        return SENT
+
+    def next(self) -> Heard | None:
+        """Frames beyond the first are thrown away, a few a call: None may come before all are gone."""
+        if not int(self._get(_EVENTS)) & _POLLIN:  # half as dear as a recv that finds none
+            return None
+        try:
+            skips = 0
+            while self._skipping:
+                if skips == _SKIPS:
+                    return None
+                self._recv(_NOW)
+                self._skipping, skips = bool(self._get(_MORE)), skips + 1
+            who = self._recv(_NOW)
+        except zmq.Again:
+            return None
+        except zmq.ZMQError as fault:
+            if fault.errno == errno.EINTR:
+                return None
+            raise
+        key, frame = self._frame() if self._tells_keys else (None, self._recv(_NOW))  # there is one behind each id
+        self._skipping = bool(self._get(_MORE))
+        return who, GARBLED if self._skipping else MESSAGE, frame, key
+
+    def _frame(self) -> tuple[bytes | None, bytes]:
+        frame = self.socket.recv(_NOW, copy=False)
+        return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
+
+    def serve(self, until_ns: int) -> None:
+        """The handshakes that wait for an answer."""
+        if self._gatekeeper is not None:
+            self._gatekeeper.serve()
+
+    def arm(self, instant_ns: int) -> None:
+        """A wait sets its own timer here."""
+
+    def wait(self, until_ns: int) -> bool:
+        """ZeroMQ's own time-outs are whole milliseconds; its descriptor tells of news only once, so it is asked."""
+        if int(self._get(_EVENTS)) & _POLLIN:
+            return True
+        left_ns = until_ns - monotonic_ns()
+        return left_ns > 0 and bool(select.select(self._watch, (), (), left_ns * 1e-9)[0])
+
+    def connected(self, who: bytes) -> bool | None:
+        """See Answering."""
+        return None
+
+    def close(self, linger_ms: int = 0) -> None:
+        """See Messages."""
+        self.socket.close(linger=linger_ms)
+
+
+_STEP_BACKLOG, _EXCHANGE_BACKLOG, _TELEMETRY_BACKLOG = 16, 8, 16
+_TELEMETRY_ROOM = 16 * 1024  # bytes in the kernel: what one does not read grows old there
+_LONGEST_AT_EXCHANGE, _LONGEST_SUBSCRIPTION = 1 << 20, 1024
+
+Socket = zmq.Socket[bytes]
+
+
+class Served:
+    """What they live in.
+
+    shared   the program's own context: peers are in this program, at endpoints inproc://NAME
+    secret   the plant's secret key, which makes them servers of CURVE; b'' for none
+    name_of  the name of a key (32 bytes) that may come in; None where it may not
+    """
+
+    def __init__(
+        self, threads: Threads, *, shared: bool = False, secret: bytes = b"",
+        name_of: Callable[[bytes], str | None] | None = None,
+    ) -> None:  # fmt: skip
+        self._shared, self._secret = shared, secret
+        one: zmq.Context[Socket] | None = zmq.Context.instance() if shared else None
+        self._steps = one or _context(threads.step_cpu, threads.priority)
+        self._others = one or _context(threads.exchange_cpu, None)
+        self.gatekeepers: list[Gatekeeper] = []
+        if name_of is not None:
+            self.gatekeepers = [Gatekeeper(context, name_of) for context in (self._steps, self._others)]
+
+    def steps(self, endpoint: str, role: str, may_move: bool) -> tuple[Router, str]:
+        """The step socket and the address really bound. A busy tcp port gives way to a free one where it may move;
+        otherwise EndpointError names the endpoint."""
+        return self._router(0, self._steps, _STEP_BACKLOG, 4 * COMMAND_BYTES, endpoint, role, may_move)
+
+    def exchange(self, endpoint: str, role: str, may_move: bool) -> tuple[Router, str]:
+        """Likewise the exchange socket."""
+        return self._router(1, self._others, _EXCHANGE_BACKLOG, _LONGEST_AT_EXCHANGE, endpoint, role, may_move)
+
+    def publisher(self, endpoint: str, role: str, may_move: bool) -> tuple[Publisher, str]:
+        """Likewise telemetry."""
+
+        def opened() -> Socket:
+            socket: Socket = self._others.socket(zmq.PUB)
+            socket.setsockopt(zmq.SNDHWM, _TELEMETRY_BACKLOG)
+            socket.setsockopt(zmq.SNDBUF, _TELEMETRY_ROOM)
+            socket.setsockopt(zmq.MAXMSGSIZE, _LONGEST_SUBSCRIPTION)
+            return socket
+
+        def reopened() -> Socket:
+            socket = opened()
+            try:
+                self._locked(socket, at)
+                socket.bind(at)
+            except BaseException:
+                socket.close(linger=0)
+                raise
+            return socket
+
+        socket = opened()
+        at = self._bound(socket, endpoint, role, may_move)
+        return Publisher(socket, reopened), at
+
+    def close(self) -> None:
+        """After the sockets."""
+        for gatekeeper in self.gatekeepers:
+            gatekeeper.close()
+        if not self._shared:
+            self._steps.term()
+            self._others.term()
+
+    def _router(
+        self, turn: int, context: zmq.Context[Socket], backlog: int, longest: int, endpoint: str, role: str, moves: bool
+    ) -> tuple[Router, str]:
+        socket: Socket = context.socket(zmq.ROUTER)
+        socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        socket.setsockopt(zmq.ROUTER_HANDOVER, 0)  # an identity in use is nobody else's
+        socket.setsockopt(zmq.RCVHWM, backlog)
+        socket.setsockopt(zmq.SNDHWM, backlog)
+        socket.setsockopt(zmq.MAXMSGSIZE, longest)
+        socket.setsockopt(zmq.HANDSHAKE_IVL, 5000)
+        # No HEARTBEAT_IVL: in libzmq up to 4.3.5 a heartbeat that falls due on a connection which its peer has filled
+        # and then closed ends the process (assertion !_io_error). States of our own ask whether peers live: tending.
+        at = self._bound(socket, endpoint, role, moves)
+        keeper = self.gatekeepers[turn] if self.gatekeepers else None
+        return Router(socket, keeper, tells_keys=turn == 1 and keeper is not None), at
+
+    def _locked(self, socket: Socket, endpoint: str) -> None:
+        socket.setsockopt(zmq.LINGER, 0)
+        if self._secret:
+            lock(socket, self._secret)
+        set_family(socket, endpoint)
+
+    def _bound(self, socket: Socket, endpoint: str, role: str, may_move: bool) -> str:
+        try:
+            self._locked(socket, endpoint)
+            try:
+                socket.bind(endpoint)
+            except zmq.ZMQError as fault:
+                busy = fault.errno == errno.EADDRINUSE
+                if not (may_move and busy and endpoint.startswith("tcp://")):
+                    why = "is in use by another process" if busy else f"cannot be bound: {fault}"
+                    raise EndpointError(f"{role} endpoint '{endpoint}' {why}") from None
+                socket.bind(endpoint.rpartition(":")[0] + ":*")
+            return str(socket.getsockopt_string(zmq.LAST_ENDPOINT))
+        except BaseException:
+            socket.close(linger=0)  # or its context would wait for it for ever
+            raise
+
+
+def set_family(socket: Socket, endpoint: str) -> None:
+    """IPv6 has to be asked for before an address of it is used."""
+    if "[" in endpoint:
+        socket.setsockopt(zmq.IPV6, 1)
+
+
+def _context(cpu: int | None, priority: int | None) -> zmq.Context[Socket]:
+    context: zmq.Context[Socket] = zmq.Context()
+    if cpu is not None:
+        context.set(zmq.THREAD_AFFINITY_CPU_ADD, cpu)
+    if priority is not None:
+        context.set(zmq.THREAD_PRIORITY, priority)
+        context.set(zmq.THREAD_SCHED_POLICY, os.SCHED_FIFO)
+    return context
+
+
+# A peer's sockets by ZeroMQ, read with as few calls as can be: each costs microseconds.
+#
+# To ask ZeroMQ whether a message waits takes two system calls, and a recv that finds none takes four and an exception.
+# So the socket is asked only where the answer is not known already.
+
+
+_GRACE_S = 1.0
+
+
+class Presence:
+    """Follows one socket's connection. A short break is forgiven: a plant that sees us again sends at once."""
+
+    def __init__(self, socket: zmq.Socket[bytes]) -> None:
+        self._socket = socket
+        # an address of its own: that of an earlier monitor on the same socket stays in use for a while
+        self._monitor: Any = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED, f"inproc://presence.{id(self)}")
+        self._lost_at: float | None = None
+
+    def stands(self) -> None:
+        """A message has come. (On the path of every state: cheap.)"""
+        self._lost_at = None
+
+    def look(self) -> None:
+        """What has happened to the connection?"""
+        try:
+            while True:
+                self._monitor.recv_multipart(zmq.NOBLOCK)
+                if self._lost_at is None:
+                    self._lost_at = monotonic()
+        except zmq.Again:
+            pass
+
+    def gone(self) -> bool:
+        """When last looked at the connection had broken, and nothing has come since for longer than the grace."""
+        return self._lost_at is not None and monotonic() - self._lost_at > _GRACE_S
+
+    def close(self) -> None:
+        """Before the socket and its context, or the context would wait for the monitor for ever."""
+        self._socket.disable_monitor()
+        self._monitor.close(linger=0)
+
+
+_MONITORED = (
+    zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+    | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+    | zmq.EVENT_HANDSHAKE_SUCCEEDED
+    | zmq.EVENT_CONNECTED
+    | zmq.EVENT_CLOSED
+)
+_BROKEN = 2
+_TIMED_OUT = frozenset((errno.EAGAIN, errno.ETIMEDOUT))
+_MISMATCH = int(zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH)
+_UNLISTED = (
+    "the plant does not know this key: add its public file (NAME.key) to the folder 'clients' of the plant's keys"
+)
+_KEYS_WANTED = "it asks for keys and none were given: --keys DIR, or connect(..., keys=DIR); see `rtmms keys`"
+_NO_KEYS_WANTED = "it asks for no keys, and some were given: leave --keys away, or serve with --keys"
+_WRONG = "is server.key the one of this plant, and does the plant run with --keys? Or it has only just started"
+MUTE = (
+    "something listens there and does not answer: it may still be loading or compiling, and "
+    "answers when it is ready: wait longer (timeout_s, --timeout)"
+)
+_STRANGE = "what answers there is no plant of rtmms"
+
+
+class Handshake:
+    """Follows the connection of one socket until it stands.
+
+    keyed    the socket has keys
+    refused  why it is over; '' while there is hope
+    mute     something listens, and says nothing that it could be known by
+    """
+
+    def __init__(self, socket: zmq.Socket[bytes], keyed: bool) -> None:
+        self._socket, self._keyed = socket, keyed
+        self._monitor: Any = socket.get_monitor_socket(_MONITORED)
+        self._closed = False
+        self.refused = ""
+        self.mute = False
+        self._broken = 0
+
+    def look(self) -> str:
+        """Why it is over: ZeroMQ does not try again after such a refusal. '' while there is hope."""
+        try:
+            while not self.refused:
+                told = self._monitor.recv_multipart(zmq.NOBLOCK)[0]
+                self._note(int.from_bytes(told[:2], "little"), int.from_bytes(told[2:6], "little"))
+        except zmq.Again:
+            pass
+        return self.refused
+
+    def _note(self, event: int, value: int) -> None:
+        if event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            self.refused = _UNLISTED
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+            if value == _MISMATCH:
+                self.refused = _NO_KEYS_WANTED if self._keyed else _KEYS_WANTED
+            else:
+                self.refused = _WRONG if self._keyed else _STRANGE
+        elif event == zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL and value not in _TIMED_OUT:
+            self._broken, self.mute = self._broken + 1, False
+        elif event == zmq.EVENT_CONNECTED:
+            self.mute = True  # until it breaks off
+        else:  # it said nothing for long, went along with us, or is not there at all (closed): no sign of keys
+            self._broken, self.mute = 0, event != zmq.EVENT_CLOSED
+
+    def hint(self) -> str:
+        """What may be wrong when time is up: connections that were broken off, again and again, say that somebody is
+        there who wants none of ours."""
+        if not self.look() and self._broken >= _BROKEN:
+            return _WRONG if self._keyed else f"{_KEYS_WANTED}; or {_STRANGE}"
+        return self.refused
+
+    def close(self) -> None:
+        """Before the socket and its context, or the context would wait for the monitor for ever. Twice does nothing."""
+        if not self._closed:
+            self._closed = True
+            self._socket.disable_monitor()
+            self._monitor.close(linger=0)
+
+
+_NOW_of_dealer = int(zmq.NOBLOCK)
+_EVENTS_of_dealer, _POLLIN_of_dealer = int(zmq.EVENTS), int(zmq.POLLIN)
+
+
+class Dealer:
+    """Messages of one plant, on a DEALER or (telemetry) a SUB. ZeroMQ connects again by itself.
+
+    handshake  why it is not let in; of a door alone, until it is
+    """
+
+    def __init__(self, socket: Socket, endpoint: str, handshake: Handshake | None = None) -> None:
+        """The socket is made and not yet connected. NotConnectedError where it cannot be."""
+        self._socket = socket
+        self._get, self._recv, self._recv_all = socket.getsockopt, socket.recv, socket.recv_multipart
+        self._single = socket.getsockopt(zmq.TYPE) == zmq.DEALER
+        self._told = False
+        self.descriptor = int(socket.getsockopt(zmq.FD))
+        self.handshake = handshake
+        self._presence = Presence(socket) if handshake is None else None
+        try:
+            socket.connect(endpoint)
+        except BaseException as fault:
+            self.close()  # or its context would wait for it for ever
+            if isinstance(fault, zmq.ZMQError):
+                raise NotConnectedError(f"cannot connect to '{endpoint}': {fault}") from None
+            raise
+
+    def welcomed(self, watch: bool) -> None:
+        """The handshake is over.  watch: `gone` tells of this one, too"""
+        if self.handshake is not None:
+            self.handshake.close()
+        if watch and self._presence is None:
+            self._presence = Presence(self._socket)
+
+    def woken(self) -> None:
+        """See Dialled."""
+        self._told = True
+
+    def next(self) -> Heard | None:
+        """See Messages."""
+        if self._told:
+            self._told = False
+        elif not int(self._get(_EVENTS_of_dealer)) & _POLLIN_of_dealer:
+            return None
+        try:
+            frame = self._recv(_NOW_of_dealer) if self._single else self._recv_all(_NOW_of_dealer)[-1]
+        except zmq.Again:
+            return None
+        return b"", MESSAGE, frame, None
+
+    def send(self, who: bytes, frame: bytes) -> int:
+        """See Messages."""
+        try:
+            try:
+                self._socket.send(frame, _NOW_of_dealer)
+            except zmq.Again:
+                self._get(_EVENTS_of_dealer)  # makes libzmq look at what the plant has read since
+                self._socket.send(frame, _NOW_of_dealer)
+        except zmq.Again:
+            return FULL
+        except zmq.ZMQError:
+            return GONE  # a subscriber's socket cannot send
+        return SENT
+
+    def serve(self, until_ns: int) -> None:
+        """Is the plant still there?"""
+        if self._presence is not None:
+            self._presence.look()
+
+    def wait(self, until_ns: int) -> bool:
+        """To a millisecond."""
+        return bool(self._socket.poll(max(0, ceil((until_ns - monotonic_ns()) * 1e-6))))
+
+    def stands(self) -> None:
+        """See Dialled."""
+        if self._presence is not None:
+            self._presence.stands()
+
+    def gone(self) -> bool:
+        """See Dialled."""
+        return self._presence is not None and self._presence.gone()
+
+    def close(self, linger_ms: int = 0) -> None:
+        """See Messages."""
+        if self.handshake is not None:
+            self.handshake.close()
+        if self._presence is not None:
+            self._presence.close()
+        self._socket.close(linger=linger_ms)
+
+
+class Dealers:
+    """Makes the sockets of one peer, in a context of its own.
+
+    keys    of a peer whose plant asks for some
+    shared  the plant is in this program: in the program's own context
+    """
+
+    def __init__(self, keys: ClientKeys | None, shared: bool) -> None:
+        self._keys, self._shared = keys, shared
+        self._context: zmq.Context[Socket] = zmq.Context.instance() if shared else zmq.Context()
+
+    def exchange(self, endpoint: str) -> Dealer:
+        """For hello and requests; its handshake is followed until it is `welcomed`."""
+        socket = self._socket(zmq.DEALER, endpoint)
+        return Dealer(socket, endpoint, Handshake(socket, self._keys is not None))
+
+    def data(self, endpoint: str, identity: bytes) -> Dealer:
+        """For states and commands."""
+        socket = self._socket(zmq.DEALER, endpoint)
+        socket.setsockopt(zmq.ROUTING_ID, identity)
+        return Dealer(socket, endpoint)
+
+    def telemetry(self, endpoint: str, topic: bytes) -> Dealer:
+        """For a topic, or all that begin with it."""
+        socket = self._socket(zmq.SUB, endpoint)
+        socket.setsockopt(zmq.SUBSCRIBE, topic)
+        return Dealer(socket, endpoint)
+
+    def close(self) -> None:
+        """After the sockets."""
+        if not self._shared:
+            self._context.term()
+
+    def _socket(self, kind: int, endpoint: str) -> Socket:
+        socket: Socket = self._context.socket(kind)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVHWM, 32)
+        socket.setsockopt(zmq.SNDHWM, 32)
+        socket.setsockopt(zmq.RECONNECT_IVL, 20)
+        socket.setsockopt(zmq.RECONNECT_IVL_MAX, 200)
+        if kind == zmq.DEALER:
+            socket.setsockopt(zmq.IMMEDIATE, 1)  # nothing is kept for a plant that is not there
+        set_family(socket, endpoint)
+        if self._keys is not None:
+            socket.setsockopt(zmq.CURVE_SERVERKEY, self._keys.server)
+            socket.setsockopt(zmq.CURVE_PUBLICKEY, self._keys.public)
+            socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.secret)
+        return socket

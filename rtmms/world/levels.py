@@ -1,0 +1,158 @@
+"""The plant around a plant and its cheaper variants: level 0 is the full model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from time import perf_counter_ns
+from typing import Any
+
+import numpy as np
+
+from rtmms.base.errors import ModelError
+from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Channel, Degradable, Entered, Entry, Plant, Wrapper, describe_plant
+from rtmms.plant.validation import read_seed
+
+LEVEL = "level"
+"""The output that tells which variant steps, and the parameter that sets it."""
+MOST_LEVELS = 16
+_STEPS = 50
+
+
+class Levels(Wrapper):
+    """A plant that can change to cheaper variants of itself, which were prepared before, and back.
+
+    full    level 0, the plant itself;  plants  all of them, from level 0 on
+    level   which one steps: an output of every state, and settable like a parameter
+    costs   s, a step of each, once `measure` was called
+    A change takes over the state (rtmms.plant.protocol.Degradable), costs no step, and is the same whenever it is done:
+    with the changes of its log a run replays bit for bit. ModelError for a plant that offers no variants, or other
+    channels.
+    """
+
+    def __init__(self, plant: Plant) -> None:
+        if not isinstance(plant, Degradable):
+            raise ModelError(
+                "--degrade: this robot offers no cheaper variants of itself (rtmms.plant.protocol.Degradable)"
+            )
+        self.full = plant
+        self.plants: tuple[Any, ...] = (plant, *plant.variants())
+        if not 2 <= len(self.plants) <= MOST_LEVELS:
+            raise ModelError(f"--degrade: expected 1 to {MOST_LEVELS - 1} variants, got {len(self.plants) - 1}")
+        self.dt, self.actuators = plant.dt, plant.actuators
+        if any(channel.name == LEVEL for channel in plant.outputs):
+            raise ModelError(f"--degrade: the robot has an output '{LEVEL}' of its own")
+        self.outputs = (*plant.outputs, Channel(LEVEL))
+        for k, one in enumerate(self.plants[1:], 1):
+            told = [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)]
+            if told != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or one.dt != self.dt:
+                raise ModelError(f"--degrade: variant {k}: expected the channels and the step of the full model")
+        self.level = 0
+        self.costs: tuple[float, ...] = ()
+        self._level = np.zeros(1)
+        self._steps = 0
+        inner = describe_plant(plant)  # its twin would not change its level
+        self.description = replace(inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), twin=None)
+
+    def measure(self) -> None:
+        """How long a step of each takes here, s: the median of some. The plants are reset afterwards."""
+        self.costs = tuple(_cost(one) for one in self.plants)
+        self.reset()
+
+    def reset(self, seed: int = 0) -> None:
+        """See Plant: at level 0."""
+        seed = read_seed("levels", seed)
+        for one in self.plants:
+            one.reset(seed)
+        self.level, self._steps = 0, 0
+        self._level[0] = 0.0
+
+    def step(self, command: Array) -> None:
+        """See Plant."""
+        self.plants[self.level].step(command)
+        self._steps += 1
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.protocol.Entered."""
+        now = self.plants[self.level]
+        return now.enter() if isinstance(now, Entered) else None
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.protocol.Entered."""
+        self.plants[self.level].entered(status)
+        self._steps += 1
+
+    def observe(self) -> dict[str, Array]:
+        """See Plant."""
+        seen: dict[str, Array] = self.plants[self.level].observe()
+        seen[LEVEL] = self._level.copy().reshape(())
+        return seen
+
+    def change(self, level: int) -> None:
+        """The variant of that level goes on from the present state. Does nothing where it is there already."""
+        if level == self.level:
+            return
+        self.plants[level].take_over(self.plants[self.level])
+        self.level = level
+        self._level[0] = float(level)
+
+    def set(self, **given: Any) -> None:
+        """Change parameters of all variants, and the level, between steps. All or none."""
+        level = given.pop(LEVEL, self.level)
+        whole = not isinstance(level, bool) and isinstance(level, int | float) and level == int(level)
+        if not whole or not 0 <= level < len(self.plants):
+            raise ModelError(f"level: expected a whole number from 0 to {len(self.plants) - 1}, got {level!r:.40}")
+        if given:
+            if describe_plant(self.full).set is None:
+                raise ModelError(f"set: this plant has no parameter '{next(iter(given))}' that can change")
+            for one in self.plants:  # the full model first: it refuses what none of them can take
+                one.set(**given)
+        self.change(int(level))
+
+    def snapshot(self) -> bytes:
+        """See Plant: of the variant that steps."""
+        own = pack_state(self._key, self.dt, self._steps, self._level)
+        return seal_parts(own, self.plants[self.level].snapshot())
+
+    def restore(self, blob: bytes) -> None:
+        """See Plant."""
+        own, inner = unseal_parts(blob, LEVEL, 2)
+        steps, found = unpack_state(own, LEVEL, self._key, self.dt, {LEVEL: self._level})
+        level = int(found[LEVEL][0])
+        if not 0 <= level < len(self.plants):
+            raise ModelError(f"level: restore: expected a level up to {len(self.plants) - 1}, got {level}")
+        self.plants[level].restore(inner)
+        self.level, self._steps = level, steps
+        self._level[0] = float(level)
+
+    @property
+    def _key(self) -> bytes:
+        return hashlib.sha256(f"levels {len(self.plants)}".encode()).digest()
+
+
+def levels_of(plant: Any) -> Levels | None:
+    """Those of a plant, within its sensors and faults; None where it has none."""
+    found = getattr(plant, "truth", plant)
+    found = getattr(found, "sound", found)
+    return found if isinstance(found, Levels) else None
+
+
+def _cost(plant: Any) -> float:
+    """s, the median of some steps at rest."""
+    plant.reset(0)
+    command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
+    took = []
+    for _ in range(_STEPS):
+        begun = perf_counter_ns()
+        plant.step(command)
+        took.append(perf_counter_ns() - begun)
+    return float(np.median(took)) * 1e-9
+
+
+def told(levels: Levels) -> Mapping[str, Any]:
+    """For a report: what each level is, and what a step of it takes."""
+    names = [getattr(one, "variant", "full") if k else "full" for k, one in enumerate(levels.plants)]
+    return {"levels": names, "step_us": [round(1e6 * cost, 3) for cost in levels.costs]}
