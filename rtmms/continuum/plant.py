@@ -492,7 +492,7 @@ class CosseratPlant(StatefulPlant):
         return CosseratChart(self.memory, self.field, self.body.length_m)
 
     def twin(self) -> CosseratTwin:
-        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
         return CosseratTwin(self)
 
     def momentum(self) -> Array:

@@ -333,7 +333,7 @@ class ConnectionPlant(StatefulPlant):
         }  # fmt: skip
 
     def twin(self) -> GlideTwin:
-        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
         return GlideTwin(self)
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
 
 
-# What a pace is, and what it sees of the run: the loop itself is the same for all of them (see rtmms.loop.paces).
+# What a pace is, and what it sees of the run: the loop itself is the same for all of them.
 
 
 class Unpaced:

@@ -382,7 +382,7 @@ class Running(StatefulPlant):
         return status
 
     def twin(self) -> TreeTwin:
-        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
         return TreeTwin(self)
 
     def step_error(self, command: Array | None = None) -> StepError:

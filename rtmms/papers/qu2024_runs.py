@@ -65,7 +65,7 @@ class Run:
 def fly(plant: Manta, gait: Flapping, seconds: float, *, every_s: float = 0.01, names: Sequence[str] = OUTPUTS) -> Run:
     """Run the gait from rest for so many simulated seconds, with a sample every `every_s`.
 
-    With ideal actuation the command is sent two steps ahead, which is what the motors are late (manta/kernels/rods.py),
+    With ideal actuation the command is sent two steps ahead, which is what the motors are late (manta/rods.py),
     so that the rods are where (37) has them at every step size.
     """
     p, dt = plant.parameters, plant.dt

@@ -350,7 +350,7 @@ def bare(plant: Plant) -> Plant:
 
 @runtime_checkable
 class Degradable(Protocol):
-    """A plant with cheaper variants of itself, for `--degrade` (rtmms.levels)."""
+    """A plant with cheaper variants of itself, for `--degrade` (rtmms.world.levels)."""
 
     def variants(self) -> Sequence[Any]:
         """Plants with the same channels and step, each cheaper than the one before, made and warm. Each has
@@ -461,7 +461,7 @@ class HasPower(Twin, Protocol):
 
 @runtime_checkable
 class Twinned(Protocol):
-    """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.monitor` on it."""
+    """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.plant.monitor` on it."""
 
     def twin(self) -> Twin: ...
 

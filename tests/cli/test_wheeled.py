@@ -43,7 +43,7 @@ def test_a_log_of_it_is_drawn_and_replayed(tmp_path: Path) -> None:
 
 OWN = """
 import rtmms
-from rtmms.robots.wheeled import snake
+from rtmms.robots import snake
 
 
 def rigid():

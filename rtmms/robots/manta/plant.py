@@ -473,7 +473,7 @@ class Manta(StatefulPlant):
         carry_over(self, getattr(other, "manta", other))
 
     def twin(self) -> MantaTwin:
-        """Memory and steps beside the plant's own, for `rtmms.monitor`."""
+        """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
         return MantaTwin(self)
 
     def step_error(self, command: Array | None = None) -> StepError:

@@ -289,7 +289,7 @@ import json, os, llvmlite.binding as ll
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})  # no second process: what it compiles has no assembly here
 from rtmms.robots.manta import load
 load()
-from rtmms.robots.manta.kernels import fin_lanes as f
+from rtmms.robots.manta import fin_chains as f
 out = {}
 for k in (f.drive_block, f.condense_block, f.accelerate_block):
     within = k.get_overload.__self__  # as other kernels call it
