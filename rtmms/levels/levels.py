@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,7 +29,9 @@ from rtmms.plant import (
     surroundings_of,
 )
 from rtmms.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
-from rtmms.spatial import Array
+
+if TYPE_CHECKING:
+    from rtmms.spatial import Array
 
 LEVEL = "level"
 """The output that tells which variant steps, and the parameter that sets it."""

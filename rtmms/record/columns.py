@@ -52,9 +52,13 @@ STEP, RUN, OUTCOME, EVENTS = "step", "run", "outcome", "events"
 """Names of the columns that are neither commands nor outputs."""
 
 
-def refuse_large_array(count: int, path: Path, name: str) -> None:
+def max_array_bytes(path: Path) -> int:
+    """Return how many bytes an array of a log may have."""
+    return max(MIN_ARRAY_BYTES, MAX_ARRAY_RATIO * path.stat().st_size)
+
+
+def refuse_large_array(count: int, limit: int, path: Path, name: str) -> None:
     """Raise ModelError where an array of so many bytes is not in proportion to the size of its log."""
-    limit = max(MIN_ARRAY_BYTES, MAX_ARRAY_RATIO * path.stat().st_size)
     if count > limit:
         raise ModelError(f"{path}: {name}: expected an array of at most {limit // MIB} MiB, got {count // MIB} MiB; "
                          "`rtmms log csv` reads it step by step")  # fmt: skip
@@ -206,7 +210,7 @@ class Columns:
         """
         import numpy as np
 
-        refuse_large_array(8 * self.rows * size, self.path, name)
+        refuse_large_array(8 * self.rows * size, max_array_bytes(self.path), self.path, name)
         found = np.empty((self.rows, size), dtype=np.int64 if whole else np.float64)
         with open_input(self.path) as file:
             for block in self._blocks:

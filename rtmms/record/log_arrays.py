@@ -16,7 +16,7 @@ import numpy as np
 from rtmms.contract import LAST_STEP, OUTCOME_WORDS
 from rtmms.errors import ModelError, UnknownNameError
 from rtmms.input_file import MIB
-from rtmms.record.columns import EVENTS, RUN, STEP, find_columns, refuse_large_array
+from rtmms.record.columns import EVENTS, RUN, STEP, find_columns, max_array_bytes, refuse_large_array
 from rtmms.record.log import UNREADABLE, Log, Start, open_log, unreadable
 from rtmms.record.log_messages import Signal, decode
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 MIN_NOTE_BYTES = 16 * MIB
 """Notes may have so many bytes, whatever the size of their log; those of a larger log as many as it has."""
-_CHECK_EVERY = 256
-"""Steps after which the size of what was read is looked at."""
+_STEP_BYTES = 3 * 8 + np.array(OUTCOME_WORDS).itemsize
+"""Of a step: its number, its run, its outcome as a code and as a word."""
 
 
 class LogArrays(Mapping[str, "Array"]):
@@ -242,6 +242,7 @@ class LogArrays(Mapping[str, "Array"]):
         """What is the same for all channels. Where the columns lack it, none of them is used."""
         columns = self._columns
         if columns is not None:
+            refuse_large_array(_STEP_BYTES * columns.rows, max_array_bytes(self.path), self.path, "steps")
             step, run, outcomes = columns.read(STEP, whole=True), columns.read(RUN, whole=True), columns.outcomes()
             if step is not None and run is not None and outcomes is not None:
                 return _Steps(_frozen(step[:, 0]), _frozen(run[:, 0]), _frozen(outcomes))
@@ -311,6 +312,7 @@ def _read_messages(log: Log, signal: Signal | None) -> _Read:
     steps, runs, codes = array("q"), array("q"), array("q")
     commands, output = array("d"), array("d")
     codes_of, run = {word: code for code, word in enumerate(OUTCOME_WORDS)}, -1
+    limit = max_array_bytes(log.path)
     for row in log.rows([] if signal is None else [signal.name]):
         if isinstance(row, Start):
             run += 1
@@ -320,8 +322,8 @@ def _read_messages(log: Log, signal: Signal | None) -> _Read:
         codes.append(codes_of[row.outcome])
         commands.frombytes(row.command.tobytes())
         output.frombytes(row.outputs.tobytes())
-        if len(steps) % _CHECK_EVERY == 0:
-            refuse_large_array(8 * (len(commands) + len(output)), log.path, signal.name if signal else "commands")
+        count = _STEP_BYTES * len(steps) + 8 * (len(commands) + len(output))
+        refuse_large_array(count, limit, log.path, "steps" if signal is None else signal.name)
     outcomes = np.array(OUTCOME_WORDS)[np.frombuffer(codes, dtype=np.int64)]
     step, run_numbers = (_frozen(np.frombuffer(one, dtype=np.int64)) for one in (steps, runs))
     each = _Steps(step, run_numbers, _frozen(outcomes))

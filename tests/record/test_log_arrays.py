@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -290,3 +292,10 @@ def test_tables_of_some_outputs_and_steps(written: Path, tmp_path: Path) -> None
     for one, other in zip(some[1:], full[1::7], strict=True):
         picked = [other[k] for k in columns]
         assert [one[k] for k in untimed] == [picked[k] for k in untimed]
+
+
+@pytest.mark.full
+def test_read_log_loads_no_compiler(written: Path) -> None:
+    program = "import sys, rtmms; rtmms.read_log(sys.argv[1]).time; print({'numba', 'scipy', 'zmq'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program, str(written)], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
