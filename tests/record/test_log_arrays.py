@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 import rtmms
 import rtmms.record.columns
 from rtmms.errors import ModelError, UnknownNameError
+from rtmms.plant import Channel
 from rtmms.record.columns import ColumnWriter, find_columns
 from rtmms.record.log import Log, Step, open_log
 from rtmms.record.log_arrays import LogArrays
@@ -26,7 +28,7 @@ from tests.pendulum import Pendulum
 from tests.record.runs import loop_of, record, recorder
 from tests.record.test_damage import chunk_places, flipped
 
-STEPS = 5000
+STEPS = 4200
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,7 @@ def test_a_channel_is_read_alone_once_and_without_messages(written: Path, monkey
     assert (log.time.shape, log.outcomes.shape, log.outcomes[0]) == ((STEPS,), (STEPS,), "applied")
     assert (log.info["robot"], log.info["steps"], log.info["ended"]) == ("pendulum", STEPS, "duration")
     assert log.notes == ()
-    assert "pendulum, 5000 steps" in repr(log)
+    assert "pendulum, 4200 steps" in repr(log)
 
 
 def test_an_unknown_channel_names_the_near_ones(written: Path) -> None:
@@ -299,3 +301,26 @@ def test_read_log_loads_no_compiler(written: Path) -> None:
     program = "import sys, rtmms; rtmms.read_log(sys.argv[1]).time; print({'numba', 'scipy', 'zmq'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program, str(written)], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+class Swimmer(Pendulum):
+    """A pendulum with a position."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.outputs = (*self.outputs, Channel("position", "m", (3,), "world"))
+
+    def observe(self) -> dict[str, Any]:
+        return super().observe() | {"position": self.state.copy()}
+
+
+@pytest.mark.full
+def test_the_program_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    page = Path(__file__).parents[2] / "docs" / "log.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    record(tmp_path / "run.mcap", 4, Swimmer())
+    names: dict[str, Any] = {}
+    exec(compile(code, "log.md", "exec"), names)
+    assert names["log"]["position"].shape == (4, 3)
