@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rtmms.model import Mechanism
     from rtmms.model import compile_model as compile
     from rtmms.planning.cost import cost
+    from rtmms.record.log_arrays import read_log
     from rtmms.wire.peer.client import Link, connect
     from rtmms.wire.peer.controller import Controller, compiled
     from rtmms.wire.plant.embed import embed
@@ -40,7 +41,7 @@ __all__ = [
     "NotConnectedError", "Plant", "PlantInfo", "RefusedError", "RenamedWarning", "RequestError", "Rollout",
     "RtmmsError", "RtmmsWarning", "State", "TreePlant", "UnknownNameError", "World",
     "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
-    "load", "model", "rollout", "sensing", "trim",
+    "load", "model", "read_log", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
 _LATE = {
@@ -48,6 +49,7 @@ _LATE = {
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",
     "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
+    "read_log": "rtmms.record.log_arrays",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.messages"),

@@ -35,6 +35,7 @@ RUN_BY = {
     "docs/hold_a_depth.md": "tests/test_hold_a_depth_page.py",
     "docs/learning.md": "tests/gym/test_environments.py",
     "docs/linear_models.md": "tests/analysis/test_derivatives.py",
+    "docs/log.md": "tests/record/test_log_arrays.py",
     "docs/many_runs.md": "tests/analysis/test_rollouts.py",
     "docs/locomotion.md": "tests/locomotion/test_page.py",
     "docs/predictive.md": "tests/controllers/test_predictive.py",

@@ -97,6 +97,40 @@ def log_of(inner: bytes, announced: int | None = None) -> bytes:
     return b"\x89MCAP0\r\n" + bytes([6]) + struct.pack("<Q", len(chunk)) + chunk
 
 
+def log_of_columns(blocks: int) -> bytes:
+    """A log of columns alone: so many attachments, each of 4096 steps of zeros."""
+    import zlib
+
+    from mcap.writer import Writer
+
+    from rtmms.loop.log_row import Head
+    from rtmms.record.columns import MAX_ROWS, ColumnWriter
+    from rtmms.record.log_messages import signals, width
+    from rtmms.record.origin import describe
+    from rtmms.record.records import BINARY, COLUMNS
+    from tests.pendulum import Pendulum
+
+    run = {"robot": "pendulum", "preset": None, "parameters": {}, "seed": 0, "mode": "free", "rate": 1.0}
+    origin = describe(Pendulum(), run)
+    actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
+    block = ColumnWriter(actuators, outputs)
+    for _ in range(MAX_ROWS):
+        block.add(Head(*[0] * len(Head._fields)), bytes(8 * (width(actuators) + width(outputs))))
+    first = block.take()
+    length = struct.unpack_from("<I", first)[0]
+    table, parts = json.loads(first[8 : 8 + length]), first[8 + length :]
+    out = io.BytesIO()
+    writer = Writer(out)
+    writer.start()
+    writer.add_attachment(0, 0, "origin.json", "application/json", json.dumps(origin).encode())
+    for k in range(blocks):
+        text = json.dumps({**table, "first": k * MAX_ROWS, "last": k == blocks - 1}).encode()
+        data = struct.pack("<II", len(text), zlib.crc32(text)) + text + parts
+        writer.add_attachment(0, 0, COLUMNS, BINARY, data)
+    writer.finish()  # type: ignore[no-untyped-call]
+    return out.getvalue()
+
+
 def message() -> bytes:
     return bytes([5]) + struct.pack("<Q", 22) + bytes(22)
 
@@ -144,6 +178,7 @@ TOML = "from rtmms.base.toml_file import read_toml"
 JSON = "from rtmms.bridging.untrusted import read_json; from pathlib import Path"
 LOG = "from rtmms.record.records import records; import mcap, zstandard; from pathlib import Path"
 READ_LOG = "for one in records(Path(path)): pass"
+ARRAYS = "from rtmms.record.log_arrays import read_log; import mcap, zstandard"
 TABLE = "from rtmms.identification.tables import _read, refuse_bomb; from pathlib import Path; import pyarrow.parquet"
 NPZ = "import numpy; from rtmms.model.modal import load_finite_elements"
 WIRE = "from rtmms.wire.protocol.messages import decode, decode_from_plant; from pathlib import Path"
@@ -203,6 +238,10 @@ CASES: dict[str, Case] = {
     "log: zeros that are not announced": (LOG, READ_LOG, "l.mcap", lambda: log_of(bytes(1 << 29), 1000)),
     "log: messages": (LOG, READ_LOG, "l.mcap", lambda: log_of(message() * 4_000_000)),
     "log: as many messages as it may be": (LOG, READ_LOG, "l.mcap", lambda: log_of(message() * 540_000)),
+    "log: columns": (ARRAYS, "read_log(path).time", "l.mcap", lambda: log_of_columns(6000)),
+    "log: columns, as many as may be": (ARRAYS, "read_log(path).outcomes", "l.mcap", lambda: log_of_columns(1000)),
+    "log: a column": (ARRAYS, "read_log(path)['angle']", "l.mcap", lambda: log_of_columns(6000)),
+    "log: a wide column": (ARRAYS, "read_log(path)['shape']", "l.mcap", lambda: log_of_columns(1000)),
     "trace of commands": (
         "from rtmms.record.commands import load; from pathlib import Path", "load(Path(path))", "t.npz", trace),
     "finite elements": (

@@ -59,11 +59,19 @@ def info(file: Path, as_json: bool) -> int:
     return 0
 
 
+outputs_option = click.option("--outputs", metavar="PATTERN,...",
+                              help="Outputs in the table: names, or patterns such as rod_*. Default: all.")  # fmt: skip
+every_option = click.option("--every", type=click.IntRange(1), default=1, metavar="N",
+                            help="One line every N steps, from the first step of each run on.")  # fmt: skip
+
+
 @log.command("csv")
 @file
+@outputs_option
+@every_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.csv",
               help="Default: standard output.")  # fmt: skip
-def csv_(file: Path, output: Path | None) -> int:
+def csv_(file: Path, output: Path | None, outputs: str | None, every: int) -> int:
     """One line a step: its outcome and times, the command held over it, the outputs at its end."""
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_csv
@@ -71,17 +79,20 @@ def csv_(file: Path, output: Path | None) -> int:
     if output is not None:
         refuse_output(output, "-o", KINDS[".csv"], (file,))
     log = open_log(file)
+    names = _names(log, outputs)
     with _opened(output) as out:
-        write_csv(log, out)
+        write_csv(log, out, names, every)
     tell_damage(log)
     return 0
 
 
 @log.command()
 @file
+@outputs_option
+@every_option
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.parquet",
               help="Default: LOG with this ending.")  # fmt: skip
-def parquet(file: Path, output: Path | None) -> int:
+def parquet(file: Path, output: Path | None, outputs: str | None, every: int) -> int:
     """The same table as Parquet, exact and smaller (needs the extra rtmms[parquet])."""
     from rtmms.record.log import open_log
     from rtmms.record.tables import write_parquet
@@ -89,11 +100,19 @@ def parquet(file: Path, output: Path | None) -> int:
     path = output or file.with_suffix(".parquet")
     refuse_output(path, "-o", KINDS[".parquet"], (file,))
     log = open_log(file)
+    names = _names(log, outputs)
     with beside(path, "-o") as part:
-        steps = write_parquet(log, part)
+        steps = write_parquet(log, part, names, every)
     print_text(f"{path}: {steps} steps", err=True)
     tell_damage(log)
     return 0
+
+
+def _names(log: Log, patterns: str | None) -> tuple[str, ...] | None:
+    """The outputs that --outputs selects; None without it."""
+    from rtmms.record.tables import selected
+
+    return None if patterns is None else selected(log, [one.strip() for one in patterns.split(",")])
 
 
 @contextlib.contextmanager

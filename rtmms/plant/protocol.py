@@ -461,7 +461,7 @@ class HasPower(Twin, Protocol):
 
 @runtime_checkable
 class Twinned(Protocol):
-    """A plant whose steps can be checked by steps beside it: whoever steps it may put an `rtmms.plant.monitor` on it."""
+    """A plant whose steps can be checked by steps beside it, by `rtmms.plant.monitor`."""
 
     def twin(self) -> Twin: ...
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -161,10 +161,14 @@ class Log:
             at += signal.size
         return found
 
-    def rows(self) -> Iterator[Start | Step]:
+    def rows(self, outputs: Sequence[str] | None = None, every: int = 1) -> Iterator[Start | Step]:
         """Starts and steps in the order in which they happened, to the end of the file or to where it was cut off.
-        What is damaged is left out (see `damage`)."""
-        reading = _Reading(Values(self.actuators), Values(self.outputs))
+        What is damaged is left out (see `damage`).
+
+        outputs   names of those that are read, in their order; None: all
+        every     of each run, the first step and every so many-th after it; a step has the notes of those left out
+        """
+        reading = _Reading(Values(self.actuators), Values(self.outputs, outputs), every)
         topics: dict[int, str] = {}
         before = 0
         for record in records(self.path):
@@ -173,6 +177,8 @@ class Log:
                 topics[record.id] = record.topic
             elif kind == "Message":
                 topic = topics.get(record.channel_id, "")
+                if topic == "/state" and reading.leaves_out():
+                    continue
                 try:
                     found = list(reading.take(topic, decode(record.data)))
                 except UNREADABLE as fault:
@@ -188,6 +194,16 @@ class Log:
                     before = row.step
                     yield row
         yield from reading.rest()
+
+    def events(self) -> Iterator[bytes]:
+        """The messages of /event, in JSON."""
+        topics: dict[int, str] = {}
+        for record in records(self.path):
+            kind = type(record).__name__
+            if kind == "Channel":
+                topics[record.id] = record.topic
+            elif kind == "Message" and topics.get(record.channel_id) == "/event":
+                yield record.data
 
     def spans(self) -> list[tuple[int, int]]:
         """Of each run, resets divide them: the first step and the one after the last, without reading what they say."""
@@ -333,8 +349,9 @@ def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
 class _Reading:
     """Puts the messages of a step together. A step is given out when its times are known, or when the next begins."""
 
-    def __init__(self, command: Values, outputs: Values) -> None:
+    def __init__(self, command: Values, outputs: Values, every: int = 1) -> None:
         self._command, self._outputs = command, outputs
+        self._every, self._first = every, 0
         self._waiting: Step | None = None
         self._start: dict[str, Any] | None = None
         self._values: Array | None = None
@@ -342,6 +359,16 @@ class _Reading:
         self._altered = False
         self._set_points: dict[str, Any] | None = None
         self._notes: list[dict[str, Any]] = []
+
+    def leaves_out(self) -> bool:
+        """Whether the state that comes next belongs to a step that is left out."""
+        if self._every == 1 or self._start is not None or self._values is None or self._outcome is None:
+            return False
+        step = self._outcome.get("step")
+        if type(step) is not int or (step - self._first) % self._every == 0:
+            return False
+        self._values = self._outcome = None
+        return True
 
     def take(self, topic: str, message: dict[str, Any]) -> Iterator[Start | Step]:
         match topic:
@@ -367,7 +394,8 @@ class _Reading:
                 outputs = np.array(self._outputs.numbers(message["outputs"]), dtype=np.float64)
                 if self._start is not None:
                     yield from self.rest()
-                    yield Start(self._start["step"], _expect(self._start["seed"], int, "seed"), outputs)
+                    self._first = _expect(self._start["step"], int, "step")
+                    yield Start(self._first, _expect(self._start["seed"], int, "seed"), outputs)
                     self._start = None
                 elif self._values is not None and self._outcome is not None:
                     words = {key: value for key, value in self._outcome.items() if key != "timestamp"}

@@ -115,13 +115,16 @@ class Values:
     'left.front') cannot be nested: then all names stay whole.
     """
 
-    def __init__(self, found: Sequence[Signal]) -> None:
+    def __init__(self, found: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
+        """selected   names of those that are read, in their order; None: all"""
         names = {signal.name for signal in found}
         split = [signal.name.split(".") for signal in found]
         self.nested = not any(".".join(parts[:k]) in names for parts in split for k in range(1, len(parts)))
         self._places: list[tuple[str, int, int, bool]] = []
         at = 0
         for signal in found:
+            if selected is not None and signal.name not in selected:
+                continue
             self._places.append((signal.name, at, at + signal.size, signal.shape == ()))
             at += signal.size
         self.width = at

@@ -12,6 +12,7 @@ import os
 import struct
 import zlib
 from collections.abc import Iterator
+from functools import cached_property
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -24,11 +25,15 @@ MAGIC = b"\x89MCAP0\r\n"
 Chunks = Literal["read", "check", "skip"]
 """read: give out what is in them; check: their checksums alone; skip: leave them unread."""
 
+COLUMNS, BINARY = "columns.bin", "application/octet-stream"
+"""Name and media type of the attachments that rtmms.record.columns writes and reads; `check` reads them here."""
+
 _HEAD = struct.Struct("<BQ")
 _CHUNK = struct.Struct("<3QII")  # times, size, checksum, length of the compression's name
 _INDEX = struct.Struct("<HI")
+_COLUMNS_HEAD = struct.Struct(f"<2QI{len(COLUMNS)}sI{len(BINARY)}sQ")  # times, name, media type, length
 _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
-_FOOTER_BYTES = 20
+FOOTER_BYTES = 20
 _CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
 _FOREIGN = 0x80
 """Codes from here on are free for others' records."""
@@ -82,7 +87,6 @@ class _Scan:
         self._damaged_to = -1
         self._untold = 0
         self._complete = self._at(size - len(MAGIC), len(MAGIC)) == MAGIC and size >= 2 * len(MAGIC)
-        self._places, self._channels = self._index()
 
     def records(self) -> Iterator[Any]:
         at: int | None = len(MAGIC)
@@ -142,7 +146,7 @@ class _Scan:
             case _ if code == _INDEX_CODE:
                 self._check_length(at, end, _INDEX, 0)
             case _ if code == _FOOTER_CODE:
-                if end - at != _HEAD.size + _FOOTER_BYTES or (self._complete and end != self._size - len(MAGIC)):
+                if end - at != _HEAD.size + FOOTER_BYTES or (self._complete and end != self._size - len(MAGIC)):
                     raise _Damaged("an end that is none")
                 self._check_summary(end)
             case _:
@@ -185,6 +189,8 @@ class _Scan:
 
         if code >= _FOREIGN and at not in self._places:
             return None
+        if code == _ATTACHMENT_CODE and self._chunks != "check" and self._has_columns(at, end):
+            return None
         body = self._body(at, end)
         if code == _ATTACHMENT_CODE:
             told = _CRC.unpack(body[-4:])[0] if len(body) >= _CRC.size else 0
@@ -201,20 +207,40 @@ class _Scan:
             raise _Damaged(f"a record of kind {code}")
         return found
 
+    def _has_columns(self, at: int, end: int) -> bool:
+        """Whether the attachment between two places has columns, and lengths that agree."""
+        head = self._at(at + _HEAD.size, _COLUMNS_HEAD.size)
+        if len(head) < _COLUMNS_HEAD.size:
+            return False
+        _, _, length, name, kind_length, kind, size = _COLUMNS_HEAD.unpack(head)
+        known = (length, name, kind_length, kind) == (len(COLUMNS), COLUMNS.encode(), len(BINARY), BINARY.encode())
+        return known and at + _HEAD.size + _COLUMNS_HEAD.size + size + _CRC.size == end
+
     def _check_summary(self, end: int) -> None:
-        start, _, told = struct.unpack("<2QI", self._at(end - _FOOTER_BYTES, _FOOTER_BYTES))
+        start, _, told = struct.unpack("<2QI", self._at(end - FOOTER_BYTES, FOOTER_BYTES))
         if told and 0 < start < end and zlib.crc32(self._at(start, end - _CRC.size - start)) != told:
             raise _Damaged("the file's index (its checksum is wrong)", framed=True)
 
+    @property
+    def _places(self) -> list[int]:
+        """Where records begin, as the file's index has it."""
+        return self._index[0]
+
+    @property
+    def _channels(self) -> list[Any]:
+        """The channels, as the file's index has them."""
+        return self._index[1]
+
+    @cached_property
     def _index(self) -> tuple[list[int], list[Any]]:
         """Where records begin, and the channels, as the file's end tells; nothing of a file without."""
         places: list[int] = []
         channels: list[Any] = []
         if not self._complete:
             return places, channels
-        footer = self._at(self._size - len(MAGIC) - _FOOTER_BYTES, _FOOTER_BYTES)
-        at = struct.unpack("<2QI", footer)[0] if len(footer) == _FOOTER_BYTES else 0
-        end = self._size - len(MAGIC) - _FOOTER_BYTES - _HEAD.size
+        footer = self._at(self._size - len(MAGIC) - FOOTER_BYTES, FOOTER_BYTES)
+        at = struct.unpack("<2QI", footer)[0] if len(footer) == FOOTER_BYTES else 0
+        end = self._size - len(MAGIC) - FOOTER_BYTES - _HEAD.size
         if not 0 < at < end:
             return places, channels
         places.append(at)

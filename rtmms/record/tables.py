@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import fnmatch
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
 
 from rtmms.base.contract import PARTS, UNDEFINED
-from rtmms.base.errors import shown
+from rtmms.base.errors import UnknownNameError, shown
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
 from rtmms.record.place import refuse_without_pyarrow
@@ -18,19 +19,47 @@ WORDS = {name: one.kind for name, one in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096
 
 
-def columns(log: Log) -> dict[str, type]:
+def selected(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Select outputs of a log by name.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    patterns : sequence of str
+        Names as a shell writes them: "position", "rod_*", "left.*".
+
+    Returns
+    -------
+    tuple of str
+        The names, in the order of the log.
+
+    Raises
+    ------
+    UnknownNameError
+        A pattern fits no output.
+    """
+    names = [signal.name for signal in log.outputs]
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(name, pattern) for name in names):
+            raise UnknownNameError("output", pattern, names)
+    return tuple(name for name in names if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+
+
+def columns(log: Log, outputs: Sequence[str] | None = None) -> dict[str, type]:
     """Name and type of each. run counts the resets; time (s) is the end of the step, when the outputs hold; the
-    command was held over it. Actuators are named command.NAME."""
+    command was held over it. Actuators are named command.NAME. outputs: names of those that are in it; None: all."""
     table: dict[str, type] = {"run": int, "step": int, "time": float, **WORDS, "altered": bool}
     table |= {f"{name}_ns": int for name in PARTS}
     table |= {f"command.{column}": float for signal in log.actuators for column in signal.columns}
-    return table | {column: float for signal in log.outputs for column in signal.columns}
+    found = [signal for signal in log.outputs if outputs is None or signal.name in outputs]
+    return table | {column: float for signal in found for column in signal.columns}
 
 
-def rows(log: Log) -> Iterator[list[Any]]:
-    """One list a step, in the order of `columns`; None for a time that was not taken."""
+def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iterator[list[Any]]:
+    """One list a step, in the order of `columns`; None for a time that was not taken. every: as of Log.rows."""
     run, dt = -1, log.origin["dt"]
-    for row in log.rows():
+    for row in log.rows(outputs, every):
         if not isinstance(row, Step):
             run += 1
             continue
@@ -40,13 +69,13 @@ def rows(log: Log) -> Iterator[list[Any]]:
         yield head + row.command.tolist() + row.outputs.tolist()
 
 
-def write_csv(log: Log, file: IO[str]) -> int:
+def write_csv(log: Log, file: IO[str], outputs: Sequence[str] | None = None, every: int = 1) -> int:
     """Comma-separated, a line of names first; numbers read back to the bit, words without control characters and
     formulas. Returns the number of steps."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow([_word(name) for name in columns(log)])
+    writer.writerow([_word(name) for name in columns(log, outputs)])
     count = 0
-    for row in rows(log):
+    for row in rows(log, outputs, every):
         writer.writerow([_cell(value) for value in row])
         count += 1
     return count
@@ -64,16 +93,16 @@ def _word(text: str) -> str:
     return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe
 
 
-def write_parquet(log: Log, path: Path) -> int:
+def write_parquet(log: Log, path: Path, outputs: Sequence[str] | None = None, every: int = 1) -> int:
     """The same as Parquet. Returns the number of steps; ModelError without pyarrow."""
     refuse_without_pyarrow(str(path))
     pa: Any = import_module("pyarrow")
     pq: Any = import_module("pyarrow.parquet")
     kinds = {int: pa.int64(), float: pa.float64(), bool: pa.bool_(), str: pa.string()}
-    schema = pa.schema([(name, kinds[kind]) for name, kind in columns(log).items()])
+    schema = pa.schema([(name, kinds[kind]) for name, kind in columns(log, outputs).items()])
     count, gathered = 0, []
     with pq.ParquetWriter(path, schema) as writer:
-        for row in rows(log):
+        for row in rows(log, outputs, every):
             gathered.append(row)
             count += 1
             if len(gathered) == ROWS_AT_ONCE:

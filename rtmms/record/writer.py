@@ -24,8 +24,10 @@ from typing import Any, BinaryIO
 
 from rtmms.base.terminal import print_text
 from rtmms.loop.log_row import START, Head
+from rtmms.record.columns import ColumnWriter
 from rtmms.record.log_messages import FORMAT, Encoder, encode, schemas, signals
 from rtmms.record.place import Place
+from rtmms.record.records import BINARY, COLUMNS
 from rtmms.record.ring import Ring
 
 CHUNK = 0x06
@@ -154,6 +156,7 @@ class Log:
         self.stream, self.dt = stream, float(origin["dt"])
         actuators, outputs = signals(origin["actuators"]), signals(origin["outputs"])
         self.encoder = Encoder(self.dt, actuators, outputs)
+        self.columns = ColumnWriter(actuators, outputs)
         # the size of a chunk is ours to decide: a chunk ends with a row
         self.mcap: Any = Writer(stream, chunk_size=1 << 40, compression=CompressionType.ZSTD)  # type: ignore[arg-type]
         compact_index(self.mcap)
@@ -185,8 +188,17 @@ class Log:
             self._add("/event", head.step, head.wall_ns, self.encoder.event(head.step, "altered"))
         for topic, message in self.encoder.messages(head, floats):
             self._add(topic, head.step + (topic == "/state" and head.kind != START), head.wall_ns, message)
+        if head.kind == START:
+            self.columns.start()
+        else:
+            self.columns.add(head, floats)
+        if self.columns.is_full:
+            self._add_columns()
         self.last = head
         self.rows += 1
+
+    def _add_columns(self, last: bool = False) -> None:
+        self.mcap.add_attachment(0, 0, COLUMNS, BINARY, self.columns.take(last))
 
     def note(self, told: dict[str, Any]) -> None:
         """An event with values, set-points at the end of a step among them; it stands after so many rows (`after`)."""
@@ -202,6 +214,8 @@ class Log:
     def _add(self, topic: str, step: int, wall_ns: int, message: bytes) -> None:
         self.log_ns = max(self.log_ns, self.base_ns + self._simulated_ns(step))
         self.gathered += len(message)
+        if topic == "/event":
+            self.columns.add_event(message)
         self.mcap.add_message(self.channels[topic], self.log_ns, message, wall_ns + self.offset_ns, step & 0xFFFFFFFF)
 
     def _simulated_ns(self, step: int) -> int:
@@ -231,6 +245,7 @@ class Log:
             head = self.last._replace(timed=end["timed"], **end["times"])
             self._add("/timing", head.timed, head.wall_ns, encode(self.encoder.timing(head)))
         self.mcap.flush()
+        self._add_columns(last=True)
         state = end.pop("state", None)
         words = {key: str(end.get(key, "")) for key in ("ended", "message", "steps", "dropped")}
         self.mcap.add_metadata("end", words)

@@ -6,15 +6,17 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
-from rtmms.base.spatial import Array
 from rtmms.plant.protocol import Channel, Degradable, Entered, Entry, Plant, Wrapper, describe_plant
 from rtmms.plant.validation import read_seed
+
+if TYPE_CHECKING:
+    from rtmms.base.spatial import Array
 
 LEVEL = "level"
 """The output that tells which variant steps, and the parameter that sets it."""

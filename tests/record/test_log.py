@@ -85,7 +85,7 @@ def test_any_reader_of_mcap_reads_it(written: Path) -> None:
         assert message["timestamp"] == message["step"] * 0.01
     assert counts == {"/state": STEPS + 1, "/command": STEPS, "/outcome": STEPS, "/timing": STEPS, "/event": 1}
     assert [time for *_, time in found] == sorted(time for *_, time in found)
-    assert names == {"origin.json", "end.json", "state.bin"}
+    assert names == {"origin.json", "columns.bin", "end.json", "state.bin"}
 
 
 def test_the_origin_says_what_was_run(written: Path) -> None:

@@ -1,0 +1,365 @@
+"""rtmms.read_log: a log as arrays, one channel without the others, and without the plant."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rtmms.base.contract import LAST_STEP, OUTCOME_WORDS
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import MIB
+from rtmms.record.columns import EVENTS, RUN, STEP, find_columns, max_array_bytes, refuse_large_array
+from rtmms.record.log import UNREADABLE, Log, Start, open_log, unreadable
+from rtmms.record.log_messages import Signal, decode
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+MIN_NOTE_BYTES = 16 * MIB
+"""Notes may have so many bytes, whatever the size of their log; those of a larger log as many as it has."""
+_STEP_BYTES = 3 * 8 + np.array(OUTCOME_WORDS).itemsize
+"""Of a step: its number, its run, its outcome as a code and as a word."""
+
+
+class LogArrays(Mapping[str, "Array"]):
+    """A log as arrays: one row a step. An output is read when it is asked for, and remembered.
+
+    Nothing that the log names is imported or run.
+
+    Examples
+    --------
+    >>> log = rtmms.read_log("run.mcap")
+    >>> log.time.shape, log["position"].shape
+    ((4000,), (4000, 3))
+    >>> log.outcomes[0], log.info["robot"]
+    ('applied', 'manta')
+    """
+
+    def __init__(self, log: Log) -> None:
+        """See `read_log`, which makes one."""
+        self._log = log
+        self._signals = {signal.name: signal for signal in log.outputs}
+        self._loaded: dict[str, Array] = {}
+        self._columns = find_columns(log.path)
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return self._log.path
+
+    # --- outputs by name ----------------------------------------------------------------------------------------------
+
+    def __getitem__(self, name: str) -> Array:
+        """Return an output at the end of each step.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output, as in `list(log)`.
+
+        Returns
+        -------
+        array
+            (n, *shape), float64, read-only.
+
+        Raises
+        ------
+        UnknownNameError
+            The log has no such output.
+        """
+        if name not in self._signals:
+            raise UnknownNameError("output", name, self._signals, f"in {self.path}")
+        if name not in self._loaded:
+            self._loaded[name] = self._load(self._signals[name])
+        return self._loaded[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._signals
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._signals)
+
+    def __len__(self) -> int:
+        return len(self._signals)
+
+    def __repr__(self) -> str:
+        return f"<log {self.path}: {self._log.origin['robot']}, {len(self.time)} steps, outputs: {', '.join(self)}>"
+
+    # --- each step ----------------------------------------------------------------------------------------------------
+
+    @property
+    def step(self) -> npt.NDArray[np.int64]:
+        """Number of each step, (n,)."""
+        return self._steps.step
+
+    @property
+    def run(self) -> npt.NDArray[np.int64]:
+        """Run to which each step belongs, (n,): 0 at first, one more after each reset."""
+        return self._steps.run
+
+    @cached_property
+    def time(self) -> Array:
+        """End of each step in simulated time, (n,), s: the instant at which the outputs hold."""
+        found: Array = _frozen((self.step + 1) * float(self._log.origin["dt"]))
+        return found
+
+    @property
+    def outcomes(self) -> npt.NDArray[np.str_]:
+        """Outcome of each step, (n,): 'applied', 'missed', 'unclaimed' or 'reused'."""
+        return self._steps.outcomes
+
+    @cached_property
+    def commands(self) -> Mapping[str, Array]:
+        """Command that each actuator was held at over each step, {actuator: (n,)}."""
+        found = {signal.name: self._column(f"command {signal.name}", signal) for signal in self._log.actuators}
+        if all(one is not None for one in found.values()):
+            return {name: one for name, one in found.items() if one is not None}
+        read = _read_messages(self._log, None)
+        at, each = 0, {}
+        for signal in self._log.actuators:
+            each[signal.name] = self._aligned(read.steps, read.commands[:, at : at + signal.size], signal)
+            at += signal.size
+        return each
+
+    @cached_property
+    def notes(self) -> tuple[Mapping[str, Any], ...]:
+        """Notes that peers wrote into the log: 'step' and 'time' (s) before which they came, and 'values'. Damage that
+        was read past, and the end of a log that was cut off, are notes with 'text' alone."""
+        dt, size = float(self._log.origin["dt"]), 0
+        found: list[Mapping[str, Any]] = []
+        limit = max(MIN_NOTE_BYTES, self.path.stat().st_size)
+        try:
+            for text in self._events():
+                message = decode(text)
+                if message["event"] != "note" or not isinstance(message["values"], dict):
+                    continue
+                size += len(text)
+                if size > limit:
+                    raise ModelError(f"{self.path}: expected notes of at most {limit // MIB} MiB")
+                step = message["step"]
+                if type(step) is not int or not 0 <= step <= LAST_STEP:
+                    raise ValueError(f"step: expected a whole number, got {step!r:.60}")
+                found.append({"step": step, "time": step * dt, "values": message["values"]})
+        except UNREADABLE as fault:
+            if isinstance(fault, ModelError):
+                raise
+            raise ModelError(f"{self.path}: a note: {unreadable(fault)}") from None
+        found += [{"text": f"{sentence}; what was there is left out"} for sentence in self._log.damage]
+        if self._log.end is None:
+            found.append({"text": "the log was cut off: it has no end"})
+        return tuple(found)
+
+    @cached_property
+    def info(self) -> Mapping[str, Any]:
+        """What was run and how it ended: robot, preset, parameters, mode, rate, dt (s), seed, started, command_line,
+        versions, machine, actuators, outputs, steps, ended, message, dropped, report. `ended` is None for a log that
+        was cut off."""
+        origin, end = self._log.origin, self._log.end
+        names = ("robot", "preset", "parameters", "mode", "rate", "dt", "seed", "started", "command_line", "versions")
+        return {
+            **{name: origin.get(name) for name in names}, "machine": origin.get("machine"),
+            **{kind: [dict(one) for one in origin[kind]] for kind in ("actuators", "outputs")},
+            "steps": len(self.step),
+            "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
+            "dropped": None if end is None else end.dropped, "report": None if end is None else end.told.get("report"),
+        }  # fmt: skip
+
+    # --- other libraries ----------------------------------------------------------------------------------------------
+
+    def to_xarray(self) -> Any:
+        """Return all outputs and commands as a Dataset over `time`.
+
+        Returns
+        -------
+        xarray.Dataset
+            Outputs under their names, commands as command.NAME, `outcome`, `step`, `run`; units and frames are
+            attributes.
+
+        Raises
+        ------
+        ModelError
+            The library xarray is not installed.
+        """
+        xarray = self._library("xarray")
+        each: dict[str, Any] = {
+            name: (("time",), values)
+            for name, values in (("step", self.step), ("run", self.run), ("outcome", self.outcomes))
+        }
+        for prefix, signals, values in (
+            ("command.", self._log.actuators, self.commands), ("", self._log.outputs, self),
+        ):  # fmt: skip
+            for signal in signals:
+                dimensions = ("time", *(f"{prefix}{signal.name}_{k}" for k in range(len(signal.shape))))
+                attributes = {k: v for k, v in (("unit", signal.unit), ("frame", signal.frame)) if v}
+                each[prefix + signal.name] = (dimensions, values[signal.name], attributes)
+        each.pop("time", None)
+        facts = {name: self.info[name] for name in ("robot", "mode", "dt", "seed", "started", "command_line")}
+        return xarray.Dataset(each, coords={"time": ("time", self.time, {"unit": "s"})}, attrs=facts)
+
+    def to_pandas(self) -> Any:
+        """Return all outputs and commands as a table.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row a step, with the index `time` (s); columns run, step, outcome, command.NAME, then outputs as
+            position[0].
+
+        Raises
+        ------
+        ModelError
+            The library pandas is not installed.
+        """
+        pandas = self._library("pandas")
+        each: dict[str, Any] = {"run": self.run, "step": self.step, "outcome": self.outcomes}
+        for prefix, signals, values in (
+            ("command.", self._log.actuators, self.commands), ("", self._log.outputs, self),
+        ):  # fmt: skip
+            for signal in signals:
+                flat = values[signal.name].reshape(len(self.step), signal.size)
+                each |= {prefix + column: flat[:, k] for k, column in enumerate(signal.columns)}
+        return pandas.DataFrame(each, index=pandas.Index(self.time, name="time"))
+
+    def _library(self, name: str) -> Any:
+        if find_spec(name) is None:
+            raise ModelError(f"{self.path}: to_{name} needs the library {name}: pip install {name}")
+        return import_module(name)
+
+    # --- where they come from: columns, else messages -----------------------------------------------------------------
+
+    @cached_property
+    def _steps(self) -> _Steps:
+        """What is the same for all channels. Where the columns lack it, none of them is used."""
+        columns = self._columns
+        if columns is not None:
+            refuse_large_array(_STEP_BYTES * columns.rows, max_array_bytes(self.path), self.path, "steps")
+            step, run, outcomes = columns.read(STEP, whole=True), columns.read(RUN, whole=True), columns.outcomes()
+            if step is not None and run is not None and outcomes is not None:
+                return _Steps(_frozen(step[:, 0]), _frozen(run[:, 0]), _frozen(outcomes))
+        self._columns = None
+        return _read_messages(self._log, None).steps
+
+    def _load(self, signal: Signal) -> Array:
+        found = self._column(f"output {signal.name}", signal)
+        if found is not None:
+            return found
+        read = _read_messages(self._log, signal)
+        if self._columns is None:
+            self.__dict__.setdefault("_steps", read.steps)
+        return self._aligned(read.steps, read.output, signal)
+
+    def _column(self, name: str, signal: Signal) -> Array | None:
+        """Return an array from the columns; None where they lack it."""
+        if self._columns is None or not self._columns.has(name):
+            return None
+        found = self._columns.read(name, signal.size)
+        return None if found is None else _frozen(found.reshape(len(found), *signal.shape))
+
+    def _aligned(self, steps: _Steps, values: Array, signal: Signal) -> Array:
+        """Return rows from messages, one for each of our steps: nan where the messages of a step are damaged."""
+        ours = self._steps
+        if not (np.array_equal(steps.step, ours.step) and np.array_equal(steps.run, ours.run)):
+            places = {key: k for k, key in enumerate(zip(steps.run.tolist(), steps.step.tolist(), strict=True))}
+            full = np.full((len(ours.step), signal.size), np.nan)
+            for k, key in enumerate(zip(ours.run.tolist(), ours.step.tolist(), strict=True)):
+                if key in places:
+                    full[k] = values[places[key]]
+            values = full
+        rows: Array = _frozen(values.reshape(len(values), *signal.shape))
+        return rows
+
+    def _events(self) -> Iterator[bytes]:
+        """The messages of /event."""
+        if self._columns is not None and self._columns.has(EVENTS):
+            try:
+                yield from list(self._columns.events())
+                return
+            except ValueError:  # a part is damaged
+                pass
+        yield from self._log.events()
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Of each step: its number, its run, and its outcome; (n,) each."""
+
+    step: npt.NDArray[np.int64]
+    run: npt.NDArray[np.int64]
+    outcomes: npt.NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What one pass over the messages found: the steps, their commands (n, actuators), and one output (n, size)."""
+
+    steps: _Steps
+    commands: Array
+    output: Array
+
+
+def _read_messages(log: Log, signal: Signal | None) -> _Read:
+    """Read all steps from the messages, past what is damaged, with one output or none."""
+    steps, runs, codes = array("q"), array("q"), array("q")
+    commands, output = array("d"), array("d")
+    codes_of, run = {word: code for code, word in enumerate(OUTCOME_WORDS)}, -1
+    limit = max_array_bytes(log.path)
+    for row in log.rows([] if signal is None else [signal.name]):
+        if isinstance(row, Start):
+            run += 1
+            continue
+        steps.append(row.step)
+        runs.append(max(run, 0))
+        codes.append(codes_of[row.outcome])
+        commands.frombytes(row.command.tobytes())
+        output.frombytes(row.outputs.tobytes())
+        count = _STEP_BYTES * len(steps) + 8 * (len(commands) + len(output))
+        refuse_large_array(count, limit, log.path, "steps" if signal is None else signal.name)
+    outcomes = np.array(OUTCOME_WORDS)[np.frombuffer(codes, dtype=np.int64)]
+    step, run_numbers = (_frozen(np.frombuffer(one, dtype=np.int64)) for one in (steps, runs))
+    each = _Steps(step, run_numbers, _frozen(outcomes))
+    width = sum(one.size for one in log.actuators)
+    size = 0 if signal is None else signal.size
+    return _Read(
+        each, np.frombuffer(commands).reshape(len(steps), width), np.frombuffer(output).reshape(len(steps), size)
+    )
+
+
+def _frozen(values: Any) -> Any:
+    values.setflags(write=False)
+    return values
+
+
+def read_log(path: str | Path) -> LogArrays:
+    """Open a log to read its channels as arrays.
+
+    Parameters
+    ----------
+    path : str or Path
+        A log of `rtmms run --log`, whole, cut off or damaged.
+
+    Returns
+    -------
+    LogArrays
+        `log["position"]` (n, 3), `log.time`, `log.commands`, `log.outcomes`, `log.notes`, `log.info`.
+
+    Raises
+    ------
+    ModelError
+        There is no such file, or it is no log.
+
+    Notes
+    -----
+    Logs have columns of outputs with at most 16 numbers. A larger output is read from the messages, step by step,
+    and so is every output of an older log, or of a log that was cut off.
+    """
+    return LogArrays(open_log(path))
