@@ -129,7 +129,7 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
     [
         ("drag_coefficient = 1.9", "quadrotor", "is not of the quadrotor: unknown quadrotor parameter 'drag_coeffici"),
         ("colour = 3", "manta", "fitted.toml: is not of the manta: unknown manta parameter 'colour'"),
-        ("drag_coefficient = 'x'", "manta", "'drag_coefficient': expected a number, got 'x'"),
+        ("drag_coefficient = 'x'", "manta", "'drag_coefficient': must be a number, got 'x'"),
         ("drag =", "manta", "preset: .*fitted.toml: not TOML"),
         (None, "manta", "preset: .*fitted.toml: there is no such file"),
     ],
