@@ -16,6 +16,7 @@ from rtmms.base.errors import (
     RtmmsWarning,
     UnknownNameError,
 )
+from rtmms.base.moved_modules import find_moved_modules
 from rtmms.plant.protocol import Channel, Plant, load
 from rtmms.version import VERSION as __version__
 
@@ -103,3 +104,4 @@ def _announce() -> None:
 
 
 _announce()
+find_moved_modules()

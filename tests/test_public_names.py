@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
+from importlib import import_module
 
 import pytest
 
 import rtmms
+from rtmms.base.moved_modules import MOVED
 
 
 def test_every_public_name_is_there() -> None:
@@ -36,3 +39,17 @@ def test_importing_it_loads_no_compiler() -> None:
     code += "print([name for name in ('numba', 'scipy', 'msgspec') if name in sys.modules])"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("old", MOVED)
+def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, old, raising=False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = import_module(old)  # of a package's part, the package warns too
+    assert f"module {old} is {MOVED[old]} now; the old name goes with the next version" in map(
+        str, (one.message for one in caught)
+    )
+    assert found is import_module(MOVED[old])
+    assert found.__name__ == MOVED[old]
+    del sys.modules[old]

@@ -1,0 +1,73 @@
+"""Old names of modules that pages named: each is imported under its new name, with a warning, for one minor version."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from typing import TYPE_CHECKING
+
+from rtmms.base.errors import RenamedWarning
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+MOVED = {
+    "rtmms.analysis.bordered": "rtmms.analysis.block_matrices",
+    "rtmms.analysis.inverse": "rtmms.analysis.equilibrium",
+    "rtmms.analysis.linear": "rtmms.analysis.linearise",
+    "rtmms.analysis.linearise_step": "rtmms.analysis.linearise",
+    "rtmms.analysis.trim_commands": "rtmms.analysis.trim",
+    "rtmms.bridging.admission": "rtmms.bridging.untrusted",
+    "rtmms.bridging.backoff": "rtmms.bridging.rates",
+    "rtmms.bridging.counters": "rtmms.bridging.rates",
+    "rtmms.bridging.fields": "rtmms.bridging.channels",
+    "rtmms.bridging.outbox": "rtmms.bridging.rates",
+    "rtmms.bridging.plugins": "rtmms.bridging.config",
+    "rtmms.bridging.turns": "rtmms.bridging.rates",
+    "rtmms.bridging.watchdog": "rtmms.bridging.rates",
+    "rtmms.continuum.shapes": "rtmms.continuum.strain_modes",
+    "rtmms.contract": "rtmms.base.contract",
+    "rtmms.errors": "rtmms.base.errors",
+    "rtmms.input_file": "rtmms.base.files",
+    "rtmms.jit": "rtmms.base.jit",
+    "rtmms.memory": "rtmms.base.memory",
+    "rtmms.model.drawing": "rtmms.model.description",
+    "rtmms.monitor": "rtmms.plant",
+    "rtmms.monitor.monitor": "rtmms.plant.monitor",
+    "rtmms.report.page": "rtmms.report.tables",
+    "rtmms.snapshot": "rtmms.base.snapshot",
+    "rtmms.spatial": "rtmms.base.spatial",
+    "rtmms.terminal": "rtmms.base.terminal",
+    "rtmms.view.notebook": "rtmms.view.page",
+    "rtmms.view.scenery": "rtmms.view.picture",
+    "rtmms.whole_file": "rtmms.base.files",
+}
+"""Old name of a module, and the module that has its contents now."""
+
+
+class MovedModules(MetaPathFinder, Loader):
+    """Finder of the old names, and the loader that puts the new module in the old one's place."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a specification for an old name, None for every other name."""
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Import the new module under the old name."""
+        old = module.__name__
+        warnings.warn(
+            f"module {old} is {MOVED[old]} now; the old name goes with the next version", RenamedWarning, stacklevel=2
+        )
+        sys.modules[old] = import_module(MOVED[old])
+
+
+def find_moved_modules() -> None:
+    """Let Python import the old names; a second call changes nothing."""
+    if not any(isinstance(one, MovedModules) for one in sys.meta_path):
+        sys.meta_path.insert(0, MovedModules())  # before the finder of files, which would load a module twice
