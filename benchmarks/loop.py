@@ -157,7 +157,7 @@ def message_sizes() -> tuple[int, int]:
     """Bytes of a state of the manta as its gait gets it, and of the gait's command."""
     import rtmms
     from rtmms.loop.ports import Applied
-    from rtmms.wire.plant.selection import Selection, select
+    from rtmms.wire.plant.state_message import Selection, select
     from rtmms.wire.protocol.messages import packer
 
     plant = rtmms.load("manta")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
 from rtmms.base.contract import ESTIMATE
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import NamesFile
 from rtmms.shapes.shape import rotate_back

@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 import rtmms
 from rtmms.base.errors import ModelError, shown
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import Fuzzed, fuzz, read_json, values_in
 from rtmms.shapes.known import shape_of

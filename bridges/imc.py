@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.base.contract import ESTIMATE
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Refusal
 from rtmms.shapes.shape import euler, rotate_back

@@ -9,8 +9,8 @@ from time import monotonic, monotonic_ns, time
 from typing import Annotated, Any, ClassVar
 
 import rtmms
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter as Declared
-from rtmms.base.reach import NamesAddress
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
 from rtmms.bridging.channels import field as find_field

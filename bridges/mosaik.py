@@ -17,8 +17,8 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 
 from .federation.frames import steps_of
 from .federation.grants import Grants

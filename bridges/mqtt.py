@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import rtmms
 from rtmms.base.files import MIB, read_input_text
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.rates import Outbox

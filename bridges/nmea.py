@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, ClassVar
 
 import rtmms
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.channels import field as find_field

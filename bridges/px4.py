@@ -15,8 +15,8 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 

@@ -9,8 +9,8 @@ from time import monotonic
 from typing import Annotated, Any, Literal
 
 import rtmms
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, fields
 from rtmms.bridging.rates import Turns
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, read_json

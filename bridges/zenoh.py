@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.base.files import MIB, open_input
-from rtmms.base.reach import NamesAddress
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.base.reach import (
+from rtmms.base.local_addresses import (
     NamesAddress,
     address_parameters,
     first_beyond,

@@ -27,7 +27,7 @@ import numpy as np
 from numba import carray
 
 from rtmms.analysis.block_matrices import Bordered
-from rtmms.analysis.chained import TOGETHER, chained
+from rtmms.analysis.chained_steps import TOGETHER, chained
 from rtmms.analysis.chart import Structure, Structured, chart_of
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import Around, Linear, linearise_step, reach_of

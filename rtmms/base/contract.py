@@ -39,7 +39,7 @@ UNDEFINED = -1
 
 
 class MissPolicy(IntEnum):
-    """What is applied in place of a command that is missing; rtmms.loop.kernels.fallback does it."""
+    """What is applied in place of a command that is missing; rtmms.loop.kernels.miss_policies does it."""
 
     NONE = 0
     HOLD = 1

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.local_addresses import address_parameters, first_beyond
 from rtmms.base.parameters import Parameter, check_parameters
-from rtmms.base.reach import address_parameters, first_beyond
 from rtmms.base.trust import file_parameters
 from rtmms.bridging.rates import Counters, Filter, Watchdog
 from rtmms.bridging.untrusted import Refusal
@@ -119,8 +119,8 @@ class Bridge:
     def beyond(self) -> dict[str, str]:
         """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.
 
-        These are the addresses that are declared (`rtmms.base.reach.NamesAddress`) and not of loopback, and devices.
-        Override it where other parameters open a way to others."""
+        These are the addresses that are declared (`rtmms.base.local_addresses.NamesAddress`) and not of loopback, and
+        devices. Override it where other parameters open a way to others."""
         hints = typing.get_type_hints(type(self), include_extras=True)
         found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
         named = {name: text for name, text in found.items() if text is not None}

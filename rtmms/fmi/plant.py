@@ -15,8 +15,8 @@ import numpy.typing as npt
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.files import MIB, open_input
 from rtmms.fmi.archive import Unpacked, needed
-from rtmms.fmi.description import actuator, described, elements, limits, shape
 from rtmms.fmi.library import FAULTS, Library, Values
+from rtmms.fmi.read_description import actuator, described, elements, limits, shape
 from rtmms.plant.protocol import Channel
 from rtmms.plant.validation import limits_of, read_command, read_seed
 

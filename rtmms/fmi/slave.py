@@ -22,7 +22,7 @@ import rtmms.plant.protocol
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.files import MIB, read_input_text
 from rtmms.fmi.archive import needed
-from rtmms.fmi.description import base_units
+from rtmms.fmi.read_description import base_units
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,8 +19,8 @@ from rtmms.base.files import open_input
 from rtmms.base.toml_file import read_toml
 from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
 from rtmms.plant.protocol import Plant
+from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.record.log_messages import Signal
-from rtmms.record.place import refuse_without_pyarrow
 from rtmms.sensing.readings import Instrument, instruments
 from rtmms.sensing.suite import read_profile
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.base.contract import MISS_WORDS, MissPolicy, StepOutcome
-from rtmms.loop.kernels.fallback import (
+from rtmms.loop.kernels.miss_policies import (
     ACTUATOR,
     FALLBACK,
     move_home,

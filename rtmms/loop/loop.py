@@ -22,10 +22,10 @@ from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
-from rtmms.loop.paths import CompiledPath, GeneralPath, Taken
 from rtmms.loop.policies import Counts, add, exceeded
 from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Preparing
 from rtmms.loop.requests import Requests
+from rtmms.loop.step_paths import CompiledPath, GeneralPath, Taken
 
 if TYPE_CHECKING:
     from rtmms.loop.chores import Agenda, Watch

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from rtmms.base.contract import OVERRUN_WORDS, UNDEFINED, OverrunPolicy
 from rtmms.base.errors import RtmmsError
-from rtmms.loop.kernels.fallback import SEND_EVERY_NS
+from rtmms.loop.kernels.miss_policies import SEND_EVERY_NS
 from rtmms.loop.policies import OVERRUN_POLICIES, skip
 from rtmms.loop.ports import Ticking
 

@@ -1,2 +1,2 @@
-"""Reproductions of papers, one folder a paper: what it claims (claims.py), runs of ours, and main of reproduce.py,
-which an entry point names (group rtmms.papers). Nothing else imports them."""
+"""Reproductions of papers: NAME.py has `main`, which an entry point names (group rtmms.papers), and the paper's claims;
+NAME_*.py have our runs and figures. Nothing else imports them."""

@@ -23,12 +23,12 @@ from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.memory import ARGUMENTS
 from rtmms.base.processes import start_python
 from rtmms.base.terminal import print_text
-from rtmms.loop.kernels.fallback import address, view
+from rtmms.loop.kernels.miss_policies import address, view
 from rtmms.loop.kernels.row import ROW_MEMORY
 from rtmms.loop.log_row import START, STEP, Head
+from rtmms.record.log_location import rescue
 from rtmms.record.log_messages import NO_SEED, encode, signals, width
 from rtmms.record.origin import plain
-from rtmms.record.place import rescue
 from rtmms.record.ring import Ring
 from rtmms.record.writer import FULL, MOVED, READY, WRITTEN
 

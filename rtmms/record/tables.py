@@ -13,7 +13,7 @@ from rtmms.base.contract import PARTS, UNDEFINED
 from rtmms.base.errors import UnknownNameError, shown
 from rtmms.loop.log_row import OUTCOME_COLUMNS
 from rtmms.record.log import Log, Step
-from rtmms.record.place import refuse_without_pyarrow
+from rtmms.record.log_location import refuse_without_pyarrow
 
 WORDS = {name: one.kind for name, one in OUTCOME_COLUMNS.items()}
 ROWS_AT_ONCE = 4096

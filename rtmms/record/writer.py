@@ -25,8 +25,8 @@ from typing import Any, BinaryIO
 from rtmms.base.terminal import print_text
 from rtmms.loop.log_row import START, Head
 from rtmms.record.columns import ColumnWriter
+from rtmms.record.log_location import Place
 from rtmms.record.log_messages import FORMAT, Encoder, encode, schemas, signals
-from rtmms.record.place import Place
 from rtmms.record.records import BINARY, COLUMNS
 from rtmms.record.ring import Ring
 

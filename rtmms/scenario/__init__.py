@@ -2,7 +2,7 @@
 
 Reading and checking alone; the command line carries it out."""
 
-from rtmms.scenario.links import Expectation, Finding, judge
+from rtmms.scenario.expectations import Expectation, Finding, judge
 from rtmms.scenario.reading import Event, Scenario, read
 
 __all__ = ["Event", "Expectation", "Finding", "Scenario", "judge", "read"]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from rtmms.base.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
-from rtmms.base.reach import NamesAddress
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.loop.impairment import Impairment
 from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 

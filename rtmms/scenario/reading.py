@@ -17,10 +17,11 @@ from rtmms.base.toml_file import read_toml_and_text
 from rtmms.base.trust import file_parameters, refuse_foreign_code, split_word
 from rtmms.loop.impairment import Impairment
 from rtmms.plant.protocol import WORLD
-from rtmms.scenario.links import Expectation, expectation, from_tables
+from rtmms.scenario.expectations import Expectation, expectation
+from rtmms.scenario.links import from_tables
 from rtmms.scenario.options import run_options
-from rtmms.scenario.places import Path as Place
-from rtmms.scenario.places import line_of, lines
+from rtmms.scenario.toml_lines import Path as Place
+from rtmms.scenario.toml_lines import line_of, lines
 from rtmms.wire.peer.plugins import registered
 
 TABLES = ("robot", "parameters", "sensors", "controller", "bridge", "link", "event", "expect", "sweep")

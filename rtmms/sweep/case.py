@@ -21,7 +21,7 @@ from rtmms.plant.protocol import WORLD, Plant, build_plant, describe_plant
 from rtmms.scenario.links import from_values
 from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
-from rtmms.sweep.exchange import Direct, Unwatched
+from rtmms.sweep.in_process import Direct, Unwatched
 from rtmms.sweep.study import LINK, Base, Study
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import build, load_controller, split_spec

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.scenario.links import Expectation
+from rtmms.scenario.expectations import Expectation
 from rtmms.scenario.plant import called_names
 from rtmms.sweep.case import PROBE_STEPS, Runner
 from rtmms.sweep.study import LINK, Axis, Base, Study

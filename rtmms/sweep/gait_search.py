@@ -27,7 +27,7 @@ from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.plant.protocol import Plant, builder, describe_plant
-from rtmms.sweep.exchange import Direct
+from rtmms.sweep.in_process import Direct
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import beside, read_input
-from rtmms.record.place import refuse_without_pyarrow
+from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
 from rtmms.sweep.study import Study

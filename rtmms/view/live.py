@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import numpy as np
 
 from rtmms.base.errors import ModelError
+from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
-from rtmms.base.reach import NamesAddress
 from rtmms.bridging.bridge import Bridge
 from rtmms.view import stage as plots
 from rtmms.view.picture import Picture

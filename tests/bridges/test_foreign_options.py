@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.reach import address_parameters
+from rtmms.base.local_addresses import address_parameters
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.config import bridge_files, bridges, construct, hints, load_bridge
 from rtmms.wire.peer.plugins import build, controller_files, controllers, load_controller

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtmms.record.place import part_of
+from rtmms.record.log_location import part_of
 
 from . import wall_clock
 

@@ -13,8 +13,8 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.fmi.description import base_units
 from rtmms.fmi.export import export
+from rtmms.fmi.read_description import base_units
 from tests.cli.shell import rtmms as command
 
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")

@@ -9,8 +9,8 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.fmi.description import limits
 from rtmms.fmi.plant import parameter_value
+from rtmms.fmi.read_description import limits
 from tests.fmi.lags import FMI2, build
 
 fmpy = pytest.importorskip("fmpy", reason="fmpy is not installed: pip install 'rtmms[fmi]'")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmms.base.errors import ModelError
-from rtmms.loop.kernels.fallback import FIRST_NS
+from rtmms.loop.kernels.miss_policies import FIRST_NS
 from rtmms.loop.policies import Counts, Limits, Policies, add, exceeded
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 

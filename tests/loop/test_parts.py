@@ -19,7 +19,7 @@ from rtmms.base.errors import ModelError
 from rtmms.loop import machine as scheduling
 from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, quantile
 from rtmms.loop.fallback import FallbackMemory
-from rtmms.loop.kernels.fallback import extrapolate, move_home, take_complete
+from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_complete
 from rtmms.loop.kernels.row import BINS, LONGEST_NS, place, values_of
 from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.machine import shortest_wait_s

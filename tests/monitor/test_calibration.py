@@ -7,8 +7,8 @@ import json
 import pytest
 
 import rtmms
-from rtmms.plant.calibration import Calibration
 from rtmms.plant.monitor import Verdict
+from rtmms.plant.step_advice import Calibration
 
 
 def verdict(path, work=0.0, measured=50):

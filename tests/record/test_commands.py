@@ -13,7 +13,7 @@ from matplotlib import image
 
 from rtmms.base.errors import ModelError
 from rtmms.record.log import Step, open_log
-from rtmms.record.place import part_of
+from rtmms.record.log_location import part_of
 from tests.cli.shell import finish, rtmms, start
 
 RUN = ("run", "pendulum", "--controller", "swing", "--quiet", "--json")

@@ -12,7 +12,7 @@ import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.record.log import open_log
-from rtmms.record.place import Place, part_of, rescue
+from rtmms.record.log_location import Place, part_of, rescue
 from rtmms.record.recorder import Recorder
 from rtmms.record.writer import WRITTEN
 from tests.cli.shell import finish, rtmms, start

@@ -9,8 +9,8 @@ import pytest
 
 from rtmms.base.errors import ModelError
 from rtmms.scenario import judge, read
-from rtmms.scenario.links import expectation
-from rtmms.scenario.places import line_of, lines
+from rtmms.scenario.expectations import expectation
+from rtmms.scenario.toml_lines import line_of, lines
 
 WHOLE = """\
 robot = "manta"          # the line of what is wrong is told

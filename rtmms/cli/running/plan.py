@@ -113,7 +113,7 @@ def plan(
     if figure is not None:
         refuse_figure("--figure", figure, force=bool(words.get("force")))
     if words.get("log") is not None:
-        from rtmms.record.place import refuse_without_mcap
+        from rtmms.record.log_location import refuse_without_mcap
 
         refuse_without_mcap("--log")
     if words.get("degrade") and words.get("mode", "realtime") not in TIMED:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from rtmms.loop.fault_attribution import FaultAttribution
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.statistics import Statistics
-    from rtmms.plant.calibration import Calibration
     from rtmms.plant.monitor import Monitor
     from rtmms.plant.protocol import Plant
+    from rtmms.plant.step_advice import Calibration
 
 
 LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
@@ -142,8 +142,8 @@ class Accuracy:
             import numpy as np
 
             from rtmms.base.kernel_cache import cache_folder
-            from rtmms.plant.calibration import Calibration
             from rtmms.plant.monitor import TAPE_BYTES, Monitor
+            from rtmms.plant.step_advice import Calibration
 
             n = len(plant.actuators)
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)

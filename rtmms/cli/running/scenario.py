@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.reach import refuse_endpoint
+from rtmms.base.local_addresses import refuse_endpoint
 from rtmms.base.trust import is_file, owner_of, peer_name, permit_below, split_word
 from rtmms.cli.running.report import add_outcome
 from rtmms.cli.words import type_of
 from rtmms.plant.protocol import Composed, Plant, describe_plant
 from rtmms.scenario import Scenario, read
-from rtmms.scenario.links import has, refuse_unknown
+from rtmms.scenario.expectations import has
+from rtmms.scenario.links import refuse_unknown
 from rtmms.scenario.options import Option, run_options
 from rtmms.scenario.plant import called_names
 

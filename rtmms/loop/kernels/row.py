@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
 from rtmms.base.memory import integers_at
-from rtmms.loop.kernels.fallback import record_at, words
+from rtmms.loop.kernels.miss_policies import record_at, words
 from rtmms.loop.log_row import Head
 
 # One word of memory that two processes share, written and read in order with what stands around it: on any processor

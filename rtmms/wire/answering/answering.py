@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtmms.base.contract import APPLIED_POLICIES
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED
-from rtmms.loop.kernels.fallback import address, view
+from rtmms.loop.kernels.miss_policies import address, view
 from rtmms.wire.kernels import answer as a
 from rtmms.wire.kernels.message_layout import OTHER, SEQ, STEP
 from rtmms.wire.kernels.step import ANSWER, PATTERN

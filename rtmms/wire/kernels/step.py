@@ -10,7 +10,7 @@ from numba import carray
 from rtmms.base.contract import UNDEFINED, MissPolicy, StepOutcome
 from rtmms.base.jit import kernel
 from rtmms.base.memory import call
-from rtmms.loop.kernels.fallback import (
+from rtmms.loop.kernels.miss_policies import (
     INTERRUPTED,
     NUMBER,
     PUBLISHED,

@@ -15,14 +15,14 @@ import numpy.typing as npt
 
 from rtmms.base.contract import Applied
 from rtmms.base.memory import ARGUMENTS
-from rtmms.loop.kernels.fallback import INTERRUPTED, PUBLISHED, RESOLVED, address, view
+from rtmms.loop.kernels.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED, address, view
 from rtmms.loop.ports import Batched, Progress
 from rtmms.plant.protocol import Accounted, Entered
 from rtmms.wire.kernels.step import BATCH, PEER, STEP, TEMPLATE, TIME, UNREAD, take_step, take_steps, write_states
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
 from rtmms.wire.plant.peers import LIVE
-from rtmms.wire.plant.selection import STAND_IN
+from rtmms.wire.plant.state_message import STAND_IN
 from rtmms.wire.protocol.port import GONE, Answering, Bypassed
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import numpy as np
 from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
-from rtmms.wire.plant.selection import Matching, Selection
+from rtmms.wire.plant.state_message import Matching, Selection
 from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, WARM_STEPS, Hello, Reason, Refused
 from rtmms.wire.protocol.port import Answering, Holding
 

@@ -24,7 +24,7 @@ from rtmms.wire.libzmq.sockets import Threads
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
 from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, most_said
-from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Selection, select
+from rtmms.wire.plant.state_message import PEERS_WORK, STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort, with_hint
 from rtmms.wire.protocol.messages import (
     COMMAND_BYTES,

@@ -14,12 +14,12 @@ import numpy as np
 
 from rtmms.base.contract import Applied
 from rtmms.base.errors import UnknownNameError
-from rtmms.loop.kernels.fallback import within
+from rtmms.loop.kernels.miss_policies import within
 from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import AFTER_DEADLINE
 from rtmms.wire.plant.handshake import Ticks
 from rtmms.wire.plant.peers import DEAD, HEARD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
-from rtmms.wire.plant.selection import dated
+from rtmms.wire.plant.state_message import dated
 from rtmms.wire.protocol.messages import (
     AHEAD_STEPS,
     COMMAND_BYTES,

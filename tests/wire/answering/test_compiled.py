@@ -14,7 +14,7 @@ import pytest
 import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.clock import Schedule
-from rtmms.loop.kernels.fallback import RESOLVED
+from rtmms.loop.kernels.miss_policies import RESOLVED
 from rtmms.loop.loop import Beside
 from rtmms.loop.pace import Lockstep, Realtime
 from rtmms.loop.trace import CommandTrace

@@ -15,7 +15,7 @@ import pytest
 from rtmms.base.contract import APPLIED_POLICIES, Applied
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
-from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.message_layout import UnlikelyError, numbers
 from rtmms.wire.protocol.messages import COMMAND_BYTES, decode
 

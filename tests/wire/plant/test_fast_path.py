@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rtmms.loop.clock import Schedule
-from rtmms.loop.kernels.fallback import PUBLISHED, RESOLVED
+from rtmms.loop.kernels.miss_policies import PUBLISHED, RESOLVED
 from rtmms.loop.log_row import Head
 from rtmms.loop.loop import Beside
 from rtmms.loop.pace import Lockstep, Realtime

@@ -10,7 +10,7 @@ import pytest
 
 from rtmms.loop.impairment import Impairment, impaired_links
 from rtmms.wire.peer.controller import Controller
-from rtmms.wire.plant.selection import dated
+from rtmms.wire.plant.state_message import dated
 from tests.wire.bench import Host, Raw, Toy
 
 ROUGH = {"delay_ms": 3.0, "jitter_ms": 2.0, "loss": 0.1, "duplicate": 0.2, "reorder": 0.1}
@@ -61,7 +61,7 @@ def test_a_delay_is_of_each_direction(make_host: Callable[..., Host], make_raw: 
 def test_the_same_in_every_mode_and_in_the_plants_own_process(
     make_host: Callable[..., Host], make_raw: Callable[[Host], Raw], every: int
 ) -> None:
-    from rtmms.sweep.exchange import Direct
+    from rtmms.sweep.in_process import Direct
 
     delay, steps = (every if every > 1 else 0), 150
     found = []

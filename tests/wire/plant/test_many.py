@@ -11,7 +11,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.peers import MOST_PEERS, Peers
-from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.messages import Hello, Refused
 from tests.wire.bench import PATIENCE_S, Host, Raw, Toy
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rtmms.wire.plant.selection import PEERS_WORK, STRANGERS_WORK, Matching
+from rtmms.wire.plant.state_message import PEERS_WORK, STRANGERS_WORK, Matching
 from rtmms.wire.protocol.messages import PATTERN_LENGTH, PATTERNS, Refused
 
 parts = st.sampled_from(["a", "b", ".", "*", "?", "[ab]", "[!a]", "[a-c.]", "[", "]", "[]a]"])

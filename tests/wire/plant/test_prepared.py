@@ -9,7 +9,7 @@ import pytest
 
 from rtmms.loop.ports import Applied
 from rtmms.plant.protocol import Channel
-from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.state_message import Selection
 from rtmms.wire.protocol.messages import decode_from_plant
 from tests.loop.bench import PERIOD_US, US, Bench, Happening, World, on_time
 

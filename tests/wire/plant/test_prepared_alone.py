@@ -7,12 +7,12 @@ import pytest
 
 import rtmms
 from rtmms.base.contract import APPLIED_POLICIES, Applied
-from rtmms.loop.kernels.fallback import address, view
+from rtmms.loop.kernels.miss_policies import address, view
 from rtmms.plant.protocol import Accounted
 from rtmms.wire.kernels.step import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS
 from rtmms.wire.plant.fast_path import BatchedSteps
-from rtmms.wire.plant.selection import Selection
+from rtmms.wire.plant.state_message import Selection
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here")
 

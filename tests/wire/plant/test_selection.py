@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtmms.plant.protocol import Channel
-from rtmms.wire.plant.selection import select
+from rtmms.wire.plant.state_message import select
 from rtmms.wire.protocol.messages import Refused
 
 OUTPUTS = (

@@ -13,7 +13,7 @@ from rtmms.base.contract import Applied
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
 from rtmms.loop.impairment import ImpairedLink
-from rtmms.loop.kernels.fallback import within
+from rtmms.loop.kernels.miss_policies import within
 from rtmms.loop.pace import Lockstep
 from rtmms.plant.protocol import Channel, Plant
 from rtmms.wire.peer.controller import Controller
@@ -21,7 +21,7 @@ from rtmms.wire.peer.decode import read_welcome
 from rtmms.wire.peer.session import Settable
 from rtmms.wire.plant.handshake import Scopes
 from rtmms.wire.plant.peers import Multirate
-from rtmms.wire.plant.selection import Matching, select
+from rtmms.wire.plant.state_message import Matching, select
 from rtmms.wire.protocol.messages import Refused
 from rtmms.wire.protocol.state import PlantInfo, State
 

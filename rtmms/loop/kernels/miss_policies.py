@@ -1,4 +1,4 @@
-"""The miss policies and the bookkeeping of claims around them, over the records of rtmms.loop.kernels.fallback.
+"""The miss policies, the bookkeeping of claims around them, and the records that both work on.
 
 Plain arithmetic, none of it fused: the bits are those of the same in numpy. Nothing here allocates or raises.
 """
