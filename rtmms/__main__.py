@@ -1,12 +1,16 @@
 """python -m rtmms: the command `rtmms`, which takes nothing from the working directory either."""
 
 import os
+import signal
 import sys
 
 if not sys.flags.safe_path and sys.path[0] in ("", os.getcwd()):
     del sys.path[0]
 
-from rtmms.command import main
+from rtmms.cli.main import main
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # see rtmms_command

@@ -1,4 +1,4 @@
-"""Which figure a run gets, and the general figure of outputs over time."""
+"""Which figure a run of a robot gets: the plant's own, ours for a robot that we know, a general one, or none."""
 
 from __future__ import annotations
 
@@ -7,22 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TRUTH
-from rtmms.plant.protocol import Composed, Plant, describe_plant
-from rtmms.report.run_figure import timing_panels
-from rtmms.report.style import INK, MUTED, SERIES, figure, save, say, styled
+from rtmms.plant.protocol import Plant, describe_plant
 
 if TYPE_CHECKING:
-    from rtmms.loop.statistics import Statistics
-    from rtmms.loop.trace import Recent, Trace
     from rtmms.plant.protocol import Plant
     from rtmms.report.robot_panels import Outlined
-
-
-# Which figure a run of a robot gets: the plant's own, ours for a robot that we know, a general one, or none.
 
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
@@ -31,7 +23,7 @@ FIGURES = {"manta": "rtmms.report.manta_figure"}
 GENERAL = "rtmms.report.run_figure"
 """For any plant that keeps its position or its velocity."""
 
-OUTPUTS = "rtmms.report.figures"
+OUTPUTS = "rtmms.report.outputs_figure"
 """For any plant at all: its outputs over time."""
 
 MOST_CURVES = 6
@@ -95,51 +87,3 @@ def _draw(
     module: str, plant: Any, more: dict[str, Any], path: Any, trace: Any, recent: Any, statistics: Any
 ) -> None:  # fmt: skip
     import_module(module).draw(path, plant, trace, recent, statistics, **more)
-
-
-# One page on a run of a plant of which nothing is known but its outputs: each over time, and the timing.
-
-
-WIDTH, ROW = 16.0, 2.4
-COLUMNS, MOST = 3, 12
-
-
-def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
-    """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
-
-    trace    samples of the whole run: the first MOST of its outputs are drawn
-    """
-    time, kept = trace.read()
-    units = {channel.name: channel.unit for channel in plant.outputs}
-    shown = list(kept.items())[:MOST]
-    count = max(1, -(-len(shown) // COLUMNS))
-    height = ROW * (count + 1) + 1.6
-    with styled():
-        page = figure(WIDTH, height)
-        name = robot or type(plant).__name__
-        if isinstance(plant, Composed):
-            name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
-        counts = statistics.counters()
-        told = f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
-        if len(kept) > MOST:
-            told += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
-        page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
-        page.text(0.05, 1.0 - 0.81 / height, told, fontsize=10, color=MUTED, va="center")
-        rows = page.add_gridspec(
-            count + 1, 1, left=0.05, right=0.975, top=1.0 - 1.28 / height, bottom=0.61 / height, hspace=0.6
-        )
-        for k, (output, values) in enumerate(shown):
-            line = rows[k // COLUMNS].subgridspec(1, COLUMNS, wspace=0.18)
-            panel: Any = page.add_subplot(line[k % COLUMNS])
-            panel.set_title(output)
-            if len(time) < 2:
-                say(panel, "no steps")
-                continue
-            flat = values.reshape(len(values), -1)
-            for i in range(flat.shape[1]):
-                panel.plot(time, flat[:, i], color=SERIES[i % len(SERIES)], lw=1.0)
-            panel.set(xlabel="time, s", ylabel=units[output] or "-", xlim=(time[0], time[-1]))
-            panel.margins(y=0.15)
-        last = rows[count].subgridspec(1, 4, wspace=0.2)
-        timing_panels([page.add_subplot(last[k]) for k in range(4)], statistics)
-        save(page, path)

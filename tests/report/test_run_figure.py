@@ -12,8 +12,7 @@ from rtmms.loop.ports import Applied
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.plant.protocol import Channel
-from rtmms.report import figures as outputs_figure
-from rtmms.report import run_figure
+from rtmms.report import outputs_figure, run_figure
 from rtmms.report.figures import drawing
 from rtmms.report.run_figure import one_more_period
 from rtmms.robots import eel, moth

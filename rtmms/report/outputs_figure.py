@@ -1,0 +1,59 @@
+"""One page on a run of a plant of which nothing is known but its outputs: each over time, and the timing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rtmms.plant.protocol import Composed, Plant
+from rtmms.report.run_figure import timing_panels
+from rtmms.report.style import INK, MUTED, SERIES, figure, save, say, styled
+
+if TYPE_CHECKING:
+    from rtmms.loop.statistics import Statistics
+    from rtmms.loop.trace import Recent, Trace
+
+
+WIDTH, ROW = 16.0, 2.4
+COLUMNS, MOST = 3, 12
+
+
+def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
+    """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
+
+    trace    samples of the whole run: the first MOST of its outputs are drawn
+    """
+    time, kept = trace.read()
+    units = {channel.name: channel.unit for channel in plant.outputs}
+    shown = list(kept.items())[:MOST]
+    count = max(1, -(-len(shown) // COLUMNS))
+    height = ROW * (count + 1) + 1.6
+    with styled():
+        page = figure(WIDTH, height)
+        name = robot or type(plant).__name__
+        if isinstance(plant, Composed):
+            name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
+        counts = statistics.counters()
+        told = f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
+        if len(kept) > MOST:
+            told += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
+        page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
+        page.text(0.05, 1.0 - 0.81 / height, told, fontsize=10, color=MUTED, va="center")
+        rows = page.add_gridspec(
+            count + 1, 1, left=0.05, right=0.975, top=1.0 - 1.28 / height, bottom=0.61 / height, hspace=0.6
+        )
+        for k, (output, values) in enumerate(shown):
+            line = rows[k // COLUMNS].subgridspec(1, COLUMNS, wspace=0.18)
+            panel: Any = page.add_subplot(line[k % COLUMNS])
+            panel.set_title(output)
+            if len(time) < 2:
+                say(panel, "no steps")
+                continue
+            flat = values.reshape(len(values), -1)
+            for i in range(flat.shape[1]):
+                panel.plot(time, flat[:, i], color=SERIES[i % len(SERIES)], lw=1.0)
+            panel.set(xlabel="time, s", ylabel=units[output] or "-", xlim=(time[0], time[-1]))
+            panel.margins(y=0.15)
+        last = rows[count].subgridspec(1, 4, wspace=0.2)
+        timing_panels([page.add_subplot(last[k]) for k in range(4)], statistics)
+        save(page, path)
