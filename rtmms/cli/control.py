@@ -15,7 +15,8 @@ from rtmms.base.trust import called, own_lines
 from rtmms.cli.words import Installed, Number
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.controller import Bound
-from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, run_controller, split_spec
+from rtmms.wire.peer.plugins import GROUP, build, loaded_elsewhere, split_spec
+from rtmms.wire.peer.running import run_controller
 from rtmms.wire.peer.session import GONE
 from rtmms.wire.protocol.messages import WRONG_WORDS, EndpointError, NotConnectedError
 

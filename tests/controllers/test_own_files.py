@@ -10,7 +10,8 @@ import pytest
 
 import rtmms
 from rtmms.base.trust import called, is_file, split_word
-from rtmms.wire.peer.plugins import build, check_controller, run_controller, split_spec
+from rtmms.wire.peer.plugins import build, check_controller, split_spec
+from rtmms.wire.peer.running import run_controller
 from tests.cli.shell import rtmms as shell
 from tests.wire.bench import Host
 from tests.wire.looping import Looping

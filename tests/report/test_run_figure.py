@@ -99,7 +99,7 @@ def test_a_third_partys_plant(tmp_path, pages):
 
 
 def test_who_gets_one():
-    assert drawing("pendulum", Pendulum()).args[0] == "rtmms.report.figures"  # type: ignore[union-attr]
+    assert drawing("pendulum", Pendulum()).args[0] == "rtmms.report.outputs_figure"  # type: ignore[union-attr]
     assert drawing("fields", SimpleNamespace(outputs=(Channel("joints", shape=(2, 90)),))) is None  # type: ignore[arg-type]
     own = SimpleNamespace(figure=print, outputs=())
     assert drawing("anything", own) is print

@@ -18,7 +18,7 @@ from rtmms.base.processes import start_python
 from rtmms.base.trust import called, peer_name, split_word
 from rtmms.bridging.rates import read_line
 from rtmms.bridging.untrusted import DRIVES
-from rtmms.wire.peer.client import MAY_MOVE
+from rtmms.wire.peer.core_affinity import MAY_MOVE
 
 if TYPE_CHECKING:
     from subprocess import Popen

@@ -1,4 +1,4 @@
-"""The sockets of plant and peer by libzmq, and the place of its I/O threads."""
+"""The sockets of plant and peer by libzmq."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import errno
 import os
 import select
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import ceil
 from time import monotonic, monotonic_ns
 from typing import Any
@@ -15,24 +14,9 @@ from typing import Any
 import zmq
 
 from rtmms.wire.libzmq.key_pairs import ClientKeys
+from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.messages import COMMAND_BYTES, EndpointError, NotConnectedError
 from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, SENT, Guests, Heard
-
-# Where ZeroMQ's I/O threads run. (Without zmq: who says it may have no use for them.)
-
-
-@dataclass(frozen=True)
-class Threads:
-    """
-    priority  SCHED_FIFO priority of the step socket's thread; None leaves it as it is
-    step_cpu  core of the step socket's thread, best the loop's own; None anywhere
-    exchange_cpu  core of the thread for the door and telemetry; None anywhere
-    """
-
-    priority: int | None = None
-    step_cpu: int | None = None
-    exchange_cpu: int | None = None
-
 
 # A plant's sockets by libzmq, with keys and within a program: ROUTER, PUB, and ZAP, for connection requests.
 #

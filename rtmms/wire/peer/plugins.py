@@ -1,18 +1,16 @@
-"""Controllers by name, and the loop that runs one."""
+"""Controllers by name: finding them, their parameters, and building one from the words of a command line."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import json
-import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, EntryPoint, entry_points
 from pathlib import Path
-from time import monotonic
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 from urllib.parse import unquote, urlparse
 
 from rtmms.base.declared import literal, parsed, source
@@ -21,12 +19,7 @@ from rtmms.base.parameters import Parameter as Declaration
 from rtmms.base.parameters import parameters_of
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of, split_word
 from rtmms.base.typed import spelled, typed
-from rtmms.wire.endpoints.addresses import EXCHANGE
-from rtmms.wire.peer.client import Link, Placing, connect
 from rtmms.wire.peer.controller import COMMON, Controller
-from rtmms.wire.peer.session import Settable
-
-# Controllers by name: finding them, their parameters, and building one from the words of a command line.
 
 
 def check_robot(name: str, robot: str) -> None:
@@ -265,116 +258,3 @@ def _roots(distribution: Distribution) -> list[Path]:
         if told.get("dir_info", {}).get("editable"):
             roots.append(Path(unquote(urlparse(told["url"]).path)).resolve())
     return roots
-
-
-# Running a controller: connect, answer every state, until the plant ends.
-
-
-class Answering(Protocol):
-    """Answers states by itself, as long as they are usual ones."""
-
-    def go(self) -> None:
-        """After Python answered one: until there is something for Python."""
-
-    def close(self) -> None: ...
-
-
-class Figures:
-    """A controller's `figures`, told now and then, where they are others than before."""
-
-    EACH_S = 1.0
-
-    def __init__(self, controller: Controller, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._names: Sequence[str] = getattr(controller, "figures", ())
-        self._controller, self._tell, self._next = controller, tell, 0.0
-        self._told: dict[str, Any] = {}
-
-    def look(self) -> None:
-        """Tell them if it is time."""
-        if self._names and monotonic() >= self._next:
-            self._next = monotonic() + self.EACH_S
-            now = self._now()
-            if now != self._told:
-                self._told = now
-                self._tell(now)
-
-    def end(self) -> None:
-        """Tell them a last time, others or not: the plant waits for it."""
-        if self._names:
-            self._tell(self._now())
-
-    def _now(self) -> dict[str, Any]:
-        return {name: getattr(self._controller, name) for name in self._names}
-
-
-def _placed(fault: ModelError, controller: Controller, values: object) -> ModelError:
-    """With the file and line of an update that returned what is no command."""
-    code = getattr(inspect.unwrap(controller.update), "__code__", None)
-    if isinstance(values, Mapping) or code is None:
-        return fault
-    place = f"{code.co_filename}, line {code.co_firstlineno}"
-    return ModelError(f"{place}: update: expected {{actuator: number}} or None, got {values!r:.60}")
-
-
-def run_controller(
-    controller: Controller, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0,
-    token: str | None = None, keys: str | os.PathLike[str] | None = None, tell: Callable[[str], Any] | None = None,
-    reconnect: bool = False, answering: Callable[[Link, Controller], Answering] | None = None,
-) -> str:  # fmt: skip
-    """Connect, and answer every state until the plant ends; returns the reason for the end.
-
-    keys, reconnect   as connect's; `start` is called again with each new plant
-    answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
-    tell   gets what the plant refused, and once that `update` returned None, as text for a person
-    NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
-    """
-    tracks: Sequence[str] = getattr(controller, "tracks", ())
-    prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
-    if prepare is not None:
-        prepare()
-    placing = Placing()
-    settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
-    with connect(
-        exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
-        outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
-        **{name: getattr(controller, name) for name in COMMON},
-        settable=settable, errors="collect", tracks={name: getattr(controller, name) for name in tracks},
-    ) as link:  # fmt: skip
-        plant = link.plant
-        controller.start(plant)
-        placing.start(plant.period_s)
-        drives, told, silent = bool(plant.granted), set[str](), False
-        update, command, errors = controller.update, link.command, link.errors
-        figures = Figures(controller, link.tell)
-        quick = answering(link, controller) if answering is not None and drives else None
-        for state in link:
-            if link.plant is not plant:
-                plant = link.plant
-                controller.start(plant)
-                placing.start(plant.period_s)
-            values = update(state)
-            if drives:
-                try:
-                    command(values if values is not None else {})
-                except ModelError as fault:
-                    raise _placed(fault, controller, values) from None
-                if values is None and not silent:
-                    silent = True
-                    if tell is not None:
-                        tell("update returned None: its actuators hold (told once)")
-            while errors:
-                code, text = errors.popleft()
-                if tell is not None and code not in told:
-                    told.add(code)
-                    tell(f"refused: {text} (printed once for each kind)")
-            figures.look()
-            moved = placing.look()
-            if moved and tell is not None:
-                tell(moved)
-            if quick is not None:
-                quick.go()
-        if quick is not None:
-            quick.close()
-        figures.end()
-        controller.stop(link.ended)
-        return link.ended

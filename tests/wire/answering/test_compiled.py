@@ -29,7 +29,7 @@ from tests.wire.plant.compiled_plant import Compiled, Run
 CONTROLLER = """
 import sys, math, time, numpy as np, rtmms
 from rtmms.wire.answering import answering
-from rtmms.wire.peer.plugins import run_controller
+from rtmms.wire.peer.running import run_controller
 
 class Mine(rtmms.Controller):
     outputs = ("speed", "position")

@@ -381,7 +381,7 @@ class Recorder(rtmms.Controller):
 
 
 def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
-    from rtmms.wire.peer.plugins import run_controller
+    from rtmms.wire.peer.running import run_controller
 
     controller = Recorder()
     ended: list[str] = []
@@ -413,7 +413,7 @@ class Telling(rtmms.Controller):
 
 
 def test_what_a_controller_tells_of_itself_is_in_the_report(tcp: Looping, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rtmms.wire.peer import plugins as running
+    from rtmms.wire.peer import running
 
     monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
     thread = threading.Thread(target=lambda: running.run_controller(Telling(), tcp.host.exchange))
@@ -425,7 +425,7 @@ def test_what_a_controller_tells_of_itself_is_in_the_report(tcp: Looping, monkey
 
 def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     """Told once at the beginning, and again when the plant says bye."""
-    from rtmms.wire.peer import plugins as running
+    from rtmms.wire.peer import running
 
     controller = Telling()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
@@ -454,7 +454,7 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
 
 @pytest.mark.full
 def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
-    from rtmms.wire.peer import plugins as running
+    from rtmms.wire.peer import running
 
     controller, ended = Telling(), list[str]()
     process, place = plant_process()

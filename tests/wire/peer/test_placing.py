@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from rtmms.wire.peer import client as placing
+from rtmms.wire.peer import core_affinity as placing
 
 CORES = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import rtmms
-from rtmms.wire.peer.plugins import run_controller
+from rtmms.wire.peer.running import run_controller
 from rtmms.wire.protocol.messages import RequestError
 from tests.wire.bench import Host
 from tests.wire.looping import Looping
