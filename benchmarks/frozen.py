@@ -18,7 +18,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -88,10 +90,18 @@ def stepped(plant: Any, steps: int = STEPS, seed: int = 3) -> Value:
     return {"outputs": outputs.hexdigest()[:20], "ended": ended, "shown": seen}
 
 
+def _found(name: str, *modules: str) -> Any:
+    """Return a class by its name from the first module that this commit has."""
+    for module in modules:
+        with suppress(ImportError, AttributeError):
+            return getattr(import_module(module), name)
+    raise ImportError(f"{name}: expected it in one of {', '.join(modules)}")
+
+
 def plants() -> Iterator[tuple[str, Callable[[], Any]]]:
     """Yield what is stepped, by name."""
     import rtmms
-    from rtmms.plant.protocol import robots
+    from rtmms.plant import robots
 
     for name in sorted(robots()):
         yield f"robot {name}", partial(rtmms.load, name)
@@ -136,8 +146,9 @@ def _compositions() -> Iterator[tuple[str, Callable[[], Any]]]:
     import rtmms
     from rtmms.sensing import read_profile, seen_through
     from rtmms.sensing.faults import Faulty
-    from rtmms.sensing.sensed import Estimated
-    from rtmms.world.levels import Levels
+
+    Estimated: Any = _found("Estimated", "rtmms.sensing.sensed", "rtmms.sensing.estimated")
+    Levels: Any = _found("Levels", "rtmms.world.levels", "rtmms.levels.levels")
 
     def sensed(name: str) -> Any:
         plant = rtmms.load(name)
@@ -256,7 +267,7 @@ def texts(folder: Path) -> Iterator[tuple[str, Value]]:
 
 def measured(say: Callable[[str], None]) -> dict[str, Value]:
     """Return everything of this side, by name."""
-    from rtmms.plant.protocol import robots
+    from rtmms.plant import robots
 
     found: dict[str, Value] = {}
     for name, make in plants():
