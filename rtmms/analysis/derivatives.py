@@ -234,7 +234,7 @@ def trace(entered: Any, state: Any, commands: Any, first: int, dt: float, out: A
     return 0
 
 
-# What tells A and B of a step by the structure of the equations, where it is known: of any plant.
+# A and B of a step by the structure of the equations, for the plants whose structure is known.
 
 
 def structure_of(plant: Any, by: Array) -> Structure | None:

@@ -309,7 +309,7 @@ def trim_commands(
         _period(plant, held)
     chart = chart_of(plant)
     start, size, names = plant.snapshot(), np.asarray(chart.size, dtype=float), tuple(chart.names)
-    rows = _rows_of_trim_commands(names, close)
+    rows = _rows_of_commands(names, close)
 
     def defect(c: Array) -> Array:
         """(k,) in the chart's sizes."""
@@ -380,7 +380,7 @@ def _slope(defect: Callable[[Array], Array], c: Array) -> Array:
     return np.array(columns).T
 
 
-def _rows_of_trim_commands(names: tuple[str, ...], close: Sequence[str] | None) -> npt.NDArray[np.intp]:
+def _rows_of_commands(names: tuple[str, ...], close: Sequence[str] | None) -> npt.NDArray[np.intp]:
     if close is None:
         return np.array([k for k, name in enumerate(names) if name not in TRAVEL], dtype=np.intp)
     unknown = [name for name in close if name not in names]

@@ -98,7 +98,7 @@ def _near(before: list[float], q: list[float]) -> list[float]:
     return q if sum(a * b for a, b in zip(before, q, strict=True)) >= 0 else [-x for x in q]
 
 
-# What a bridge did, in numbers: told on standard error at the end, and in the report of the run that started it.
+# Counters of a bridge: it prints them on standard error at its end, and the report of the run has them.
 
 
 MARK = "counts "

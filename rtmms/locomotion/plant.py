@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         _steps: int
 
 
-# What a plant tells of how its shape moves it: which connection, its named gaits, the limits of its joints.
+# Abilities of a plant that its shape moves: its connection, its named gaits, the limits of its joints.
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,7 @@ from rtmms.model.layout import (
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, Solid
 from rtmms.plant.protocol import Channel
 
-# What a plant that is a tree tells of a state: of its base and joints, and any body asked for by 'BODY.quantity'.
+# Outputs of a tree in a state: of its base and joints, and of any body by the name 'BODY.quantity'.
 
 
 O_ENERGY, O_WRENCH, O_TORQUE = 0, 1, 7

@@ -177,7 +177,7 @@ class TreeTwin:
         return float(missed @ missed)
 
 
-# A tree on its way: its steps, what it tells, its snapshots. `rtmms.mechanism.plant` builds it.
+# A tree while it runs: its steps, outputs and snapshots. `rtmms.mechanism.plant` builds it.
 
 
 _FLOAT = np.dtype(np.float64)

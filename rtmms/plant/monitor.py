@@ -13,7 +13,7 @@ from rtmms.base.spatial import Array
 from rtmms.plant.protocol import HasPrescribedJoints, Kept, Twin
 from rtmms.plant.replay import PARTS, Replayed, replay
 
-# What one doubled step tells, and what many of them come to.
+# The error that one doubled step shows, and the sum of many of them.
 #
 # A step of dt from a state, and two of dt / 2 from the same state under the same command, end apart by d; the local
 # error

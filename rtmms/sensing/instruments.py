@@ -324,7 +324,7 @@ def drift_of(density: float, instability: float, tau: float) -> float:
     return float(found)
 
 
-# When sensors sample and when what they sampled is told: rate and phase, latency, jitter, loss. One kernel a step.
+# Times at which sensors sample and report: rate, phase, latency, jitter, loss. One kernel runs in each step.
 
 
 ROUNDING = 1e-9

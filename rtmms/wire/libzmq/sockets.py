@@ -477,10 +477,6 @@ class Handshake:
             self._monitor.close(linger=0)
 
 
-_NOW_of_dealer = int(zmq.NOBLOCK)
-_EVENTS_of_dealer, _POLLIN_of_dealer = int(zmq.EVENTS), int(zmq.POLLIN)
-
-
 class Dealer:
     """Messages of one plant, on a DEALER or (telemetry) a SUB. ZeroMQ connects again by itself.
 
@@ -519,10 +515,10 @@ class Dealer:
         """See Messages."""
         if self._told:
             self._told = False
-        elif not int(self._get(_EVENTS_of_dealer)) & _POLLIN_of_dealer:
+        elif not int(self._get(_EVENTS)) & _POLLIN:
             return None
         try:
-            frame = self._recv(_NOW_of_dealer) if self._single else self._recv_all(_NOW_of_dealer)[-1]
+            frame = self._recv(_NOW) if self._single else self._recv_all(_NOW)[-1]
         except zmq.Again:
             return None
         return b"", MESSAGE, frame, None
@@ -531,10 +527,10 @@ class Dealer:
         """See Messages."""
         try:
             try:
-                self._socket.send(frame, _NOW_of_dealer)
+                self._socket.send(frame, _NOW)
             except zmq.Again:
-                self._get(_EVENTS_of_dealer)  # makes libzmq look at what the plant has read since
-                self._socket.send(frame, _NOW_of_dealer)
+                self._get(_EVENTS)  # makes libzmq look at what the plant has read since
+                self._socket.send(frame, _NOW)
         except zmq.Again:
             return FULL
         except zmq.ZMQError:

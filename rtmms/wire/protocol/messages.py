@@ -47,7 +47,7 @@ CREDITS = 4
 """States that may lie unanswered with a claimant before the plant stops sending it more."""
 
 
-# What is said on the wire, version 1: the names, the limits, and the strict reading of each message.
+# Messages of the wire, version 1: names, limits, and the strict reading of each message.
 #
 # docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that
 # a
