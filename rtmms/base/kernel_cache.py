@@ -34,6 +34,7 @@ COMMON = ("base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/s
 
 PLANTS = (
     "model", "dynamics", "fluids", "mechanism", "analysis", "locomotion", "continuum", "robots", "sensing", "world",
+    "plant/stage.py",
 )  # fmt: skip
 """Folders with kernels of plants, or with constants that they are compiled with."""
 

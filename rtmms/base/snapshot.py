@@ -145,17 +145,21 @@ def seal_parts(*parts: bytes) -> bytes:
     return seal(struct.pack("<Q", len(parts)) + b"".join(struct.pack("<Q", len(one)) + one for one in parts))
 
 
-def unseal_parts(blob: Any, name: str, count: int) -> tuple[bytes, ...]:
-    """What `seal_parts` got; ModelError where it is damaged, or is not made of that many."""
+def unseal_parts(blob: Any, name: str, count: int | None) -> tuple[bytes, ...]:
+    """Return the parts that `seal_parts` got; ModelError where they are damaged, or not `count` (None: any number)."""
     payload = unseal(blob, name)
+    another = ModelError(f"{name}: restore: the snapshot is of another kind of plant")
+    if len(payload) < 8:
+        raise another
+    (found,) = struct.unpack_from("<Q", payload)
+    if found != count and (count is not None or not 0 < found <= len(payload)):
+        raise another
     parts: list[bytes] = []
     at = 8
-    if len(payload) < at or struct.unpack_from("<Q", payload)[0] != count:
-        raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
-    for _ in range(count):
+    for _ in range(found):
         (size,) = struct.unpack_from("<Q", payload, at) if len(payload) >= at + 8 else (-1,)
         if size < 0 or len(payload) < at + 8 + size:
-            raise ModelError(f"{name}: restore: the snapshot is of another kind of plant")
+            raise another
         parts.append(payload[at + 8 : at + 8 + size])
         at += 8 + size
     return tuple(parts)

@@ -337,11 +337,11 @@ class Running(StatefulPlant):
         own = getattr(self.parameters, "step_s", None)
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
-    def fork(self) -> Fork | None:
+    def fork(self, memory: Array | None = None) -> Fork | None:
         """See rtmms.plant.protocol.Forking."""
         if self._entries is None or self.flow.field is not None:
             return None
-        other = self.system.fork()
+        other = self.system.fork(memory)
         entry = Entry(
             native(self._entries.step, other.address), (other.address,), other.command.given.ctypes.data
         )  # fmt: skip

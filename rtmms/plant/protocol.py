@@ -518,8 +518,11 @@ class Fork(NamedTuple):
 class Forking(Protocol):
     """A plant of which many runs may go on side by side (rtmms.analysis.rollouts)."""
 
-    def fork(self) -> Fork | None:
-        """At the present state. None: it can be stepped by `step` alone."""
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """At the present state. None: it can be stepped by `step` alone.
+
+        memory: array for the fork's state, of the size of `present()[0]`; None: a new one.
+        """
 
     def present(self) -> tuple[Array, int]:
         """A copy of the state as a Fork has it, and the steps since the reset."""

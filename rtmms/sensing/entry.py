@@ -1,7 +1,7 @@
 """How Python enters a step of all sensors: by the address of one record, so that a call makes no objects.
 
-Where the plant's own step and its outputs can be had from compiled code (rtmms.plant.protocol.Accounted), a step of
-plant and sensors is one such call; elsewhere Python puts the plant's motion into place, and the sensors alone are one.
+Where compiled code can read the plant's outputs (rtmms.plant.protocol.Accounted, or a fork), a step of plant and
+sensors is one such call. Elsewhere Python puts the plant's motion into place, and the sensors alone are one call.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from typing import Any
 from numba import carray
 
 from rtmms.base.jit import kernel
-from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, model, number, numbers_at, scratch, state
+from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, scratch, state
+from rtmms.plant.stage import INNER, step_inner, write_inner_outputs
 from rtmms.sensing.instruments import look, remember, start
-from rtmms.sensing.layout import B_WIDTH, M_TIME, T_WIDTH
+from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_WIDTH
 
 FRESH, SEED, STEPS = range(3)
 """Whether the plant's outputs are those of its state; the seed of errors; steps taken."""
 (FROM, COUNT, TO, ROW) = range(4)
-"""A part of the motion: address of the plant's numbers, how many, where in the motion."""
+"""A part of the motion: address of the plant's numbers (0: Python puts them into place), how many, where in the
+motion."""
 SENSORS = Layout(
     "Sensors",
     state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("told", "told"),
     model("timing", "sensors", T_WIDTH), model("block", "blocks", B_WIDTH),
-    model("gathered", "gathered", ROW, dtype=INTEGER), number("dt", unit="s"),
-    number("step", INTEGER), number("account", INTEGER), given("arguments", 2, ARGUMENTS, dtype=INTEGER),
-    scratch("scratch", "widest"),
+    given("gathered", "gathered", ROW, dtype=INTEGER), given("gravity", 3, unit="m/s2"), number("dt", unit="s"),
+    number("written", INTEGER), scratch("scratch", "widest"), part("inner", INNER),
 )  # fmt: skip
-"""Columns: rtmms.sensing.layout. told: what the sensors tell and remember; gathered: parts of the motion; step,
-account: addresses of the plant's step and of what writes its outputs (0: Python has put the motion into place), with
-their words in `arguments`."""
+"""Columns: rtmms.sensing.layout. told: measurements and memory of the sensors; gathered: parts of the motion; gravity:
+of the plant, world; written: 1 where a function must write the plant's outputs before they are gathered."""
 _sensors_at = SENSORS.type().at()
 
 
@@ -43,9 +43,9 @@ def enter_start(address: int) -> int:
 
 @kernel
 def write_account(sensors: Any) -> None:
-    """The plant's outputs, where they are not those of its state already."""
+    """Write the plant's outputs, unless they are those of its state already."""
     if not sensors.counts[FRESH]:
-        call(sensors.account, sensors.arguments[1].ctypes.data)
+        write_inner_outputs(sensors.inner)
         sensors.counts[FRESH] = 1
 
 
@@ -61,13 +61,16 @@ def look_at_all(sensors: Any) -> None:
     """All sensors at the plant's present state."""
     motion, counts = sensors.motion, sensors.counts
     motion[M_TIME] = float(counts[STEPS]) * sensors.dt
-    if sensors.account:
+    for k in range(3):
+        motion[M_GRAVITY + k] = sensors.gravity[k]
+    if sensors.written:
         write_account(sensors)
-        rows = sensors.gathered
-        for r in range(len(rows)):
-            part, to = carray(numbers_at(rows[r, FROM]), (rows[r, COUNT],)), rows[r, TO]
-            for k in range(len(part)):
-                motion[to + k] = part[k]
+    rows = sensors.gathered
+    for r in range(len(rows)):
+        if rows[r, FROM]:
+            values, to = carray(numbers_at(rows[r, FROM]), (rows[r, COUNT],)), rows[r, TO]
+            for k in range(len(values)):
+                motion[to + k] = values[k]
     look(sensors.timing, sensors.block, counts[SEED], motion, sensors.scratch, sensors.told)
 
 
@@ -80,13 +83,13 @@ def enter_look(address: int) -> int:
 
 @kernel
 def enter_step(address: int) -> int:
-    """The plant's step, its command in place, and all sensors after it; the plant's status, 0 when all is well."""
+    """Take the plant's step, its command in place, and look at all sensors; the plant's status, 0 when all is well."""
     sensors = _sensors_at(address)
     counts = sensors.counts
     counts[FRESH] = 0
-    status = call(sensors.step, sensors.arguments[0].ctypes.data)
+    status = step_inner(sensors.inner, 0)
     if status:
-        return int(status)
+        return status
     counts[STEPS] += 1
     remember(sensors.motion)
     look_at_all(sensors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import Any
 
@@ -12,11 +12,11 @@ import numpy as np
 from numba import carray
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.jit import COMPILED, kernel, native
-from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, model, number, numbers_at, state
-from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, state
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Account, Accounted, Entered, Entry, Plant, Wrapper, bare, describe_plant
+from rtmms.plant.protocol import Account, Entry, Fork, Plant, bare, describe_plant
+from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
 
@@ -34,12 +34,10 @@ FAILING = Layout(
     "Failing",
     state("steps", 1, dtype=INTEGER), state("kept", 3 + MOST_DELAY, "actuators"), given("given", "actuators"),
     model("limits", 2, "actuators"), given("torque", "actuators", unit="N m"), number("dt", unit="s"),
-    number("step", INTEGER), number("command", INTEGER), number("account", INTEGER), number("told", INTEGER),
-    given("arguments", 2, ARGUMENTS, dtype=INTEGER),
+    number("torques", INTEGER), part("inner", INNER),
 )  # fmt: skip
-"""kept: see above; limits: lower, upper; torque: of the rods. Addresses: of the plant's step and where it looks for its
-command; of what writes its outputs (0: there is none), and where the torques are then (0: it tells none); words of both
-functions in `arguments`."""
+"""kept: see above; limits: lower, upper; torque: of the rods; torques: address of the plant's rod torques among its
+outputs, 0 where compiled code does not find them."""
 _failing_at = FAILING.type().at()
 
 
@@ -86,16 +84,16 @@ def enter_step(address: int) -> int:
     n = torque.shape[0]
     for i in range(n):
         if memory[CODES, i] == A_FREE:
-            call(w.account, w.arguments[1].ctypes.data)
-            told = carray(numbers_at(w.told), (n,))
+            write_inner_outputs(w.inner)
+            found = carray(numbers_at(w.torques), (n,))
             for k in range(n):
-                torque[k] = told[k]
+                torque[k] = found[k]
             break
     enter_bend(address)
-    command = carray(numbers_at(w.command), (n,))
+    command = carray(numbers_at(w.inner.rows[0, COMMAND]), (n,))
     for i in range(n):
         command[i] = memory[BEFORE, i]
-    return int(call(w.step, w.arguments[0].ctypes.data))
+    return step_inner(w.inner, 0)
 
 
 # Faults of sensors and actuators, which begin and end while a run goes on: as a parameter 'fault.TARGET' of the plant.
@@ -183,13 +181,17 @@ def check_fault(target: str, value: Any, plant: Plant) -> None:
         raise ModelError(f"{FAULT}{target}: delay: expected < {MOST_DELAY * plant.dt:g} s, got {number:g}")
 
 
-class Faulty(Wrapper):
+class Faulty(Stage):
     """A plant whose actuators may fail: between what is commanded and what the plant gets.
 
     Everything else is the plant's own.
     """
 
+    _name = "a plant whose actuators may fail"
+    _step_kernel = enter_step
+
     def __init__(self, plant: Plant) -> None:
+        self.inner = (plant,)
         self.sound, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
         n = len(plant.actuators)
         self._names = [channel.name for channel in plant.actuators]
@@ -198,12 +200,13 @@ class Faulty(Wrapper):
             [math.inf if c.upper is None else c.upper for c in plant.actuators],
         ])  # fmt: skip
         self._neutral = np.array([channel.neutral for channel in plant.actuators], dtype=float)
-        self._system = system = FAILING.make({"limits": self._limits, "dt": self.dt}, {"actuators": n})
-        self._memory, self._given, self._torque, self._steps = system.kept, system.given, system.torque, system.steps
+        values = {"limits": self._limits, "dt": self.dt, "inner": {"dt": self.dt}}
+        self.system = system = FAILING.make(values, {"actuators": n, "inner": 1})
+        self._memory, self._given, self._torque, self._count = system.kept, system.given, system.torque, system.steps
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
         self._address = system.address
-        self._inner: Entry | None = None
-        self._bind()
+        self._key = hashlib.sha256("\0".join(self._names).encode()).digest()
+        self._compose()
         inner = describe_plant(plant)  # its twin would step without the faults
         self._whole = {name: getattr(inner.parameters(), name + _LOST, 0) for name in fins(plant)}
         faults = (FAULT + name for name in (*self._names, *self._whole))
@@ -218,7 +221,7 @@ class Faulty(Wrapper):
         self.sound.reset(seed)
         self._memory[:], self._torque[:] = 0.0, 0.0
         self._memory[BEFORE] = self._memory[RING:] = self._neutral
-        self._steps[0] = 0
+        self._steps = 0
 
     def step(self, command: Array) -> None:
         """See Plant."""
@@ -228,65 +231,34 @@ class Faulty(Wrapper):
         if COMPILED:
             enter_bend(self._address)
         else:
-            at = int(self._steps[0])
-            bend(self._memory, at, self._given, self._limits, self._torque, self.dt)
-            self._steps[0] = at + 1
+            bend(self._memory, self._steps, self._given, self._limits, self._torque, self.dt)
+            self._steps += 1
         self.sound.step(self._memory[BEFORE])
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.protocol.Entered."""
-        sound = self._entered
-        if sound is None or (not self._system.told and A_FREE in self._memory[CODES]):
-            return None
-        inner = sound.enter()
-        if inner is None:
-            return None
-        if inner is not self._inner:
-            self._inner = inner
-            self._system.put(step=inner.function, command=inner.command)
-            self._system.arguments[0, : len(inner.arguments)] = inner.arguments
-            self._entry = Entry(native(enter_step, self._address), (self._address,), self._given.ctypes.data)
-        return self._entry
+        return None if not self.system.torques and A_FREE in self._memory[CODES] else super().enter()
 
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        assert self._entered is not None
-        self._entered.entered(status)
-
-    def account(self) -> Account | None:
-        """See rtmms.plant.protocol.Accounted."""
-        return self.sound.account() if isinstance(self.sound, Accounted) else None
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """See rtmms.plant.protocol.Forking."""
+        return None if not self.system.torques and A_FREE in self._memory[CODES] else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
         return self.sound.observe()
 
-    def snapshot(self) -> bytes:
-        """See Plant."""
-        own = pack_state(self._key, self.dt, int(self._steps[0]), self._memory)
-        return seal_parts(own, self.sound.snapshot())
+    def _state_arrays(self) -> Mapping[str, Array]:
+        return {"memory of faults": self._memory}
 
-    def restore(self, blob: bytes) -> None:
-        """See Plant."""
-        name = "a plant whose actuators may fail"
-        own, inner = unseal_parts(blob, name, 2)
-        steps, found = unpack_state(own, name, self._key, self.dt, {"memory of faults": self._memory})
-        self.sound.restore(inner)
-        self._memory[:], self._steps[0] = found["memory of faults"], steps
+    def _after_restore(self) -> None:
         self._torque[:] = 0.0
 
-    @property
-    def _key(self) -> bytes:
-        return hashlib.sha256("\0".join(self._names).encode()).digest()
-
-    def _bind(self) -> None:
-        """How compiled code steps the plant, and asks it for its torques."""
-        sound, system = self.sound, self._system
-        self._entered: Entered | None = sound if COMPILED and isinstance(sound, Entered) else None
-        account = self.account() if COMPILED else None
-        if account is not None and account.numbers.get(_TORQUES, (0, 0))[1] == len(self._names):
-            system.put(account=account.function, told=account.numbers[_TORQUES][0])
-            system.arguments[1, : len(account.arguments)] = account.arguments
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+        """Write where compiled code finds the rods' torques, if it does."""
+        numbers = {} if accounts[0] is None else accounts[0].numbers
+        address, count = numbers.get(_TORQUES, (0, 0))
+        system.put(torques=address if count == len(self._names) else 0)
+        return True
 
     def set(self, **parameters: Any) -> None:
         """Change parameters while it runs: faults of actuators and fins are ours, the rest is the plant's."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,13 +11,25 @@ import numpy as np
 
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
-from rtmms.base.jit import COMPILED, native
-from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.jit import COMPILED
+from rtmms.base.snapshot import seal_parts, unseal_parts
 from rtmms.base.spatial import Array, quaternion_matrix
-from rtmms.plant.protocol import Account, Accounted, Channel, Entry, Plant, PlantDescription, Wrapper, describe_plant
+from rtmms.plant.protocol import Account, Channel, Entry, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.stage import Stage, address_of_output
 from rtmms.plant.validation import read_seed
 from rtmms.sensing.data_sheets import Imu, Sensor
-from rtmms.sensing.entry import FRESH, ROW, SEED, SENSORS, STEPS, enter_account, enter_look, enter_start, enter_step
+from rtmms.sensing.entry import (
+    FRESH,
+    FROM,
+    ROW,
+    SEED,
+    SENSORS,
+    STEPS,
+    enter_account,
+    enter_look,
+    enter_start,
+    enter_step,
+)
 from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
 from rtmms.sensing.instruments import look, start
@@ -47,7 +59,7 @@ def seen_through(plant: Plant, sensors: Mapping[str, Sensor]) -> Plant:
     return Sensed(plant, sensors) if sensors else plant
 
 
-class Sensed(Wrapper):
+class Sensed(Stage):
     """A plant around a plant: its actuators, and as outputs what the sensors tell, by 'SENSOR.quantity', with the truth
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
@@ -57,8 +69,12 @@ class Sensed(Wrapper):
     Raises ModelError where a sensor cannot be on this plant.
     """
 
+    _name = "a plant with these sensors"
+    _finite = False
+    _step_kernel = enter_step
+
     def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
-        self.truth, self.dt, self.actuators = plant, plant.dt, plant.actuators
+        self.truth, self.inner, self.dt, self.actuators = plant, (plant,), plant.dt, plant.actuators
         self.sensors = dict(sensors)
         self.suite = assemble(sensors, plant)
         truth = tuple(replace(channel, name=TRUTH + channel.name) for channel in plant.outputs)
@@ -71,9 +87,18 @@ class Sensed(Wrapper):
         self._moving = [(name, slice(at, at + size)) for name, at, size in _MOVING if name in known]
         self._moving += list(self.suite.vectors.items())
         self._seen: dict[str, Array] | None = None
-        self._accounted: Accounted | None = None
-        self._inner: Entry | None = None
-        self._bind()
+        suite = self.suite
+        self.system = SENSORS.make(
+            {"timing": suite.timing, "block": suite.block, "dt": self.dt, "inner": {"dt": self.dt}},
+            {
+                "motion": suite.motion, "told": suite.size, "widest": suite.widest, "gathered": len(self._moving),
+                "inner": 1,
+            },
+        )  # fmt: skip
+        self._counts, self._motion, self._state = self.system.counts, self.system.motion, self.system.told
+        self._address, self._count = self.system.address, self._counts[STEPS:]
+        self._key = hashlib.sha256("\0".join(channel.name for channel in suite.channels).encode()).digest()
+        self._compose()
         self.description = self._described()
         self.switch_on(0)
 
@@ -85,7 +110,7 @@ class Sensed(Wrapper):
 
     def switch_on(self, seed: int) -> None:
         """Switch the sensors on at the plant's present state, with errors that the seed decides."""
-        self._system.clear()
+        self.system.clear()
         self._counts[SEED], self._counts[STEPS] = seed, 0
         self._motion[:] = 0.0
         self._motion[[M_BEFORE, M_EARLIER]] = -1.0
@@ -106,35 +131,6 @@ class Sensed(Wrapper):
         self._changed()
         self._look()
 
-    def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
-        if self._accounted is None:
-            return None
-        inner = self._accounted.enter()
-        if inner is None:
-            return None
-        if inner is not self._inner:
-            self._inner = inner
-            self._system.put(step=inner.function)
-            self._system.arguments[0, : len(inner.arguments)] = inner.arguments
-            self._entry = Entry(native(enter_step, self._address), (self._address,), inner.command)
-        return self._entry
-
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        self._seen = None
-        assert self._accounted is not None
-        self._accounted.entered(status)
-
-    def account(self) -> Account | None:
-        """See rtmms.plant.protocol.Accounted: what the sensors tell, and the truth."""
-        if self._accounted is None:
-            return None
-        at = self._state.ctypes.data
-        numbers = {name: (at + 8 * place.start, place.stop - place.start) for name, place, _ in self._told}
-        numbers |= {TRUTH + name: part for name, part in self._true.items()}
-        return Account(native(enter_account, self._address), (self._address,), numbers)
-
     def observe(self) -> dict[str, Array]:
         """See Plant."""
         state = self._state
@@ -145,25 +141,10 @@ class Sensed(Wrapper):
             seen[TRUTH + name] = value
         return seen
 
-    def snapshot(self) -> bytes:
-        """See Plant: of the plant, the sensors' state and what of the last motion they need."""
-        own = pack_state(self._key, self.dt, int(self._counts[STEPS]), self._system.memory)
-        return seal_parts(own, self.truth.snapshot())
-
-    def restore(self, blob: bytes) -> None:
-        """See Plant."""
-        own, inner = unseal_parts(blob, "a plant with these sensors", 2)
-        arrays = {"state": self._system.memory}
-        _, found = unpack_state(own, "a plant with these sensors", self._key, self.dt, arrays, finite=False)
-        self.truth.restore(inner)
-        self._system.clear()
-        self._system.memory[:] = found["state"]
-        self._feel()
-        self._changed()
-
-    @property
-    def _key(self) -> bytes:
-        return hashlib.sha256("\0".join(channel.name for channel in self.suite.channels).encode()).digest()
+    def present(self) -> tuple[Array, int]:
+        """See rtmms.plant.protocol.Forking."""
+        self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet
+        return super().present()
 
     def _changed(self) -> None:
         """The plant's outputs are no longer those that were asked for."""
@@ -171,10 +152,10 @@ class Sensed(Wrapper):
 
     def _feel(self) -> None:
         """The plant's gravity, as it is now."""
-        self._motion[M_GRAVITY:M_VECTORS] = self.description.surroundings().gravity
+        self.system.gravity[:] = self._motion[M_GRAVITY:M_VECTORS] = self.description.surroundings().gravity
 
     def _look(self) -> None:
-        if self._accounted is None:
+        if not self._compiled:
             seen = self._seen = self.truth.observe()
             for name, place in self._moving:
                 self._motion[place] = seen[name]
@@ -183,32 +164,42 @@ class Sensed(Wrapper):
         else:
             counts, suite = self._counts, self.suite
             self._motion[M_TIME] = counts[STEPS] * self.dt
-            look(suite.timing, suite.block, int(counts[SEED]), self._motion, self._system.scratch, self._state)
+            look(suite.timing, suite.block, int(counts[SEED]), self._motion, self.system.scratch, self._state)
 
-    def _bind(self) -> None:
-        """The sensors' record. Where compiled code can ask the plant for its step and its outputs, it shall."""
-        plant, suite = self.truth, self.suite
-        account = plant.account() if COMPILED and isinstance(plant, Accounted) else None
-        if account is not None and not all(name in account.numbers for name, _ in self._moving):
-            account = None
-        rows = []
-        if account is not None:
-            assert isinstance(plant, Accounted)
-            self._accounted, self._true = plant, account.numbers
-            rows = [(*account.numbers[name], place.start, place.stop - place.start) for name, place in self._moving]
-            assert all(count == room for _, count, _, room in rows)
-        self._system = SENSORS.make(
-            {
-                "timing": suite.timing, "block": suite.block, "dt": self.dt,
-                "gathered": np.array([row[:ROW] for row in rows], dtype=np.int64).reshape(-1, ROW),
-                "account": 0 if account is None else account.function,
-            },
-            {"motion": suite.motion, "told": suite.size, "widest": suite.widest},
-        )  # fmt: skip
-        self._counts, self._motion, self._state = self._system.counts, self._system.motion, self._system.told
-        self._address = self._system.address
-        if account is not None:
-            self._system.arguments[1, : len(account.arguments)] = account.arguments
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+        """Write where compiled code finds the parts of the motion; False where it does not find all of them."""
+        fork = forks[0] if forks else None
+        found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
+        whole = all(address for address, _, _ in found)
+        system.put(written=int(whole and any(written for _, _, written in found)))
+        system.gathered[:, FROM] = 0
+        if whole:
+            rows = [
+                (address, count, place.start)
+                for (address, count, _), (_, place) in zip(found, self._moving, strict=True)
+            ]
+            system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
+        return whole
+
+    def _inner_name(self, k: int, output: str) -> str:
+        return TRUTH + output
+
+    def _own_places(self) -> Mapping[str, tuple[int, int]]:
+        first = (self._state.ctypes.data - self.system.memory.ctypes.data) // 8
+        return {name: (first + place.start, place.stop - place.start) for name, place, _ in self._told}
+
+    def _command_address(self, system: Any, entries: Sequence[Entry]) -> int:
+        return entries[0].command
+
+    def _account_entry(self, system: Any) -> tuple[Any, int]:
+        return enter_account, system.address
+
+    def _after_step(self) -> None:
+        self._seen = None
+
+    def _after_restore(self) -> None:
+        self._feel()
+        self._changed()
 
     def _described(self) -> PlantDescription:
         """The plant's, of outputs under other names, with faults of the sensors among its parameters. Its figure is
@@ -294,14 +285,17 @@ class Estimated(Sensed):
         super().step(command)
         self._hear()
 
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        super().entered(status)
-        self._hear()
-
     def account(self) -> Account | None:
         """None: the estimate is made in Python, after each step."""
         return None
+
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """None: the estimate is made in Python, after each step."""
+        return None
+
+    def _after_step(self) -> None:
+        super()._after_step()
+        self._hear()
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmms.base.errors import ModelError
-from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
-from rtmms.plant.protocol import Channel, Degradable, Entered, Entry, Plant, Wrapper, describe_plant
+from rtmms.base.memory import INTEGER, Layout, part, state
+from rtmms.plant.protocol import Account, Channel, Degradable, Entered, Entry, Fork, Plant, describe_plant
+from rtmms.plant.stage import INNER, Stage
 from rtmms.plant.validation import read_seed
 
 if TYPE_CHECKING:
@@ -24,7 +25,11 @@ MOST_LEVELS = 16
 _STEPS = 50
 
 
-class Levels(Wrapper):
+LEVELS = Layout("Levels", state("steps", 1, dtype=INTEGER), state("level", 1), part("inner", INNER))
+"""steps: since the reset; level: of the variant that steps."""
+
+
+class Levels(Stage):
     """A plant that can change to cheaper variants of itself, which were prepared before, and back.
 
     full    level 0, the plant itself;  plants  all of them, from level 0 on
@@ -34,6 +39,8 @@ class Levels(Wrapper):
     with the changes of its log a run replays bit for bit. ModelError for a plant that offers no variants, or other
     channels.
     """
+
+    _name = LEVEL
 
     def __init__(self, plant: Plant) -> None:
         if not isinstance(plant, Degradable):
@@ -54,8 +61,10 @@ class Levels(Wrapper):
                 raise ModelError(f"--degrade: variant {k}: expected the channels and the step of the full model")
         self.level = 0
         self.costs: tuple[float, ...] = ()
-        self._level = np.zeros(1)
-        self._steps = 0
+        self.inner = self.plants
+        self.system = LEVELS.make({"inner": {"dt": self.dt}}, {"inner": len(self.plants)})
+        self._level, self._count = self.system.level, self.system.steps
+        self._key = hashlib.sha256(f"levels {len(self.plants)}".encode()).digest()
         inner = describe_plant(plant)  # its twin would not change its level
         self.description = replace(inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), twin=None)
 
@@ -78,7 +87,7 @@ class Levels(Wrapper):
         self._steps += 1
 
     def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.Entered: of the variant that steps."""
         now = self.plants[self.level]
         return now.enter() if isinstance(now, Entered) else None
 
@@ -86,6 +95,14 @@ class Levels(Wrapper):
         """See rtmms.plant.protocol.Entered."""
         self.plants[self.level].entered(status)
         self._steps += 1
+
+    def account(self) -> Account | None:
+        """None: the output `level` is none of the variants'."""
+        return None
+
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """None: a change of the level is no compiled step."""
+        return None
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
@@ -114,25 +131,17 @@ class Levels(Wrapper):
                 one.set(**given)
         self.change(int(level))
 
-    def snapshot(self) -> bytes:
-        """See Plant: of the variant that steps."""
-        own = pack_state(self._key, self.dt, self._steps, self._level)
-        return seal_parts(own, self.plants[self.level].snapshot())
+    def _state_arrays(self) -> Mapping[str, Any]:
+        return {LEVEL: self._level}
 
-    def restore(self, blob: bytes) -> None:
-        """See Plant."""
-        own, inner = unseal_parts(blob, LEVEL, 2)
-        steps, found = unpack_state(own, LEVEL, self._key, self.dt, {LEVEL: self._level})
-        level = int(found[LEVEL][0])
+    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
+        level = int(own[LEVEL][0])
         if not 0 <= level < len(self.plants):
             raise ModelError(f"level: restore: expected a level up to {len(self.plants) - 1}, got {level}")
-        self.plants[level].restore(inner)
-        self.level, self._steps = level, steps
-        self._level[0] = float(level)
+        return (self.plants[level],)
 
-    @property
-    def _key(self) -> bytes:
-        return hashlib.sha256(f"levels {len(self.plants)}".encode()).digest()
+    def _after_restore(self) -> None:
+        self.level = int(self._level[0])
 
 
 def levels_of(plant: Any) -> Levels | None:

@@ -67,13 +67,10 @@ class Sights:
             told[f"{name}.position"] = float(told[f"{name}.range"]) * np.array(way)
         return told
 
-    def snapshot(self) -> list[bytes]:
-        return [one.snapshot() for _, one in self._sensed]
-
-    def restore(self, parts: list[bytes]) -> None:
-        """ModelError where one of them is of others."""
-        for (_, one), part in zip(self._sensed, parts, strict=True):
-            one.restore(part)
+    @property
+    def parts(self) -> tuple[Sensed, ...]:
+        """Sensors whose state belongs to the world's."""
+        return tuple(one for _, one in self._sensed)
 
 
 class _Pair:

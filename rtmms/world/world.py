@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from ctypes import c_double
 from dataclasses import fields, is_dataclass, replace
@@ -13,82 +13,45 @@ import numpy as np
 from numba import carray
 
 from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
-from rtmms.base.jit import COMPILED, kernel, native
-from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, call, given, numbers_at, scratch, state
-from rtmms.base.snapshot import pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.jit import kernel
+from rtmms.base.memory import INTEGER, Layout, given, numbers_at, part, state
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
-from rtmms.plant.protocol import (
-    Account,
-    Accounted,
-    Channel,
-    CoupledLimit,
-    Entered,
-    Entry,
-    Plant,
-    PlantDescription,
-    Wrapper,
-    describe_plant,
-)
+from rtmms.plant.protocol import Account, Channel, CoupledLimit, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account, step_inner
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
 from rtmms.world.members import COMPONENTS, CURRENT, by_components, read
 from rtmms.world.sights import Sights
 from rtmms.world.sights import read as read_sights
 
-# The step of several plants in one compiled call.
-
-
-STEP, COMMAND, FIRST, COUNT, ACCOUNT, WIDTH = range(6)
-"""Of a robot: address of its step, of where it looks for its command; the first of its actuators and how many; address
-of what writes its outputs."""
-ROBOT, STATUS = range(2)
-"""Of a step that failed: which robot's, and how."""
-
-WORLD = Layout(
-    "World",
-    state("steps", 1, dtype=INTEGER), given("given", "actuators"), given("robots", "robots", WIDTH, dtype=INTEGER),
-    given("further", 2, "robots", ARGUMENTS, dtype=INTEGER), scratch("failed", 2, dtype=INTEGER),
-)  # fmt: skip
-"""steps: since the reset; given: the command; further: words of each robot's step, then of its outputs."""
+WORLD = Layout("World", state("steps", 1, dtype=INTEGER), given("given", "actuators"), part("inner", INNER))
+"""steps: since the reset; given: the command."""
 _world_at = WORLD.type().at()
 
 
 @kernel
 def enter_step(address: int) -> int:
-    """A step of each robot, in their order, up to one that fails; its status."""
+    """Take a step of each robot, in their order, up to one that fails; return its status."""
     w = _world_at(address)
-    robots = w.robots
-    for r in range(len(robots)):
-        count, first = robots[r, COUNT], robots[r, FIRST]
+    rows = w.inner.rows
+    for r in range(len(rows)):
+        count, first = rows[r, COUNT], rows[r, FIRST]
         if count > 0:
-            command = carray(numbers_at(robots[r, COMMAND]), (count,))
+            command = carray(numbers_at(rows[r, COMMAND]), (count,))
             for k in range(count):
                 command[k] = w.given[first + k]
-        status = call(robots[r, STEP], w.further[0, r].ctypes.data)
+        status = step_inner(w.inner, r)
         if status:
-            w.failed[ROBOT], w.failed[STATUS] = r, status
-            return int(status)
+            return status
     w.steps[0] += 1
     return 0
-
-
-@kernel
-def enter_account(address: int) -> int:
-    """The outputs of each."""
-    w = _world_at(address)
-    for r in range(len(w.robots)):
-        call(w.robots[r, ACCOUNT], w.further[1, r].ctypes.data)
-    return 0
-
-
-# Several robots on one clock, as one plant.
 
 
 FAULT = "fault."
 
 
-class World(Wrapper):
+class World(Stage):
     """Several robots as one plant: channels of each are called NAME.channel, for example 'one.left.front'.
 
         world = rtmms.World([("one", "manta"), ("two", "eel", {"position": (0.0, 1.0, -1.0)})])
@@ -104,6 +67,9 @@ class World(Wrapper):
     it has alone.
     Raises ModelError and UnknownNameError, naming the robot.
     """
+
+    _name = "world"
+    _step_kernel = enter_step
 
     def __init__(self, robots: Any, *, dt: float | None = None, **parameters: Any) -> None:
         with asked_by_program():
@@ -132,8 +98,6 @@ class World(Wrapper):
         twice = {channel.name for channel in self._channels("outputs")} & {c.name for c in self._sights.outputs}
         if twice:
             raise ModelError(f"world: sees: '{min(twice)}' is an output of the robot itself: choose another name")
-        self._inner: list[Entry] = []
-        self._entry: Entry | None = None
         self._views: dict[str, Array] | None = None
         at = 0
         self._parts: dict[str, slice] = {}
@@ -146,7 +110,7 @@ class World(Wrapper):
         }
         self._descriptions = {name: describe_plant(plant) for name, plant in self.robots.items()}
         self.description = self._described()
-        self._bind()
+        self._combine()
         for k, (member, plant) in enumerate(zip(members, self.robots.values(), strict=True)):
             if isinstance(member.robot, str):
                 plant.reset(k)
@@ -159,61 +123,25 @@ class World(Wrapper):
         seed = read_seed("world", seed)
         for k, plant in enumerate(self.robots.values()):
             plant.reset(seed + k)
-        self._system.steps[0] = 0
+        self._steps = 0
         self._sights.reset(seed)
 
     def step(self, command: Array) -> None:
         """See Plant: each robot in turn. DivergedError names the robot that failed; those before it have stepped."""
         given = read_command("world", self.actuators, command)
-        for name, plant in self.robots.items():
-            with self._naming(name):
+        for k, (name, plant) in enumerate(self.robots.items()):
+            with self._naming(k):
                 plant.step(given[self._parts[name]])
-        self._system.steps[0] += 1
-        self._sights.step()
-
-    def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
-        if not self._entered:
-            return None
-        entries = []
-        for one in self._entered:
-            entry = one.enter()
-            if entry is None:
-                return None
-            entries.append(entry)
-        if not self._inner or any(a is not b for a, b in zip(entries, self._inner, strict=True)):
-            self._inner = entries
-            for k, entry in enumerate(entries):
-                self._system.robots[k, [STEP, COMMAND]] = entry.function, entry.command
-                self._system.further[0, k, : len(entry.arguments)] = entry.arguments
-        return self._entry
-
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        failed = int(self._system.failed[ROBOT]) if status else len(self._entered)
-        for k, (name, one) in enumerate(zip(self.robots, self._entered, strict=True)):
-            if k <= failed:
-                with self._naming(name):
-                    one.entered(status if k == failed else 0)
+        self._steps += 1
         self._sights.step()
 
     def account(self) -> Account | None:
         """See rtmms.plant.protocol.Accounted: where all robots have compiled outputs, and none senses another."""
-        return None if self._sights else self._account()
+        return None if self._sights else super().account()
 
-    def _account(self) -> Account | None:
-        """Of the robots' own outputs."""
-        found = [one.account() if isinstance(one, Accounted) else None for one in self._entered]
-        if not found or any(one is None for one in found):
-            return None
-        numbers: dict[str, tuple[int, int]] = {}
-        for k, (name, one) in enumerate(zip(self.robots, found, strict=True)):
-            assert one is not None
-            self._system.robots[k, ACCOUNT] = one.function
-            self._system.further[1, k, : len(one.arguments)] = one.arguments
-            numbers |= {f"{name}.{output}": place for output, place in one.numbers.items()}
-        address = self._system.address
-        return Account(native(enter_account, address), (address,), numbers)
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """See rtmms.plant.protocol.Forking; None where a robot senses another, which Python does."""
+        return None if self._sights else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
@@ -221,7 +149,7 @@ class World(Wrapper):
             self._views = self._own_views()
         seen: dict[str, Array]
         if self._views:
-            enter_account(self._system.address)
+            enter_account(self.system.inner.address)
             seen = {name: view.copy() for name, view in self._views.items()}
         else:
             seen = {}
@@ -231,28 +159,17 @@ class World(Wrapper):
                     seen[told] = own[output]
         return seen | self._sights.observe() if self._sights else seen
 
-    def snapshot(self) -> bytes:
-        """See Plant."""
-        own = pack_state(self._key, self.dt, int(self._system.steps[0]))
-        return seal_parts(own, *(plant.snapshot() for plant in self.robots.values()), *self._sights.snapshot())
+    def _state_arrays(self) -> Mapping[str, Array]:
+        return {}  # the count of steps is all
 
-    def restore(self, blob: bytes) -> None:
-        """See Plant: all robots, or none where the snapshot is of other ones."""
-        count = len(self.robots)
-        own, *all_parts = unseal_parts(blob, "world", 1 + count + len(self._sights.snapshot()))
-        parts, sights = all_parts[:count], all_parts[count:]
-        steps, _ = unpack_state(own, "world", self._key, self.dt, {})
-        before = [*(plant.snapshot() for plant in self.robots.values()), *self._sights.snapshot()]
-        try:
-            for plant, part in zip(self.robots.values(), parts, strict=True):
-                plant.restore(part)
-            self._sights.restore(sights)
-        except ModelError:
-            for plant, part in zip(self.robots.values(), before[:count], strict=True):
-                plant.restore(part)
-            self._sights.restore(before[count:])
-            raise
-        self._system.steps[0] = steps
+    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
+        return (*self.inner, *self._sights.parts)
+
+    def _inner_name(self, k: int, output: str) -> str:
+        return f"{self.members[k].name}.{output}"
+
+    def _after_step(self) -> None:
+        self._sights.step()
 
     def set(self, **given: Any) -> None:
         """Change parameters while it runs: NAME.parameter of one robot, a bare parameter of all that have it, such as
@@ -293,12 +210,9 @@ class World(Wrapper):
             for channel in getattr(plant, kind)
         )
 
-    @property
-    def _key(self) -> bytes:
-        return hashlib.sha256(" ".join(f"{name}={kind}" for name, kind in self.kinds.items()).encode()).digest()
-
     @contextmanager
-    def _naming(self, name: str) -> Iterator[None]:
+    def _naming(self, k: int) -> Iterator[None]:
+        name = self.members[k].name
         try:
             yield
         except DivergedError as fault:
@@ -306,7 +220,7 @@ class World(Wrapper):
 
     def _own_views(self) -> dict[str, Array]:
         """The robots' outputs where compiled code leaves them; none where it does not tell all of them."""
-        account = self._account() if COMPILED else None
+        account = super().account()
         channels = self._channels("outputs")
         if account is None or not all(channel.name in account.numbers for channel in channels):
             return {}
@@ -393,17 +307,16 @@ class World(Wrapper):
                 found |= {f"{name}.{key}": value for key, value in about.summarise(time, own).items()}
         return found
 
-    def _bind(self) -> None:
-        """The record of the compiled step, where all robots have one."""
-        plants = tuple(self.robots.values())
-        entered = tuple(one for one in plants if isinstance(one, Entered))
-        self._entered: tuple[Entered, ...] = entered if COMPILED and len(entered) == len(plants) else ()
-        self._system: Any = WORLD.make({}, {"actuators": len(self.actuators), "robots": len(plants)})
-        for k, part in enumerate(self._parts.values()):
-            self._system.robots[k, [FIRST, COUNT]] = part.start, part.stop - part.start
-        if self._entered:
-            address = self._system.address
-            self._entry = Entry(native(enter_step, address), (address,), self._system.given.ctypes.data)
+    def _combine(self) -> None:
+        """Make the record of the compiled step, with the place of each robot's actuators."""
+        self.inner = plants = tuple(self.robots.values())
+        sizes = {"actuators": len(self.actuators), "inner": len(plants)}
+        self.system = WORLD.make({"inner": {"dt": self.dt}}, sizes)
+        self._count = self.system.steps
+        self._key = hashlib.sha256(" ".join(f"{name}={kind}" for name, kind in self.kinds.items()).encode()).digest()
+        for k, own in enumerate(self._parts.values()):
+            self.system.inner.rows[k, [FIRST, COUNT]] = own.start, own.stop - own.start
+        self._compose()
 
 
 def build(robots: Any = (), dt: float | None = None, **parameters: Any) -> World:

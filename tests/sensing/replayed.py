@@ -157,7 +157,7 @@ def judged(known: Kept, seed: int, until: tuple[float, ...], every_s: float) -> 
     for end in until:
         while (at + 1) * plant.dt <= end and at + 1 < len(rows):
             at = _until_news(
-                rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant._system.scratch, told
+                rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant.system.scratch, told
             )
             plant.estimator.hear(plant._views)
             if at * plant.dt < next_s:

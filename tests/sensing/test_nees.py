@@ -90,6 +90,6 @@ def test_sensors_that_look_at_a_recording_tell_what_they_tell_in_the_run() -> No
     while at < 100:
         at = replayed._until_news(
             table, at, 5e-3, suite.timing, suite.block, 4, suite.places[2].start, again._motion,
-            again._system.scratch, again._state,
+            again.system.scratch, again._state,
         )  # fmt: skip
     assert again._state.tobytes() == run._state.tobytes()

@@ -419,11 +419,11 @@ class Manta(StatefulPlant):
         p = self.parameters
         return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
-    def fork(self) -> Fork | None:
+    def fork(self, memory: Array | None = None) -> Fork | None:
         """See rtmms.plant.protocol.Forking."""
         if not COMPILED:
             return None
-        other = self.system.fork()
+        other = self.system.fork(memory)
         words = tuple(0 if word is None else word for word in arguments(other))
         entry = Entry(native(enter_step, *arguments(other)), words, other.command.ctypes.data)
         places = {

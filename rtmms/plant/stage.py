@@ -1,0 +1,349 @@
+"""Plants made of plants: the base of sensors, faults, fidelity levels and worlds.
+
+A stage has plants, which step in its compiled call by their addresses, and a record of its own. From these two follow
+its snapshot, its state as forks have it, its compiled step, and its forks. A stage declares the outputs that it adds or
+renames; it forwards nothing by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import carray
+
+from rtmms.base.errors import ModelError
+from rtmms.base.jit import COMPILED, kernel, native
+from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, aligned, call, given, number, numbers_at, scratch, state
+from rtmms.base.snapshot import StatefulPlant, pack_state, seal_parts, unpack_state, unseal_parts
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Account, Accounted, Entered, Entry, Fork, Forking, Plant, Wrapper
+
+STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, WORDS, WIDTH = range(10)
+"""Columns of an inner plant: address of its step and of its command; the first of its actuators and how many the stage
+copies there; address of the function that writes its outputs. Of a fork: address of its start time, its state, the
+sound state after a failure, and the words of a state; 0 for a plant itself."""
+
+INNER = Layout(
+    "Inner",
+    given("rows", "inner", WIDTH, dtype=INTEGER), given("arguments", 2, "inner", ARGUMENTS, dtype=INTEGER),
+    number("dt", unit="s"), scratch("failed", 1, dtype=INTEGER), state("taken", "inner", dtype=INTEGER),
+)  # fmt: skip
+"""Part of a stage's record. rows: see the columns; arguments: of each plant's step, then of its outputs; failed:
+index of the plant whose step failed; taken: steps of each fork since the plant's reset."""
+_inner_at = INNER.type().at()
+
+LINE = 8
+"""Words of a cache line: the state of each inner fork begins on one."""
+
+
+@kernel
+def step_inner(inner: Any, k: int) -> int:
+    """Take the step of the k-th plant, whose command is in place; return its status."""
+    rows = inner.rows
+    if rows[k, START]:
+        carray(numbers_at(rows[k, START]), (1,))[0] = float(inner.taken[k]) * inner.dt
+    status = call(rows[k, STEP], inner.arguments[0, k].ctypes.data)
+    if status:
+        inner.failed[0] = k
+        if rows[k, SOUND] != rows[k, STATE]:
+            words = rows[k, WORDS]
+            failed = carray(numbers_at(rows[k, STATE]), (words,))
+            sound = carray(numbers_at(rows[k, SOUND]), (words,))
+            for i in range(words):
+                failed[i] = sound[i]
+        return int(status)
+    inner.taken[k] += 1
+    return 0
+
+
+@kernel
+def write_inner_outputs(inner: Any) -> None:
+    """Write the outputs of each plant."""
+    for k in range(len(inner.rows)):
+        call(inner.rows[k, ACCOUNT], inner.arguments[1, k].ctypes.data)
+
+
+@kernel
+def enter_account(address: int) -> int:
+    """`write_inner_outputs` of the record at an address."""
+    write_inner_outputs(_inner_at(address))
+    return 0
+
+
+class Stage(StatefulPlant, Wrapper):
+    """Base of a plant that is made of plants.
+
+    A subclass sets the attributes when it is built, calls `_compose`, and overrides the hooks that differ.
+
+    Attributes
+    ----------
+    inner : tuple of Plant
+        Plants in the order in which they step.
+    system : Record
+        Record whose layout ends with ``part("inner", INNER)``. Its state is the stage's own.
+    """
+
+    inner: tuple[Plant, ...]
+    _count: npt.NDArray[np.int64]
+    """(1,) steps since the reset; part of the state of `system`."""
+    _step_kernel: ClassVar[Any] = None
+    """Compiled step: (address of `system`) -> status, 0 when all is well."""
+    _finite: ClassVar[bool] = True
+    """Whether numbers of a snapshot must be finite."""
+
+    # --- hooks ----------------------------------------------------------------------------------------------------
+
+    def _inner_name(self, k: int, output: str) -> str:
+        """Return the name here of an output of the k-th plant."""
+        return output
+
+    def _own_places(self) -> Mapping[str, tuple[int, int]]:
+        """Return outputs that are part of the stage's own state: first word there, and number of words."""
+        return {}
+
+    def _command_address(self, system: Any, entries: Sequence[Entry]) -> int:
+        """Return the address at which the stage's compiled step looks for its command."""
+        return int(system.given.ctypes.data)
+
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+        """Write addresses that the stage's own kernels need into a record; False where its step cannot be compiled.
+
+        forks: the inner plants of a forked record; None for the stage's own.
+        """
+        return True
+
+    def _parts_at(self, own: Mapping[str, npt.NDArray[Any]]) -> Sequence[Any]:
+        """Return objects with `snapshot` and `restore` that belong to an own state; ModelError for a wrong one."""
+        return self.inner
+
+    def _after_restore(self) -> None:
+        """Bring whatever depends on the state up to date."""
+
+    def _after_step(self) -> None:
+        """Do the Python part after a step that compiled code took."""
+
+    @contextmanager
+    def _naming(self, k: int) -> Iterator[None]:
+        """Name the k-th plant in errors."""
+        yield
+
+    # --- composition ----------------------------------------------------------------------------------------------
+
+    def _compose(self) -> None:
+        """Bind the compiled step and outputs, where all inner plants have them."""
+        entered = tuple(one for one in self.inner if isinstance(one, Entered))
+        self._entered: tuple[Entered, ...] = entered if COMPILED and len(entered) == len(self.inner) else ()
+        self._accounts = self._inner_accounts()
+        self._bound: list[Entry] = []
+        self._entry: Entry | None = None
+        self._compiled = bool(self._entered) and self._bind(self.system, None, self._accounts)
+        _bind_accounts(self.system.inner, self._accounts)
+
+    def _inner_accounts(self) -> list[Account | None]:
+        return [one.account() if COMPILED and isinstance(one, Accounted) else None for one in self.inner]
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.protocol.Entered."""
+        if not self._compiled:
+            return None
+        entries = []
+        for one in self._entered:
+            entry = one.enter()
+            if entry is None:
+                return None
+            entries.append(entry)
+        if not self._bound or any(a is not b for a, b in zip(entries, self._bound, strict=True)):
+            self._bound = entries
+            _bind_steps(self.system.inner, entries)
+            self._entry = self._entry_of(self.system, entries)
+        return self._entry
+
+    def _entry_of(self, system: Any, entries: Sequence[Entry]) -> Entry:
+        address = system.address
+        return Entry(native(self._step_kernel, address), (address,), self._command_address(system, entries))
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.protocol.Entered."""
+        failed = int(self.system.inner.failed[0]) if status else len(self._entered)
+        for k, one in enumerate(self._entered):
+            if k <= failed:
+                with self._naming(k):
+                    one.entered(status if k == failed else 0)
+        self._after_step()
+
+    def account(self) -> Account | None:
+        """See rtmms.plant.protocol.Accounted."""
+        return self._account_of(self.system, self._accounts) if self._compiled else None
+
+    def _account_of(self, system: Any, accounts: Sequence[Account | None]) -> Account | None:
+        if not accounts or any(one is None for one in accounts):
+            return None
+        numbers = {
+            self._inner_name(k, name): place
+            for k, one in enumerate(accounts) if one is not None for name, place in one.numbers.items()
+        }  # fmt: skip
+        first = system.memory.ctypes.data
+        numbers |= {name: (first + 8 * at, count) for name, (at, count) in self._own_places().items()}
+        function, address = self._account_entry(system)
+        return Account(native(function, address), (address,), numbers)
+
+    def _account_entry(self, system: Any) -> tuple[Any, int]:
+        """Return the compiled function that writes all outputs, and its argument."""
+        return enter_account, system.inner.address
+
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _steps(self) -> int:  # type: ignore[override]
+        return int(self._count[0])
+
+    @_steps.setter
+    def _steps(self, steps: int) -> None:
+        self._count[0] = steps
+
+    def snapshot(self) -> bytes:
+        """Return the state of the stage and of its plants, bit for bit."""
+        arrays = self._state_arrays()
+        own = pack_state(self._key, self.dt, self._steps, *arrays.values())
+        return seal_parts(own, *(one.snapshot() for one in self._parts_at(arrays)))
+
+    def restore(self, blob: bytes) -> None:
+        """Go back to a snapshot of the same model, all plants or none; ModelError if it is another's or damaged."""
+        arrays = self._state_arrays()
+        own, *parts = unseal_parts(blob, self._name, None)
+        steps, found = unpack_state(own, self._name, self._key, self.dt, arrays, finite=self._finite)
+        inner = self._parts_at(found)
+        if len(inner) != len(parts):
+            raise ModelError(f"{self._name}: restore: the snapshot is of another kind of plant")
+        before = [one.snapshot() for one in inner] if len(inner) > 1 else []
+        try:
+            for one, part in zip(inner, parts, strict=True):
+                one.restore(part)
+        except ModelError:
+            for one, part in zip(inner, before, strict=False):
+                one.restore(part)
+            raise
+        self._clear()
+        for name, array in arrays.items():
+            array[...] = found[name]
+        self._steps = steps
+        self._after_restore()
+
+    def _state_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return the stage's own state without the steps that forks count."""
+        return {"state": self.system.memory[: -len(self.inner)]}
+
+    def present(self) -> tuple[Array, int]:
+        """Return a copy of the state as a fork has it, and the steps since the reset."""
+        found = [one.present() for one in self.inner]  # type: ignore[attr-defined]
+        places, size = _places_in_block(self.system.memory.size, [state.size for state, _ in found])
+        block = aligned(size)
+        self.system.inner.taken[:] = [steps for _, steps in found]
+        block[: self.system.memory.size] = self.system.memory
+        for place, (own, _) in zip(places, found, strict=True):
+            block[place] = own
+        return block, self._steps
+
+    def put(self, state: Array, steps: int) -> None:
+        """Put the stage and its plants into a state, as `restore` does."""
+        sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
+        places, _ = _places_in_block(self.system.memory.size, sizes)
+        self._clear()
+        self.system.memory[:] = state[: self.system.memory.size]
+        for one, place, taken in zip(self.inner, places, self.system.inner.taken.tolist(), strict=True):
+            one.put(state[place], taken)  # type: ignore[attr-defined]
+        self._after_restore()
+
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """Return memory for a run beside the stage's, with forks of its plants; None where one of them has none."""
+        if not self._compiled or not all(isinstance(one, Forking) for one in self.inner):
+            return None
+        sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
+        places, size = _places_in_block(self.system.memory.size, sizes)
+        block = aligned(size) if memory is None else memory
+        forks: list[Fork] = []
+        for one, place in zip(self.inner, places, strict=True):
+            fork = one.fork(block[place])  # type: ignore[attr-defined]
+            if fork is None:
+                return None
+            forks.append(fork)
+        other = self.system.fork(block[: self.system.memory.size])
+        if not self._bind_fork(other, forks):
+            return None
+        found = {
+            self._inner_name(k, name): (place.start + at, count)
+            for k, (fork, place) in enumerate(zip(forks, places, strict=True))
+            for name, (at, count) in fork.places.items()
+        }  # fmt: skip
+        found |= self._own_places()
+        entry = self._entry_of(other, [fork.entry for fork in forks])
+
+        def clear() -> None:
+            other.clear()
+            for fork in forks:
+                fork.clear()
+
+        def follow() -> bool:
+            return (
+                all(fork.follow() for fork in forks) and other.adopt_from(self.system) and self._bind_fork(other, forks)
+            )
+
+        return Fork(
+            entry, block, block, np.zeros(1), found, clear, follow, (other, block, *forks),
+            self._account_of(other, [fork.account for fork in forks]),
+        )  # fmt: skip
+
+    def _bind_fork(self, other: Any, forks: Sequence[Fork]) -> bool:
+        """Write the addresses of forks into a forked record."""
+        accounts = [fork.account for fork in forks]
+        inner = other.inner
+        _bind_steps(inner, [fork.entry for fork in forks])
+        _bind_accounts(inner, accounts)
+        for k, fork in enumerate(forks):
+            inner.rows[k, [START, STATE, SOUND, WORDS]] = (
+                fork.start.ctypes.data, fork.state.ctypes.data, fork.sound.ctypes.data, fork.state.size,
+            )  # fmt: skip
+        return self._bind(other, forks, accounts)
+
+
+def address_of_output(name: str, fork: Fork | None, account: Account | None) -> tuple[int, int, bool]:
+    """Return where compiled code finds an output: address, count, and whether its function must write it first.
+
+    The address is 0 where the output is found in neither.
+    """
+    if fork is not None and name in fork.places:
+        at, count = fork.places[name]
+        return fork.state.ctypes.data + 8 * at, count, False
+    if account is not None and name in account.numbers:
+        return (*account.numbers[name], True)
+    return 0, 0, False
+
+
+def _places_in_block(own: int, sizes: Sequence[int]) -> tuple[list[slice], int]:
+    """Return where the inner states are in one block behind the stage's own, and the length of the block."""
+    at, places = _next_line(own), []
+    for size in sizes:
+        places.append(slice(at, at + size))
+        at = _next_line(at + size)
+    return places, at
+
+
+def _next_line(words: int) -> int:
+    return -(-words // LINE) * LINE
+
+
+def _bind_steps(inner: Any, entries: Sequence[Entry]) -> None:
+    for k, entry in enumerate(entries):
+        inner.rows[k, [STEP, COMMAND]] = entry.function, entry.command
+        inner.arguments[0, k, : len(entry.arguments)] = entry.arguments
+
+
+def _bind_accounts(inner: Any, accounts: Sequence[Account | None]) -> None:
+    for k, account in enumerate(accounts):
+        if account is not None:
+            inner.rows[k, ACCOUNT] = account.function
+            inner.arguments[1, k, : len(account.arguments)] = account.arguments
