@@ -260,7 +260,7 @@ class Stage(StatefulPlant, Wrapper):
 
     def fork(self, memory: Array | None = None) -> Fork | None:
         """Return memory for a run beside the stage's, with forks of its plants; None where one of them has none."""
-        if not self._compiled or not all(isinstance(one, Forking) for one in self.inner):
+        if not self._entered or not all(isinstance(one, Forking) for one in self.inner):
             return None
         sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
         places, size = _places_in_block(self.system.memory.size, sizes)
