@@ -6,14 +6,13 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.base.jit import COMPILED, compile_progress, kernel, native
+from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import FLAG, INTEGER, Layout, given, model, number, scratch, state, whole
-from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, Grid, grid, table
@@ -24,8 +23,9 @@ from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD,
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
-from rtmms.plant.protocol import Channel, Entry, Kept, Surroundings, refuse_fixed, water_density
-from rtmms.plant.validation import limits_of, read_command, read_seed, refuse_not_finite, refuse_substeps
+from rtmms.plant.kernel_plant import KernelPlant
+from rtmms.plant.protocol import Channel, Kept, Surroundings, refuse_fixed, water_density
+from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -124,6 +124,8 @@ def take_step(body: Any) -> int:
     """Advance by dt with the command body.given. A status, see above: where it is not SOUND the state is that of the
     last sound substep."""
     mix, given, led, substeps = body.mix, body.given, body.led, body.substeps
+    for k in range(body.memory.shape[0]):
+        body.last[k] = body.memory[k]
     if not finite(given):
         return BAD_COMMAND
     saturate(given, body.limits)
@@ -245,7 +247,7 @@ class Remade(NamedTuple):
 
 
 @dataclass(eq=False)
-class CosseratPlant(StatefulPlant):
+class CosseratPlant(KernelPlant):
     """See rtmms.plant.protocol.Plant. Body x is forward, y left, z up; the sections' own e1 points from head to tail.
 
     body, field    what it is, and how it bends
@@ -287,7 +289,7 @@ class CosseratPlant(StatefulPlant):
         if self.field.mix.shape != (k, u):
             raise ModelError(f"{name}: field.mix must have shape ({k}, {u}), got {self.field.mix.shape}")
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self.given = self.neutral.copy()
+        self._given = self.neutral.copy()
         self._memory: Array | None = None
         self._steps, self._name = 0, name
         self.home: Mapping[str, Any] = {}
@@ -322,7 +324,7 @@ class CosseratPlant(StatefulPlant):
         values = {
             "function": address if COMPILED else 0, "section": section, "inner": self.grid.inner,
             "spacing": self.grid.length, "gravity": gravity, "current": current, "wake": bool(self.wake),
-            "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "given": self.given, "time": self.time,
+            "follow": follow, "bandwidth": self.bandwidth, "mix": mix, "given": self._given, "time": self.time,
             "limits": limits_of(self.actuators),
             "dt": self.dt, "substeps": self.substeps,
         }  # fmt: skip
@@ -331,7 +333,7 @@ class CosseratPlant(StatefulPlant):
             setattr(self.system, "function", address)  # noqa: B010
         self._memory = self.memory = self.system.memory
         self._time = self.system.cell("time")
-        self._entry: Entry | None = None
+        self._bind_step()
         digest = hashlib.sha256(f"{name} {self.substeps} {self.bandwidth} {self.wake}".encode())
         for array in (section, self.grid.inner, gravity, current, follow, mix, self.field.start):
             digest.update(np.ascontiguousarray(array).tobytes())
@@ -401,40 +403,32 @@ class CosseratPlant(StatefulPlant):
             twist = np.asarray(twist, dtype=float)
             self.state[7:10], self.state[10:13] = turn * twist[:3], turn * twist[3:]
 
-    def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
-        DivergedError if it fails: the state is then still the last sound one."""
-        if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self.given.shape:
-            command = read_command(self.body.name, self.actuators, command)
-        self.given[:] = command
-        self._ready()
-        self.entered(enter_step(self.system.address) if COMPILED else take_step(self.system))
+    def _step_kernel(self) -> Any:
+        return enter_step if COMPILED else None
 
-    def _ready(self) -> None:
-        self.system.last[:] = self.memory
+    def _plain_step(self) -> int:
+        return int(take_step(self.system))
+
+    def _prepare(self) -> None:
         self._time[0] = self._steps * self.dt
 
-    def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
-        if not COMPILED:
-            return None
-        self._ready()
-        if self._entry is None:
-            address = self.system.address
-            self._entry = Entry(native(enter_step, address), (address,), self.given.ctypes.data)
-        return self._entry
+    def _start_of(self, system: Any) -> Array:
+        return np.asarray(system.cell("time"))
 
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        if status:
-            self._fail(status)
-        self._steps += 1
+    def _sound_of(self, system: Any) -> Array:
+        return np.asarray(system.last)
 
-    def _fail(self, status: int) -> None:
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        places = {"position": (0, 3), "work": (at.Y_WORK, 1), "lost": (at.Y_LOST, 1)}
+        if not self.ahead:
+            places |= {"quaternion": (3, 4), "velocity": (7, 3), "angular_velocity": (10, 3)}
+        return places
+
+    def _fail(self, status: int) -> NoReturn:
         """Back to the last sound state, and say what ran away from it."""
         name = self.body.name
         if status == BAD_COMMAND:
-            refuse_not_finite(name, self.actuators, self.given)
+            refuse_not_finite(name, self.actuators, self._given)
         where = self.section[max(int(self.energies[at.BAD_POINT]), 0), at.K_X]
         self.memory[:] = self.system.last
         seen = self.observe()

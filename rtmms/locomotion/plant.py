@@ -6,14 +6,13 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
-from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array, unpack_inertia
 from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effort, model_of, net_twist, resist
 from rtmms.locomotion.group import NODES, WEIGHTS, transport
@@ -24,8 +23,9 @@ from rtmms.mechanism.joint_laws import limited, settle
 from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, water_density
-from rtmms.plant.validation import limits_of, read_command, read_seed, refuse_not_finite
+from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -230,7 +230,7 @@ class GlideTwin:
 
 
 @dataclass(eq=False)
-class ConnectionPlant(StatefulPlant):
+class ConnectionPlant(KernelPlant):
     """A mechanism with Body.viscous as a plant (see rtmms.plant.protocol.Plant): eta = -A(r) rd at every instant.
 
     mechanism  the description, or what `rtmms.compile` made of it, joints driven by motion
@@ -278,12 +278,12 @@ class ConnectionPlant(StatefulPlant):
         self.initial = start
         told = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
         self._key = hashlib.sha256(self.model.digest.encode() + told).digest()
-        self._shape = self._given.shape
         self.system = GLIDE.make({
             "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
             "given": self._given, "limits": limits_of(self.actuators), "dt": self.dt,
         }, {"n": p})  # fmt: skip
         self.memory = self.system.memory
+        self._bind_step()
         with compile_progress(f"the kernels of '{self.model.name}'"):
             self.reset()
             self.step(self.neutral)
@@ -303,18 +303,20 @@ class ConnectionPlant(StatefulPlant):
         system.memory[:], self._steps = 0.0, 0
         system.pose[3], system.joints[:2] = 1.0, self.initial
 
-    def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held. ValueError for a wrong size or a value that is not finite;
-        DivergedError if it fails: the state is then still the last sound one."""
-        if type(command) is not np.ndarray or command.dtype != np.float64 or command.shape != self._shape:
-            command = read_command(self.model.name, self.actuators, command)
-        self._given[:] = command
-        status = enter_glide(self.system.address) if COMPILED else glide(self.system)
-        if status != SOUND:
-            self._fail(status)
-        self._steps += 1
+    def _step_kernel(self) -> Any:
+        return enter_glide if COMPILED else None
 
-    def _fail(self, status: int) -> None:
+    def _plain_step(self) -> int:
+        return int(glide(self.system))
+
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        p, joints = self.model.n, POSE
+        return {
+            "position": (0, 3), "quaternion": (3, 4), "joint_position": (joints + p, p),
+            "joint_velocity": (joints + 2 * p, p), "work": (joints + 3 * p, 1),
+        }  # fmt: skip
+
+    def _fail(self, status: int) -> NoReturn:
         name = self.model.name
         if status == BAD_COMMAND:
             refuse_not_finite(name, self.actuators, self._given)

@@ -46,7 +46,7 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant.protocol import Channel, Entry, Surroundings, refuse_fixed, water_density
+from rtmms.plant.protocol import Channel, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
@@ -132,7 +132,6 @@ class TreePlant(Running):
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._shape = self.neutral.shape
         self._given = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
             raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
@@ -296,7 +295,7 @@ class TreePlant(Running):
         self._start = system.hold.cell("start")
         self._start[0] = self.time
         self._address, self._entries = system.address, entries(system)
-        self._entry: Entry | None = None
+        self._bind_step()
         decisive = [
             fluid.common, fluid.strips, fluid.blades, fluid.strip_gauss, fluid.blade_gauss, fluid.wakes, fluid.tethers,
             motion, np.array([system.law.omega, system.law.ramp]), system.law.kp, system.law.kd, self.bandwidth,

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError
-from rtmms.base.jit import native
 from rtmms.base.memory import Record
-from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism import chart as tree
@@ -44,9 +42,10 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import Coordinates, Entry, Fork, Kept
-from rtmms.plant.validation import read_command, refuse_not_finite
+from rtmms.plant.validation import refuse_not_finite
 
 if TYPE_CHECKING:
     from typing import Protocol
@@ -180,10 +179,7 @@ class TreeTwin:
 # A tree while it runs: its steps, outputs and snapshots. `rtmms.mechanism.plant` builds it.
 
 
-_FLOAT = np.dtype(np.float64)
-
-
-class Running(StatefulPlant):
+class Running(KernelPlant):
     """What a plant that is a tree does once it is built, on arrays that stay in place."""
 
     model: Model
@@ -202,8 +198,6 @@ class Running(StatefulPlant):
     commanded: Array
     system: Record
     _start: Array
-    _shape: tuple[int, ...]
-    _given: Array
     _motor: Array
     _spent: Array
     _limited: Array
@@ -211,7 +205,6 @@ class Running(StatefulPlant):
     _observed: Observed
     _entries: Entries | None
     _address: int
-    _entry: Entry | None
 
     @property
     def ends(self) -> float | None:
@@ -223,20 +216,37 @@ class Running(StatefulPlant):
         """A copy of the mechanical state."""
         return unpacked(self.vector, self.model.n)
 
-    def step(self, command: Array) -> None:
-        """Advance by dt with `command` (n_actuators,) held, brought within its limits. ArgumentError for a wrong size,
-        type or a value that is not finite, DivergedError if it fails: the state is then still the last sound one."""
-        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == self._shape:
-            self._given[:] = command
-        else:
-            self._convert(command)
+    def _step_kernel(self) -> Any:
+        return None if self._entries is None else self._entries.step
+
+    def _plain_step(self) -> int:
+        return int(take_step(self.system))
+
+    def _prepare(self) -> None:
         if self.flow.field is not None:
             self._sample_field(0.5 * self.dt)
         self._start[0] = self._steps * self.dt
-        status = self._entries[0](self._address) if self._entries else take_step(self.system)
-        if status != SOUND:
-            self._fail(status)
-        self._steps += 1
+
+    def _command_of(self, system: Any) -> Array:
+        return np.asarray(system.command.given)
+
+    def _start_of(self, system: Any) -> Array:
+        return np.asarray(system.hold.cell("start"))
+
+    def _sound_of(self, system: Any) -> Array:
+        return np.asarray(system.last)
+
+    def _can_fork(self) -> bool:
+        return self.flow.field is None  # Python samples a flow that is a function
+
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        n, at = self.model.n, (system.motion.vector.ctypes.data - system.memory.ctypes.data) // 8
+        places = {
+            "position": (at, 3), "quaternion": (at + 3, 4), "velocity": (at + 7 + n, 3),
+            "angular_velocity": (at + 10 + n, 3), "joint_position": (at + 7, n), "joint_velocity": (at + 13 + n, n),
+        }  # fmt: skip
+        own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
+        return {name: place for name, place in places.items() if name not in own and place[1]}
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
@@ -259,31 +269,11 @@ class Running(StatefulPlant):
                             own.setdefault(word, value)
         return {name: own for name, own in found.items() if own}
 
-    def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
-        if self._entries is None:
-            return None
-        if self.flow.field is not None:
-            self._sample_field(0.5 * self.dt)
-        self._start[0] = self._steps * self.dt
-        if self._entry is None:
-            self._entry = Entry(native(self._entries.step, self._address), (self._address,), self._given.ctypes.data)
-        return self._entry
-
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        if status:
-            self._fail(status)
-        self._steps += 1
-
-    def _convert(self, command: Any) -> None:
-        self._given[:] = read_command(self.model.name, self.actuators, command)
-
     def _sample_field(self, ahead: float) -> None:
         """Of a flow that is a function: what is held over a step, `ahead` seconds from now."""
         ask_flow(self, self.vector, self.time, ahead, self.system.work.s, self.system.fluid.held)
 
-    def _fail(self, status: int) -> None:
+    def _fail(self, status: int) -> NoReturn:
         """Back to the last sound state, and say what ran away from it."""
         if status == BAD_COMMAND:
             refuse_not_finite(self.model.name, self.actuators, self._given)
@@ -337,26 +327,6 @@ class Running(StatefulPlant):
         own = getattr(self.parameters, "step_s", None)
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
-    def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking."""
-        if self._entries is None or self.flow.field is not None:
-            return None
-        other = self.system.fork(memory)
-        entry = Entry(
-            native(self._entries.step, other.address), (other.address,), other.command.given.ctypes.data
-        )  # fmt: skip
-        n, at = self.model.n, (other.motion.vector.ctypes.data - other.memory.ctypes.data) // 8
-        places = {
-            "position": (at, 3), "quaternion": (at + 3, 4), "velocity": (at + 7 + n, 3),
-            "angular_velocity": (at + 10 + n, 3), "joint_position": (at + 7, n), "joint_velocity": (at + 13 + n, n),
-        }  # fmt: skip
-        own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
-        places = {name: place for name, place in places.items() if name not in own and place[1]}
-        return Fork(
-            entry, other.memory, other.last, other.hold.cell("start"), places, other.clear,
-            lambda: self.flow.field is None and other.adopt_from(self.system), other,
-        )  # fmt: skip
-
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.protocol.Coordinated."""
         return self._told
@@ -368,8 +338,7 @@ class Running(StatefulPlant):
     def settling(self, fork: Fork) -> Entry:
         """See rtmms.plant.protocol.Coordinated."""
         assert self._entries is not None
-        address = fork.owner.address
-        return Entry(native(self._entries.settle, address), (address,), fork.entry.command)
+        return self._entry_of(self._entries.settle, fork.owner)
 
     def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""

@@ -198,7 +198,7 @@ class Stage(StatefulPlant, Wrapper):
     # --- state ----------------------------------------------------------------------------------------------------
 
     @property
-    def _steps(self) -> int:  # type: ignore[override]
+    def _steps(self) -> int:
         return int(self._count[0])
 
     @_steps.setter

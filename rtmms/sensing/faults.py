@@ -93,7 +93,7 @@ def enter_step(address: int) -> int:
     command = carray(numbers_at(w.inner.rows[0, COMMAND]), (n,))
     for i in range(n):
         command[i] = memory[BEFORE, i]
-    return step_inner(w.inner, 0)
+    return int(step_inner(w.inner, 0))
 
 
 # Faults of sensors and actuators, which begin and end while a run goes on: as a parameter 'fault.TARGET' of the plant.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgpack
@@ -70,6 +70,7 @@ class Host:
         self.exchange = self.server.endpoints["exchange"]
         self.command = np.zeros(4)
         self.step = 0
+        self.raws: list[Raw] = []
 
     def publish(self, deadline_ns: int = 0) -> None:
         applied = self.server.applied
@@ -116,11 +117,17 @@ class Host:
         return [peer.summary() for peer in list(self.server._peers.all)]
 
 
+def is_probe(message: Mapping[str, Any]) -> bool:
+    """Return whether a message only asks if a peer is there: the plant sends it where an answer takes long."""
+    return message["type"] == "state" and message["step"] == -1 and not message["outputs"]
+
+
 class Raw:
     """A peer that says exactly what the test wants, right or wrong."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
+        host.raws.append(self)  # whoever made the host closes it
         self.context = zmq.Context()
         self.exchange = self._dealer()
         self.exchange.connect(host.exchange)

@@ -36,6 +36,8 @@ def make_host() -> Iterator[Callable[..., Host]]:
 
     yield make
     for host in hosts:
+        for peer in host.raws:
+            peer.vanish()
         host.server.close()
 
 

@@ -130,12 +130,15 @@ def test_a_run_that_fails_ends_where_a_single_run_ends(kind: str) -> None:
     commands = np.repeat(thrust[None, None, :], 400, axis=1)
     runs = rtmms.rollout(plant, commands, initial=start, outputs=())
     plant.restore(start)
-    with pytest.raises(rtmms.DivergedError) as failure:
+    reason = ""
+    try:
         for command in commands[0]:
             plant.step(command)
+    except rtmms.DivergedError as failure:
+        reason = str(failure)
     assert runs.status[0] != 0
     assert runs.final[0] == plant.snapshot()
-    assert runs.reasons[0] == str(failure.value)
+    assert runs.reasons[0] == reason != ""
 
 
 def test_parameters_of_runs_reach_the_sensors() -> None:

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,12 @@ from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownN
 from rtmms.base.jit import COMPILED, compile_progress, helped, native
 from rtmms.base.memory import aligned
 from rtmms.base.parameters import settable
-from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import heading
 from rtmms.plant.coordinates import StateChart
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import Account, Channel, Coordinates, CoupledLimit, Entry, Fork, Surroundings, refuse_fixed
-from rtmms.plant.validation import read_command, read_numbers, read_pose, read_seed, refuse_not_finite
+from rtmms.plant.validation import read_numbers, read_pose, read_seed, refuse_not_finite
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.chart import coordinates
 from rtmms.robots.manta.coupling import move_supports
@@ -221,7 +221,7 @@ _OUTPUTS: tuple[tuple[str, str, tuple[int, ...], str, int], ...] = (
 )
 
 
-class Manta(StatefulPlant):
+class Manta(KernelPlant):
     """A plant as rtmms.Plant describes it. `seed` changes nothing: the manta has no chance in it.
 
     Outputs are functions of the state alone: accelerations, torques and thrusts are the true ones of body and fins
@@ -236,6 +236,7 @@ class Manta(StatefulPlant):
     settable = SETTABLE
     gait = GAIT
     _name = "manta"
+    _kernel_counts_steps = True
 
     def __init__(self, parameters: MantaParameters, dt: float, coupling: str, field: Field | None = None) -> None:
         self.parameters, self.dt, self.coupling = parameters, dt, coupling
@@ -283,15 +284,13 @@ class Manta(StatefulPlant):
                 setattr(self.system, "flow", self._sampler.handle)  # noqa: B010
             self.model = replace(self.model, finned=self.system.finned, body=self.system.body)
             self.memory = self._state = self.system.state
-            self._out, self._command = self.system.out, self.system.command
+            self._out, self._given = self.system.out, self.system.command
             self._addresses = arguments(self.system)
             self._reset_state()
             check_coupling(self.model, self._state, self.system.work, self._account)
             self._advance()  # compiled, or fetched from the cache, and warm
             self.observe()
-        self._entry: Entry | None = None
-        if COMPILED:
-            self._entry = Entry(native(enter_step, *self._addresses), self._words, self._command.ctypes.data)
+        self._bind_step()
         self._key = self._hash()
         self._reset_state()
 
@@ -351,30 +350,6 @@ class Manta(StatefulPlant):
             self._state[:] = before
             raise ModelError("manta: place: the support is singular at these rod angles")
 
-    def step(self, command: Array) -> None:
-        """Advance by dt; command (4,) rad, in the order of `actuators`.
-
-        Raises ValueError for a wrong size or a value that is not finite (nothing happens then), DivergedError when the
-        state leaves the finite numbers, a joint bends by half a turn or the support becomes singular; the state is
-        then still the last good one.
-        """
-        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == _FOUR:
-            self._command[:] = command
-        else:
-            self._convert(command)
-        status = self._advance()
-        if status:
-            self._fail(status)
-
-    def enter(self) -> Entry | None:
-        """See rtmms.plant.protocol.Entered."""
-        return self._entry
-
-    def entered(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
-        if status:
-            self._fail(status)
-
     def account(self) -> Account | None:
         """See rtmms.plant.protocol.Accounted."""
         return self._account_of(self.system)
@@ -419,21 +394,23 @@ class Manta(StatefulPlant):
         p = self.parameters
         return Surroundings((0.0, 0.0, -p.gravity_m_s2), p.water_density_kg_m3)
 
-    def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking."""
-        if not COMPILED:
-            return None
-        other = self.system.fork(memory)
-        words = tuple(0 if word is None else word for word in arguments(other))
-        entry = Entry(native(enter_step, *arguments(other)), words, other.command.ctypes.data)
-        places = {
+    def _step_kernel(self) -> Any:
+        return enter_step if COMPILED else None
+
+    def _plain_step(self) -> int:
+        return int(step(self.system))
+
+    def _words_of(self, system: Any) -> tuple[Any, ...]:
+        return arguments(system)
+
+    def _command_of(self, system: Any) -> Array:
+        return np.asarray(system.command)
+
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        return {
             "position": (lay.POSITION, 3), "quaternion": (lay.QUATERNION, 4), "velocity": (lay.TWIST, 3),
             "angular_velocity": (lay.TWIST + 3, 3),
         }  # fmt: skip
-        return Fork(
-            entry, other.state, other.state, np.zeros(1), places, other.clear,
-            lambda: other.adopt_from(self.system), other, self._account_of(other),
-        )  # fmt: skip
 
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.protocol.Coordinated."""
@@ -445,9 +422,7 @@ class Manta(StatefulPlant):
 
     def settling(self, fork: Fork) -> Entry:
         """See rtmms.plant.protocol.Coordinated."""
-        given = arguments(fork.owner)
-        words = tuple(0 if word is None else word for word in given)
-        return Entry(native(enter_settle, *given), words, fork.entry.command)
+        return self._entry_of(enter_settle, fork.owner)
 
     def structure(self, by: Array) -> Any:
         """See rtmms.analysis.chart.Structured."""
@@ -480,7 +455,7 @@ class Manta(StatefulPlant):
         """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
 
         By two steps of half the length; 1 where a step fails."""
-        return step_error(self.twin(), self._command.copy() if command is None else command)
+        return step_error(self.twin(), self._given.copy() if command is None else command)
 
     @property
     def accurate(self) -> dict[float, float]:
@@ -522,7 +497,7 @@ class Manta(StatefulPlant):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")
 
     def _advance(self) -> int:
-        """One step under self._command; the status it returned."""
+        """One step under self._given; the status it returned."""
         status: int
         if COMPILED:
             status = enter_step(*self._addresses)
@@ -542,18 +517,10 @@ class Manta(StatefulPlant):
         else:
             account(self.system, g)
 
-    @property
-    def _words(self) -> tuple[int, ...]:
-        """`_addresses` for compiled code, which takes no notice of what is None."""
-        return tuple(0 if word is None else word for word in self._addresses)
-
-    def _convert(self, command: Any) -> None:
-        self._command[:] = read_command("manta", self.actuators, command)
-
-    def _fail(self, status: int) -> None:
+    def _fail(self, status: int) -> NoReturn:
         time = float(self._state[lay.STEP] + 1.0) * self.dt
         if status == lay.BAD_COMMAND:
-            refuse_not_finite("manta", self.actuators, self._command)
+            refuse_not_finite("manta", self.actuators, self._given)
         last = self.observe()
         if status == lay.SINGULAR:
             rods = self.system.work[lay.W_RODS : lay.W_RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)[:, 0]
@@ -592,7 +559,6 @@ _PLACES = (
     "position", "quaternion", "velocity", "angular_velocity", "rod_angle", "rod_rate", "joint_position",
     "joint_velocity",
 )  # fmt: skip
-_FLOAT, _FOUR = np.dtype(np.float64), (4,)
 
 
 def load(

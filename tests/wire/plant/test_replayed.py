@@ -14,7 +14,7 @@ import pytest
 import zmq
 
 import rtmms
-from tests.wire.bench import PATIENCE_S, Host, Raw
+from tests.wire.bench import PATIENCE_S, Host, Raw, is_probe
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 CHANGING = {"session", "identity", "step_endpoint", "telemetry_endpoint"}
@@ -59,10 +59,12 @@ class OldPeer(Raw):
                 self.host.publish()
             return bool(socket.poll(1))
 
-        self.host.until(arrived)
-        now: dict[str, Any] = msgpack.unpackb(socket.recv())
-        held_to(was, now)
-        return now
+        while True:
+            self.host.until(arrived)
+            now: dict[str, Any] = msgpack.unpackb(socket.recv())
+            if not is_probe(now) or is_probe(was):  # a slow machine gets probes that the recording has not
+                held_to(was, now)
+                return now
 
 
 def test_an_old_peer_is_answered_as_it_was(make_host: Callable[..., Host]) -> None:

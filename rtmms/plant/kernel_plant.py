@@ -1,0 +1,157 @@
+"""Plants whose step is a compiled function of one record: the base of the manta, trees, continuous bodies and others.
+
+A subclass has a memory layout, kernels, and channels. Its step from Python and from compiled code, its snapshot, its
+state as forks have it, and its forks follow from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, ClassVar, NoReturn
+
+import numpy as np
+
+from rtmms.base.jit import native
+from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Account, Channel, Entry, Fork
+from rtmms.plant.validation import read_command
+
+_FLOAT = np.dtype(np.float64)
+
+
+class KernelPlant(StatefulPlant):
+    """Base of a plant whose step is a compiled function of one record.
+
+    A subclass sets the attributes when it is built, and overrides the hooks that differ.
+
+    Attributes
+    ----------
+    actuators, outputs : tuple of Channel
+        See rtmms.plant.protocol.Plant.
+    system : Record
+        The plant's record; its state is the plant's.
+    """
+
+    actuators: Any
+    outputs: tuple[Channel, ...]
+    _given: Array
+    """(n_actuators,) the command as the kernel finds it."""
+    _entry: Entry | None = None
+    _run: Callable[[], int]
+    """The step of `system`, with the command in place; returns its status."""
+    _kernel_counts_steps: ClassVar[bool] = False
+
+    # --- hooks ----------------------------------------------------------------------------------------------------
+
+    def _step_kernel(self) -> Any:
+        """Return the compiled step, called with `_words_of` a record; None where kernels are plain Python."""
+        raise NotImplementedError
+
+    def _plain_step(self) -> int:
+        """Take the step in plain Python; return its status."""
+        raise NotImplementedError
+
+    def _fail(self, status: int) -> NoReturn:
+        """Go back to the last sound state, and raise DivergedError with what left its range."""
+        raise NotImplementedError
+
+    def _prepare(self) -> None:
+        """Write into the record what a step needs beside the command."""
+
+    def _words_of(self, system: Any) -> tuple[Any, ...]:
+        """Return the arguments of the step's kernel; None for an absent part."""
+        return (system.address,)
+
+    def _command_of(self, system: Any) -> Array:
+        """Return the array in which the kernel finds its command."""
+        command: Array = system.given
+        return command
+
+    def _start_of(self, system: Any) -> Array:
+        """Return the cell (1,) in which the kernel finds the time at which its step begins, s."""
+        return np.zeros(1)
+
+    def _sound_of(self, system: Any) -> Array:
+        """Return the array that holds the last sound state after a failed step."""
+        memory: Array = system.memory
+        return memory
+
+    def _places_of(self, system: Any) -> Mapping[str, tuple[int, int]]:
+        """Return outputs that are part of the state as they are: first word there, and number of words."""
+        return {}
+
+    def _account_of(self, system: Any) -> Account | None:
+        """Return more outputs of a record by compiled code."""
+        return None
+
+    def _can_fork(self) -> bool:
+        """Return whether a run can go on without Python."""
+        return self._step_kernel() is not None
+
+    # --- derived --------------------------------------------------------------------------------------------------
+
+    def _bind_step(self) -> None:
+        """Bind the step to the record `system`; call it whenever the record is another."""
+        kernel = self._step_kernel()
+        self._run = self._plain_step if kernel is None else partial(kernel, *self._words_of(self.system))
+        self._entry = None
+
+    def step(self, command: Array) -> None:
+        """Advance by dt.
+
+        Parameters
+        ----------
+        command : (n_actuators,) array
+            Held over the step, in the order of `actuators`, clamped to their limits.
+
+        Raises
+        ------
+        ArgumentError
+            The size, the type or a value is wrong; nothing happens then.
+        DivergedError
+            The step failed; the state is the last sound one.
+        """
+        given = self._given
+        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == given.shape:
+            given[:] = command
+        else:
+            given[:] = read_command(self._name, self.actuators, command)
+        self._prepare()
+        self.entered(self._run())
+
+    def enter(self) -> Entry | None:
+        """See rtmms.plant.protocol.Entered."""
+        if self._entry is None:
+            kernel = self._step_kernel()
+            if kernel is None:
+                return None
+            self._entry = self._entry_of(kernel, self.system)
+        self._prepare()
+        return self._entry
+
+    def entered(self, status: int) -> None:
+        """See rtmms.plant.protocol.Entered."""
+        if status:
+            self._fail(status)
+        if not self._kernel_counts_steps:
+            self._steps += 1
+
+    def fork(self, memory: Array | None = None) -> Fork | None:
+        """Return memory for a run beside the plant's (rtmms.plant.protocol.Forking); None where Python must step it."""
+        kernel = self._step_kernel()
+        if kernel is None or not self._can_fork():
+            return None
+        other = self.system.fork(memory)
+        return Fork(
+            self._entry_of(kernel, other), other.memory, self._sound_of(other), self._start_of(other),
+            self._places_of(other), other.clear, lambda: self._can_fork() and other.adopt_from(self.system), other,
+            self._account_of(other),
+        )  # fmt: skip
+
+    def _entry_of(self, kernel: Any, system: Any) -> Entry:
+        """Return how compiled code calls a kernel with a record."""
+        given = self._words_of(system)
+        words = tuple(0 if word is None else word for word in given)
+        return Entry(native(kernel, *given), words, self._command_of(system).ctypes.data)
