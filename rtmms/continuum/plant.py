@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -23,28 +23,9 @@ from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD,
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
-from rtmms.plant.kernel_plant import KernelPlant
+from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
 from rtmms.plant.protocol import Channel, Kept, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    from rtmms.base.memory import Record
-
-    class Original(Protocol):
-        """What a twin reads of its plant."""
-
-        dt: float
-        system: Record
-        body: Any
-
-        @property
-        def memory(self) -> Array: ...
-
-        @property
-        def now(self) -> int: ...
-
 
 # One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it.
 
@@ -170,62 +151,23 @@ def enter_look(address: int) -> None:
 # Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.Twin).
 
 
-class CosseratTwin:
+class CosseratTwin(RecordTwin):
     """See rtmms.plant.protocol.Twin."""
 
-    def __init__(self, plant: Original) -> None:
-        self.plant, self.dt, self.order, self.bounded, self.base_moves = plant, plant.dt, 4, True, True
+    order, bounded, base_moves = 4, True, True
+
+    def __init__(self, plant: Any) -> None:
         self.length = float(plant.body.length_m)
-        self.state = self.room()
-        self._size = plant.memory.size
-        self._count, self._parts = 0.0, 2
-        self._take_up()
+        super().__init__(plant)
 
     def _take_up(self) -> None:
-        self._of = self.plant.system
-        self._system = self._of.fork(self.state.all[: self._size])
-        self._at, self._dt = self._system.cell("time"), self._system.cell("dt")
+        super()._take_up()
         if not COMPILED:
             setattr(self._system, "function", self._of.function)  # noqa: B010
 
-    @property
-    def now(self) -> int:
-        return self.plant.now
-
-    @property
-    def finer(self) -> tuple[str, float]:
-        return "dt", self.dt
-
-    def room(self) -> Kept:
-        """Memory for one state, and the number of its step behind it."""
-        all_ = np.zeros(self.plant.memory.size + 1)
-        y = all_[:Y_SIZE]
-        return Kept(all_, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
-
-    def keep(self, at: Kept) -> None:
-        """The plant's present state."""
-        at.all[:-1] = self.plant.memory
-        at.all[-1] = self.plant.now
-
-    def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.Twin."""
-        self._parts = parts
-
-    def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there."""
-        if self._of is not self.plant.system:
-            self._take_up()
-        self.state.all[:] = at.all
-        self._count = float(at.all[-1])
-
-    def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of a part of it; False where it fails."""
-        parts = self._parts if halves else 1
-        self._system.given[:] = command
-        self._at[0], self._dt[0] = self._count * self.dt, self.dt / parts
-        status = enter_step(self._system.address) if COMPILED else take_step(self._system)
-        self._count += 1.0 / parts
-        return bool(status == SOUND)
+    def _kept(self, memory: Array) -> Kept:
+        y = memory[:Y_SIZE]
+        return Kept(memory, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
 
 
 # A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it.
@@ -406,8 +348,8 @@ class CosseratPlant(KernelPlant):
     def _step_kernel(self) -> Any:
         return enter_step if COMPILED else None
 
-    def _plain_step(self) -> int:
-        return int(take_step(self.system))
+    def _plain_step(self, system: Any) -> int:
+        return int(take_step(system))
 
     def _prepare(self) -> None:
         self._time[0] = self._steps * self.dt

@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -23,23 +23,9 @@ from rtmms.mechanism.joint_laws import limited, settle
 from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
-from rtmms.plant.kernel_plant import KernelPlant
+from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
 from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    from rtmms.base.memory import Record
-
-    class Original(Protocol):
-        """What a twin reads of its plant."""
-
-        model: Model
-        system: Record
-        dt: float
-        _steps: int
-
 
 # Abilities of a plant that its shape moves: its connection, its named gaits, the limits of its joints.
 
@@ -179,51 +165,19 @@ def _reach(model: Model) -> float:
     return float(np.sqrt(drag[3:].sum() / drag[:3].sum()))
 
 
-class GlideTwin:
-    """See rtmms.plant.protocol.Twin. Velocities are no part of the state: what is measured is where the robot comes
-    to."""
+class GlideTwin(RecordTwin):
+    """See rtmms.plant.protocol.Twin. Velocities are no part of the state: the monitor measures the robot's place."""
 
-    def __init__(self, plant: Original) -> None:
-        self.plant, self.dt, self.order, self.bounded, self.base_moves = plant, plant.dt, ORDER, False, True
+    order, bounded, base_moves = ORDER, False, True
+
+    def __init__(self, plant: Any) -> None:
         self.length = _reach(plant.model)
-        self.state, self._parts = self.room(), 2
-        self._system = plant.system.fork(self.state.all[:-1])
-        self._dt = self._system.cell("dt")
+        super().__init__(plant)
 
-    @property
-    def now(self) -> int:
-        return self.plant._steps
-
-    @property
-    def finer(self) -> tuple[str, float]:
-        return "dt", self.dt
-
-    def room(self) -> Kept:
-        """Memory for one state, and the number of its step behind it."""
-        memory = np.zeros(self.plant.system.memory.size + 1)
+    def _kept(self, memory: Array) -> Kept:
         parts = self.plant.system.state_views(memory[:-1])
         pose, joints = parts["pose"], parts["joints"]
         return Kept(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])
-
-    def keep(self, at: Kept) -> None:
-        """The plant's present state."""
-        at.all[:-1] = self.plant.system.memory
-        at.all[-1] = self.plant._steps
-
-    def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.Twin."""
-        self._parts = parts
-
-    def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there."""
-        self.state.all[:] = at.all
-
-    def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of a part of it; False where it fails."""
-        system = self._system
-        system.given[:] = command
-        self._dt[0] = self.dt / self._parts if halves else self.dt
-        return bool((enter_glide(system.address) if COMPILED else glide(system)) == SOUND)
 
 
 # A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it.
@@ -306,8 +260,8 @@ class ConnectionPlant(KernelPlant):
     def _step_kernel(self) -> Any:
         return enter_glide if COMPILED else None
 
-    def _plain_step(self) -> int:
-        return int(glide(self.system))
+    def _plain_step(self, system: Any) -> int:
+        return int(glide(system))
 
     def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
         p, joints = self.model.n, POSE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -36,39 +36,16 @@ from rtmms.mechanism.joint_laws import (
 )
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
-from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, SOUND, THROWN, take_step
+from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, THROWN, take_step
 from rtmms.mechanism.tendons import TOLD_LENGTH, TOLD_POWER, TOLD_RATE, TOLD_TENSION
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
-from rtmms.plant.kernel_plant import KernelPlant
+from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
 from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import Coordinates, Entry, Fork, Kept
 from rtmms.plant.validation import refuse_not_finite
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    from rtmms.model.compiled import Model
-
-    class Original(Protocol):
-        """What a twin reads of its plant."""
-
-        model: Model
-        flow: Flow
-        immersed: Record
-        system: Record
-        dt: float
-        method: str
-        substeps: int
-        bandwidth: Array
-        _steps: int
-        _entries: Entries | None
-
-        @property
-        def finer(self) -> tuple[str, float]: ...
-
 
 # Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
 
@@ -81,78 +58,47 @@ def _places(memory: Array, parts: dict[str, Any]) -> slice:
     return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
 
 
-class TreeTwin:
+class TreeTwin(RecordTwin):
     """See rtmms.plant.protocol.Twin."""
 
-    def __init__(self, plant: Original) -> None:
+    def __init__(self, plant: Any) -> None:
         model = plant.model
-        self.plant, self.dt, self.order = plant, plant.dt, METHODS[plant.method].order
+        self.order = METHODS[plant.method].order
         # steps of half the length brake limits in another time: their errors are then no sign of an instability
         bounds, shortest = plant.system.tree.bounds, STEPS * plant.dt / plant.substeps
         coarse = np.any((bounds[:, GREAT] > 0.0) & (bounds[:, BRAKING] < (1.0 - 1e-9) * shortest))
         self.bounded = METHODS[plant.method].stability is not None and not coarse
         self.base_moves = model.base_mode == BASE_FREE
         self.length = float(np.cbrt(model.mass / 1000.0)) if self.base_moves else 1.0
-        self._divided, self._count, self._imposed = 2, 0.0, model.imposed
+        self._imposed = model.imposed
         self._nodes, self._weights = nodes(METHODS[plant.method], plant.substeps)
-        self.state = self.room()
-        self._take_up()
-
-    def _take_up(self) -> None:
-        """The plant's model, law and fluid, as they are now, with memory of our own."""
-        self._of = self.plant.system
-        self._system = self._of.fork(self.state.all[:-1])
-        self._start, self._dt = self._system.hold.cell("start"), self._system.cell("dt")
-
-    @property
-    def now(self) -> int:
-        return self.plant._steps
+        super().__init__(plant)
 
     @property
     def finer(self) -> tuple[str, float]:
-        return self.plant.finer
+        found: tuple[str, float] = self.plant.finer
+        return found
 
-    def room(self) -> Kept:
-        """Memory for one state, and the number of its step behind it."""
-        memory, n = np.zeros(self.plant.system.memory.size + 1), self.plant.model.n
-        parts = self._parts(memory)
+    def _kept(self, memory: Array) -> Kept:
+        parts, n = self._parts(memory), self.plant.model.n
         y = parts["motion.vector"]
-        work = memory[_places(memory, parts)]
-        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], work)
+        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], memory[_places(memory, parts)])
 
     def _parts(self, memory: Array) -> dict[str, Any]:
-        return self.plant.system.state_views(memory[:-1])
-
-    def keep(self, at: Kept) -> None:
-        """The plant's present state."""
-        at.all[:-1] = self.plant.system.memory
-        at.all[-1] = self.plant._steps
-
-    def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.Twin."""
-        self._divided = parts
+        found: dict[str, Any] = self.plant.system.state_views(memory[:-1])
+        return found
 
     def start(self, at: Kept, halves: bool) -> None:
-        """The twin stands there. In halves a multistep method starts anew: its past is of other steps."""
-        if self._of is not self.plant.system:  # its parameters were changed
-            self._take_up()
-        self.state.all[:] = at.all
+        """See RecordTwin. In halves a multistep method starts anew: its past is of other steps."""
+        super().start(at, halves)
         if halves:
             self._system.motion.counts[0] = 0
-        self._count = float(at.all[-1])
 
-    def step(self, command: Array, halves: bool) -> bool:
-        """A step of dt, or of a part of it; False where it fails."""
-        plant, system = self.plant, self._system
-        parts = self._divided if halves else 1
-        time, dt = self._count * self.dt, self.dt / parts  # the plant's own count: of an unstable run each bit matters
-        system.command.given[:] = command
-        if plant.flow.field is not None:
-            ask_flow(plant, system.motion.vector, time, 0.5 * dt, system.work.s, system.fluid.held)
-        self._start[0], self._dt[0] = time, dt
-        status = plant._entries.step(system.address) if plant._entries else take_step(system)
-        self._count += 1.0 / parts
-        return bool(status == SOUND)
+    def _before_step(self) -> None:
+        if self.plant.flow.field is not None:
+            system = self._system
+            time = self._count * self.dt  # the plant's own count: of an unstable run each bit matters
+            ask_flow(self.plant, system.motion.vector, time, 0.5 * self._dt[0], system.work.s, system.fluid.held)
 
     def unseen(self, begin: Kept, end: Kept) -> float:
         """See rtmms.plant.protocol.HasPrescribedJoints."""
@@ -219,8 +165,8 @@ class Running(KernelPlant):
     def _step_kernel(self) -> Any:
         return None if self._entries is None else self._entries.step
 
-    def _plain_step(self) -> int:
-        return int(take_step(self.system))
+    def _plain_step(self, system: Any) -> int:
+        return int(take_step(system))
 
     def _prepare(self) -> None:
         if self.flow.field is not None:

@@ -12,10 +12,11 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
+from rtmms.base.errors import DivergedError
 from rtmms.base.jit import native
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Account, Channel, Entry, Fork
+from rtmms.plant.protocol import Account, Channel, Entry, Fork, Kept
 from rtmms.plant.validation import read_command
 
 _FLOAT = np.dtype(np.float64)
@@ -49,13 +50,14 @@ class KernelPlant(StatefulPlant):
         """Return the compiled step, called with `_words_of` a record; None where kernels are plain Python."""
         raise NotImplementedError
 
-    def _plain_step(self) -> int:
-        """Take the step in plain Python; return its status."""
+    def _plain_step(self, system: Any) -> int:
+        """Take the step of a record in plain Python; return its status."""
         raise NotImplementedError
 
     def _fail(self, status: int) -> NoReturn:
         """Go back to the last sound state, and raise DivergedError with what left its range."""
-        raise NotImplementedError
+        self.memory[:] = self._sound_of(self.system)
+        raise DivergedError(self.time + self.dt, "state", self.observe(), "left its range; take a smaller step")
 
     def _prepare(self) -> None:
         """Write into the record what a step needs beside the command."""
@@ -94,9 +96,13 @@ class KernelPlant(StatefulPlant):
 
     def _bind_step(self) -> None:
         """Bind the step to the record `system`; call it whenever the record is another."""
-        kernel = self._step_kernel()
-        self._run = self._plain_step if kernel is None else partial(kernel, *self._words_of(self.system))
+        self._run = self._step_of(self.system)
         self._entry = None
+
+    def _step_of(self, system: Any) -> Callable[[], int]:
+        """Return the step of a record, with its command in place, as Python calls it."""
+        kernel = self._step_kernel()
+        return partial(self._plain_step, system) if kernel is None else partial(kernel, *self._words_of(system))
 
     def step(self, command: Array) -> None:
         """Advance by dt.
@@ -155,3 +161,87 @@ class KernelPlant(StatefulPlant):
         given = self._words_of(system)
         words = tuple(0 if word is None else word for word in given)
         return Entry(native(kernel, *given), words, self._command_of(system).ctypes.data)
+
+
+class RecordTwin:
+    """Steps beside a kernel plant's own, in a fork of its record (rtmms.plant.protocol.Twin).
+
+    A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
+    calls `__init__` of this class, and overrides `_kept`.
+
+    Attributes
+    ----------
+    order : int
+        Of the method.
+    bounded : bool
+        Whether the method is stable up to some |lambda| dt only.
+    base_moves : bool
+        Whether the base has a path that can be wrong.
+    length : float
+        m; a turn by 1 rad counts as a way of that.
+    """
+
+    order: int
+    bounded: bool
+    base_moves: bool
+    length: float
+
+    def __init__(self, plant: Any) -> None:
+        self.plant, self.dt = plant, plant.dt
+        self._divided, self._count = 2, 0.0
+        self.state = self.room()
+        self._take_up()
+
+    def _kept(self, memory: Array) -> Kept:
+        """Return the parts of a state that are measured, as views."""
+        raise NotImplementedError
+
+    def _take_up(self) -> None:
+        """Fork the plant's record as it is now."""
+        self._of = self.plant.system
+        self._system = self._of.fork(self.state.all[:-1])
+        self._start, self._dt = self.plant._start_of(self._system), self._system.cell("dt")
+        self._step = self.plant._step_of(self._system)
+
+    @property
+    def now(self) -> int:
+        """Steps of the plant since its reset."""
+        return int(self.plant._steps)
+
+    @property
+    def finer(self) -> tuple[str, float]:
+        """The parameter that shortens the step, and its value in s."""
+        return "dt", self.dt
+
+    def room(self) -> Kept:
+        """Return memory for one more state."""
+        return self._kept(np.zeros(self.plant.system.memory.size + 1))
+
+    def keep(self, at: Kept) -> None:
+        """Copy the plant's present state."""
+        at.all[:-1] = self.plant.system.memory
+        at.all[-1] = self.plant._steps
+
+    def divide(self, parts: int) -> None:
+        """See rtmms.plant.protocol.Twin."""
+        self._divided = parts
+
+    def start(self, at: Kept, halves: bool) -> None:
+        """Put the twin into a state; `halves`: its next steps are parts of dt."""
+        if self._of is not self.plant.system:  # its parameters were changed
+            self._take_up()
+        self.state.all[:] = at.all
+        self._count = float(at.all[-1])
+
+    def step(self, command: Array, halves: bool) -> bool:
+        """Take a step of dt, or of a part of it; return False where it fails."""
+        parts = self._divided if halves else 1
+        self.plant._command_of(self._system)[:] = command
+        self._start[0], self._dt[0] = self._count * self.dt, self.dt / parts
+        self._before_step()
+        status = self._step()
+        self._count += 1.0 / parts
+        return status == 0
+
+    def _before_step(self) -> None:
+        """Write into the record what a step needs beside the command."""

@@ -397,8 +397,8 @@ class Manta(KernelPlant):
     def _step_kernel(self) -> Any:
         return enter_step if COMPILED else None
 
-    def _plain_step(self) -> int:
-        return int(step(self.system))
+    def _plain_step(self, system: Any) -> int:
+        return int(step(system))
 
     def _words_of(self, system: Any) -> tuple[Any, ...]:
         return arguments(system)
