@@ -54,6 +54,10 @@ class KernelPlant(StatefulPlant):
         """Take the step of a record in plain Python; return its status."""
         raise NotImplementedError
 
+    def observe(self) -> dict[str, Array]:
+        """See rtmms.plant.protocol.Plant."""
+        raise NotImplementedError
+
     def _fail(self, status: int) -> NoReturn:
         """Go back to the last sound state, and raise DivergedError with what left its range."""
         self.memory[:] = self._sound_of(self.system)
@@ -241,7 +245,7 @@ class RecordTwin:
         self._before_step()
         status = self._step()
         self._count += 1.0 / parts
-        return status == 0
+        return bool(status == 0)
 
     def _before_step(self) -> None:
         """Write into the record what a step needs beside the command."""

@@ -89,7 +89,7 @@ def enter_step(address: int) -> int:
     counts[FRESH] = 0
     status = step_inner(sensors.inner, 0)
     if status:
-        return status
+        return int(status)
     counts[STEPS] += 1
     remember(sensors.motion)
     look_at_all(sensors)

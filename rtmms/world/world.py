@@ -43,7 +43,7 @@ def enter_step(address: int) -> int:
                 command[k] = w.given[first + k]
         status = step_inner(w.inner, r)
         if status:
-            return status
+            return int(status)
     w.steps[0] += 1
     return 0
 
