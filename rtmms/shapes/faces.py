@@ -7,8 +7,9 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.attitude import Pose, multiply
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.shape import Pose, Solid, multiply
+from rtmms.plant.drawing import Solid
 
 Array = npt.NDArray[np.float64]
 

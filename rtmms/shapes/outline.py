@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from rtmms.base.attitude import HOME, Pose
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.protocol import Plant, bare, describe_plant
 from rtmms.report.figures import takes_outline
 from rtmms.report.robot_panels import Look, Surfaces
+from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.faces import solid_faces
-from rtmms.shapes.known import shape_of
-from rtmms.shapes.shape import HOME, Pose, Shape
+from rtmms.shapes.shape import Shape
 from rtmms.shapes.surface import Visual
 from rtmms.shapes.visuals import visual_of
 from rtmms.wire.protocol.messages import plain_parameters

@@ -14,7 +14,7 @@ from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.elongated import elongated_body
 from rtmms.robots import fish
-from rtmms.shapes.known import shape_of
+from rtmms.shapes.drawings import shape_of
 from rtmms_controllers.fish_wave import FishWave
 from tests.controllers.test_eel import drive, told
 from tests.robots.plain_fish import H, PlainFish

@@ -12,12 +12,12 @@ from scipy.spatial.transform import Rotation
 import rtmms
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model.compiled import State
+from rtmms.plant.drawing import sheet
 from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
-from rtmms.shapes.known import SHAPES, shape_of
+from rtmms.shapes.drawings import SHAPES, shape_of
 from rtmms.shapes.manta import MantaShape
-from rtmms.shapes.shape import sheet
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import xyzw

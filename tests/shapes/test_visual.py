@@ -12,7 +12,7 @@ import pytest
 
 import rtmms
 from rtmms.plant.protocol import Channel
-from rtmms.shapes.known import shape_of
+from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.manta_surface import FINE
 from rtmms.shapes.surface import (
     SCENES,

@@ -11,7 +11,7 @@ import pytest
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
-from rtmms.shapes.known import shape_of
+from rtmms.shapes.drawings import shape_of
 from rtmms.view.goals import beside, goal
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
