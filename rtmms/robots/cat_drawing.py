@@ -53,8 +53,9 @@ def _torso(arm: float) -> d.Sweep:
         [0.0, 0.04, 0.14, 0.35, 0.5, 0.65, 0.86, 0.96, 1.0],
         [0.0, 0.62, 1.05, 1.0, 0.86, 0.98, 1.02, 0.66, 0.0],
     )
+    spine = ((0, -arm), (0, -0.5 * arm), (1, 0.5 * arm), (1, arm))
     return d.Sweep(
-        spine=tuple(d.Point(frame, (0.0, 0.0, z)) for frame, z in ((0, -arm), (0, -0.5 * arm), (1, 0.5 * arm), (1, arm))),
+        spine=tuple(d.Point(frame, (0.0, 0.0, z)) for frame, z in spine),
         stations=(0.0, 0.25, 0.75, 1.0), fine=share, axes=d.CARRIED, carrier=1, round=20,
         wide=tuple(0.95 * size * h for h in half), high=tuple(0.86 * size * h for h in half),
         zones=(

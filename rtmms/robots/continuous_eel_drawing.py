@@ -23,12 +23,13 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
         )
         for s in share
     ]
+    ridges = d.Ridge(0.22, 0.99, 0.42 * b), d.Ridge(0.22, 0.99, 0.3 * b, above=False)
     body = d.Sweep(
         "skin", share, tuple(a * h for h in half), tuple(b * h for h in half), (
             d.Zone("belly", (232, 206, 214), (d.Box(across=(-2.0, -0.2)),), gloss=0.6),
             d.Zone("back", (112, 84, 128), gloss=0.6),
         ),
-        fins=(d.Fins("fins", (84, 60, 104), (d.Ridge(0.22, 0.99, 0.42 * b), d.Ridge(0.22, 0.99, 0.3 * b, above=False))),),
+        fins=(d.Fins("fins", (84, 60, 104), ridges),),
     )  # fmt: skip
     eyes = [d.moved(d.sphere(0.14 * b), (-1.0 * b, side * 0.74 * a, 0.34 * b)) for side in (1, -1)]
     return d.Drawing(

@@ -15,8 +15,10 @@ ROUND = 12
 
 
 def joint_table(joint: int, head_length: float, link_length: float) -> tuple[tuple[float, float, float, float], ...]:
-    """Return (alpha, d, q0, r) of yaw, pitch and roll of a spherical joint, from 1 on: the paper's table I, repaired
-    (docs/eel.md)."""
+    """Return (alpha, d, q0, r) of yaw, pitch and roll of the i-th spherical joint, joints 3 i - 2, 3 i - 1 and 3 i.
+
+    They are the paper's table I, repaired (docs/eel.md); the model and the drawing use it.
+    """
     half = pi / 2
     return (
         (0.0, head_length, 0.0, 0.0) if joint == 1 else (half, 0.0, half, 0.0),

@@ -13,12 +13,31 @@ HEAD = 6
 """Slices of the head."""
 
 
+def joint_stations(length: float, head: float, joints: int) -> list[float]:
+    """Return the distances from the nose, m, at which the joints of the model and the drawing are.
+
+    They are (j - 1/2) of a piece of the tail behind the head, so that the end links have half a piece.
+    """
+    piece = length * (1.0 - head) / joints
+    return [head * length + piece * (j + 0.5) for j in range(joints)]
+
+
+def half_axes(x: float, length: float, width: float, height: float) -> tuple[float, float]:
+    """Return the half-axes (a, b), m, of the section at x from the nose, for the model and the drawing.
+
+    With s = x / l: a / .06 l = 1.92 sqrt(s) (1 - s)^.8 + .08 s, b / l = .228 sqrt(s) (1 - s) + .1 s^6.
+    """
+    s = min(max(x / length, 0.0), 1.0)
+    a = 0.06 * length * (1.92 * sqrt(s) * (1.0 - s) ** 0.8 + 0.08 * s)
+    b = 0.228 * length * sqrt(s) * (1.0 - s) + 0.1 * length * s**6
+    return width * a, height * b
+
+
 def draw(p: Mapping[str, Any]) -> d.Drawing:
     """Return the drawing for the robot's parameters."""
     length, count, head = float(p["length_m"]), int(p["joints"]), float(p["head"])
     width, height = float(p["width"]), float(p["height"])
-    piece = length * (1.0 - head) / count
-    stations = [head * length + piece * (j + 0.5) for j in range(count)]
+    stations = joint_stations(length, head, count)
     # the sections' frame, x from nose to tail, in the body's, x forward
     frames = [d.Frame("", quaternion=(0.0, 0.0, 0.0, 1.0))]
     for k, x in enumerate(stations):
@@ -27,9 +46,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
 
     def ring(frame: int, x: float, start: float) -> list[d.Point]:
         """Of the section at x from the nose, in a frame that stands at `start`."""
-        s = min(x / length, 1.0)
-        a = width * 0.06 * length * (1.92 * sqrt(s) * (1.0 - s) ** 0.8 + 0.08 * s)
-        b = height * (0.228 * length * sqrt(s) * (1.0 - s) + 0.1 * length * s**6)
+        a, b = half_axes(x, length, width, height)
         angles = [2.0 * pi * k / ROUND for k in range(ROUND + 1)]
         return [d.Point(frame, (x - start, a * cos(angle), b * sin(angle))) for angle in angles]
 

@@ -19,7 +19,7 @@ from rtmms.shapes.shape import DrawingShape, Shape
 from rtmms.shapes.together import TogetherShape, of_one
 from rtmms.wire.protocol.state import PlantInfo
 
-BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, UnknownNameError)
+BROKEN = (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError, UnknownNameError)
 """Faults of a drawing for parameters or outputs that are another robot's, or for a table that is broken."""
 
 
@@ -34,7 +34,6 @@ def shape_of(plant: PlantInfo) -> Shape | None:
         return together if known.issuperset(together.needs) else None
     for find in (robot_drawing, exposed_drawing):
         try:
-            _refuse_many(plant)
             drawing = find(plant)
             if drawing is None:
                 continue
@@ -56,6 +55,7 @@ def robot_drawing(plant: PlantInfo) -> Drawing | None:
     module = f"rtmms.robots.{plant.robot}_drawing"
     if not plant.robot.isidentifier() or find_spec(module) is None:
         return None
+    _refuse_many(plant)
     drawing: Drawing = import_module(module).draw(plant.parameters)
     if drawing.skins or drawing.solids:
         return drawing
@@ -70,10 +70,11 @@ MAX_COUNT = 1000
 
 
 def _refuse_many(plant: PlantInfo) -> None:
+    """ValueError for a count that is no number, or too large."""
     for name in COUNTS:
         value = plant.parameters.get(name, 0)
-        if isinstance(value, int | float) and not value <= MAX_COUNT:
-            raise ValueError(f"{name}: expected at most {MAX_COUNT}, got {value}")
+        if not isinstance(value, int | float) or not value <= MAX_COUNT:
+            raise ValueError(f"{name}: expected a number of at most {MAX_COUNT}, got {value!r:.60}")
 
 
 def _try(shape: Shape, plant: PlantInfo) -> None:

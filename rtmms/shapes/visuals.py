@@ -74,11 +74,11 @@ class TogetherVisual:
 class DrawingVisual:
     """Surfaces of a drawing: those that bend, then the parts.
 
-    rest   frames and points of the skins with all joints at 0
+    frames, skins   of its shape with all joints at 0
     """
 
     def __init__(self, shape: DrawingShape, scene: str, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
-        drawing = shape.drawing
+        self.drawing = drawing = shape.drawing
         self.scene, self.ground = scene, drawing.ground
         self._names = [skin.name for skin in shape.skins]
         rest = dict(zip(self._names, skins, strict=True))

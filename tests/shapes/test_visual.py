@@ -11,26 +11,25 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.plant.drawing import SCENES, Membrane
 from rtmms.plant.protocol import Channel
 from rtmms.shapes.drawings import shape_of
-from rtmms.shapes.manta_surface import FINE
 from rtmms.shapes.surface import (
-    SCENES,
     Mesh,
     Visual,
     between,
     block,
     cylinder,
     ellipsoid,
+    hub,
     merged,
     moved,
     propeller,
     spline,
     tube,
-    wheel,
+    tyre,
 )
-from rtmms.shapes.visual_bodies import BodiesVisual
-from rtmms.shapes.visuals import VISUALS, visual_of
+from rtmms.shapes.visuals import DrawingVisual, visual_of
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import told
@@ -81,8 +80,9 @@ def volume(mesh: Mesh) -> float:
 
 
 @pytest.mark.parametrize("mesh", [
-    ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), *wheel(0.3, 0.1),
-    tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1), moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
+    ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), tyre(0.3, 0.1),
+    hub(0.3, 0.1), tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1),
+    moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
 ])  # fmt: skip
 def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
     assert open_edges(mesh) == 0
@@ -95,8 +95,7 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
     visual, _, bent = seen(info, bent_outputs(plant))
-    assert robot in VISUALS
-    assert not isinstance(visual, BodiesVisual)
+    assert isinstance(visual, DrawingVisual)
     assert visual.scene in SCENES
     rigid = [surface for surface in visual.surfaces if surface.vertices is not None]
     for surface in rigid:
@@ -119,14 +118,16 @@ def test_the_mantas_skin_goes_through_its_joints() -> None:
     angles = RNG.uniform(-0.4, 0.4, (2, m, 1)) + RNG.uniform(-0.2, 0.2, (2, m, 1)) * np.linspace(0.0, 1.0, n)
     outputs["joint_position"] = angles.ravel().tolist()
     visual, (left, right, *_), (back, _, belly) = seen(info, outputs)
-    chord = visual._chord  # type: ignore[attr-defined]
-    middle = ((0.55 * back + belly) / 1.55).reshape(-1, len(chord), 3)
+    assert isinstance(visual, DrawingVisual)
+    (skin,) = visual.drawing.bending
+    assert isinstance(skin, Membrane)
+    middle = ((0.55 * back + belly) / 1.55).reshape(-1, skin.columns, 3)
     station = (np.arange(n) + 0.5) / n
-    for skin, rows in ((left, middle), (right, middle[::-1])):
-        joints = skin.reshape(m + 1, n, 3)
-        # the tip first, FINE rows from one of the model's to the next; towards tips rows are shorter, within the fin
+    for fin, rows in ((left, middle), (right, middle[::-1])):
+        joints = fin.reshape(m + 1, n, 3)
+        # the tip first, `pieces` rows from one of the model's to the next; rows are shorter towards the tips
         for j in range(m):
-            row = rows[FINE * (m - j)]
+            row = rows[skin.pieces * (m - j)]
             fine = np.linspace(station[0], station[-1], 2000)
             line = np.stack([np.interp(fine, station, joints[j, :, k]) for k in range(3)], axis=1)
             inside = row[2:-2]
