@@ -397,9 +397,9 @@ class Box(NamedTuple):
 
 
 class Stripes(NamedTuple):
-    """`count` stripes a unit along the surface, each of half a width, in shares of their distance."""
+    """`number` stripes a unit along the surface, each of half a width, in shares of their distance."""
 
-    count: float
+    number: float
     half_width: float
 
 

@@ -26,7 +26,8 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
     x, y, z = (float(number) for number in p["fin_root_m"])
     stations = tuple((i + 0.5) * support / n for i in range(n))
     lengths = tuple((last + (first - last) * s / support) / links for s in stations)
-    frames, fins, rods = [], [], []
+    frames: list[d.Coupler | d.Slider] = []
+    fins, rods = [], []
     for k, side in enumerate(("left", "right")):
         mirrored, sign = k == 1, -1.0 if k else 1.0
         frames += [

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmms.base.attitude import HOME, Pose
 from rtmms.base.spatial import quaternion_matrix
@@ -77,7 +78,7 @@ def _zoned(faces: Faces, columns: int, along: Array, across_: Array, zones: Sequ
     for zone in zones:
         chosen = free & np.any([_inside(box, u, v) for box in zone.boxes], axis=0)
         if zone.stripes is not None:
-            chosen &= np.abs((u * zone.stripes.count) % 1.0 - 0.5) < zone.stripes.half_width
+            chosen &= np.abs((u * zone.stripes.number) % 1.0 - 0.5) < zone.stripes.half_width
         free &= ~chosen
         surfaces.append(Surface(zone.name, faces[chosen], zone.colour, gloss=zone.gloss))
     return tuple(surfaces)
@@ -113,8 +114,8 @@ def _fins(fins: Sequence[Fins], share: Array, flipped: bool) -> tuple[Surface, .
     return tuple(surfaces)
 
 
-def _rows_of(ridge: Ridge, share: Array) -> Array:
-    return np.flatnonzero((share >= ridge.start) & (share <= ridge.end))
+def _rows_of(ridge: Ridge, share: Array) -> npt.NDArray[np.int64]:
+    return np.flatnonzero((share >= ridge.start) & (share <= ridge.end)).astype(np.int64)
 
 
 def _heights(ridge: Ridge, rows: int, largest: float) -> Array:
