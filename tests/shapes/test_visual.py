@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import ast
+import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ import pytest
 import rtmms
 from rtmms.plant.drawing import SCENES, Membrane
 from rtmms.plant.protocol import Channel
-from rtmms.shapes.drawings import shape_of
+from rtmms.shapes.drawings import robot_drawing, shape_of
 from rtmms.shapes.surface import (
     Mesh,
     Visual,
@@ -108,6 +111,23 @@ def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
         assert open_edges(merged(*skin)) == 0, "the colours of a skin meet, and it has no hole"
         assert volume(merged(*skin)) > 0.0
     assert sum(len(one.faces) for one in visual.surfaces) < 30_000
+
+
+@pytest.mark.parametrize(
+    "robot", [pytest.param(one, marks=[pytest.mark.full] if one == "modal_moth" else []) for one in ROBOTS]
+)
+def test_a_drawing_is_data(robot: str) -> None:
+    drawing = robot_drawing(welcomed(robot)[1])
+    assert drawing is not None
+    text = json.dumps(asdict(drawing))
+    assert json.loads(text)["scene"] in SCENES
+
+
+def test_viewers_name_no_robot() -> None:
+    package = Path(rtmms.__file__).parent
+    for path in (*(package / "shapes").glob("*.py"), *(package / "view").glob("*.py")):
+        constants = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not constants & set(ROBOTS), path.name
 
 
 def test_the_mantas_skin_goes_through_its_joints() -> None:
