@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from math import cos, inf, pi, sin
 from typing import Any, NamedTuple
 
-from rtmms.base.attitude import HOME, Pose, Quaternion, Vector
+from rtmms.base.attitude import HOME, Quaternion, Vector
 
 Colour = tuple[int, int, int]
 
@@ -579,8 +579,3 @@ class Drawing:
     scene: str = ""
     ground: float | None = None
     outputs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-
-
-def on(pose: Pose, name: str = "", parent: int = 0, turns: tuple[Turn, ...] = ()) -> Frame:
-    """Return a frame at a pose in its parent's."""
-    return Frame(name, parent, pose[0], pose[1], turns)

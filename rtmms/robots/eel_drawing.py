@@ -31,13 +31,13 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
     """Return the drawing for the robot's parameters."""
     a, b, nose = (float(p[key]) for key in ("half_width_m", "half_height_m", "nose_length_m"))
     count, head, tail = int(p["joints"]), float(p["head_length_m"]), float(p["tail_length_m"])
-    frames = [d.on(PAPER)]
+    frames = [d.Frame("", 0, *PAPER)]
     for k in range(1, count + 1):
         for axis, (alpha, offset, q0, r) in enumerate(joint_table(k, head, float(p["link_length_m"]))):
             # Rot(x, alpha) Trans(x, offset) Rot(z, q0) Trans(z, r)
             pose = after(((offset, 0.0, 0.0), turn(0, alpha)), ((0.0, 0.0, r), turn(2, q0)))
             joint = 3 * (k - 1) + axis
-            frames.append(d.on(pose, f"link{k}" if axis == 2 else "", joint + 1, (d.Turn(2, joint),)))
+            frames.append(d.Frame(f"link{k}" if axis == 2 else "", joint + 1, *pose, (d.Turn(2, joint),)))
     ring = [(a * cos(2 * pi * k / ROUND), b * sin(2 * pi * k / ROUND)) for k in range(ROUND + 1)]
     points = [
         d.Point(1, (x, size * y, size * z))

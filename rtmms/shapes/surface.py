@@ -282,17 +282,13 @@ def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
     return merged(*meshes, (rim, tiles(2, n, around=True)))
 
 
-def rounded_outline(length: float, width: float, waist: float = 1.0, n: int = 40) -> list[tuple[float, float]]:
+def rounded_plate(length: float, width: float, thickness: float, waist: float = 1.0, n: int = 40) -> Mesh:
     """A plate with round ends, along x, narrower by `waist` in its middle."""
     a = np.linspace(0.0, 2.0 * pi, n, endpoint=False)
     x = 0.5 * length * np.sign(np.cos(a)) * np.abs(np.cos(a)) ** 0.5
     y = 0.5 * width * np.sign(np.sin(a)) * np.abs(np.sin(a)) ** 0.5
     y = y * (waist + (1.0 - waist) * np.minimum(1.0, (np.abs(2.0 * x / length) / 0.7) ** 2))
-    return list(zip(x.tolist(), y.tolist(), strict=True))
-
-
-def rounded_plate(length: float, width: float, thickness: float, waist: float = 1.0) -> Mesh:
-    return plate(rounded_outline(length, width, waist), thickness)
+    return plate(list(zip(x.tolist(), y.tolist(), strict=True)), thickness)
 
 
 GENERATORS: dict[str, Callable[..., Mesh]] = {
