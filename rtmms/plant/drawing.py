@@ -359,13 +359,13 @@ def steps(start: float, end: float, count: int) -> tuple[float, ...]:
 
 def interpolated(at: Sequence[float], places: Sequence[float], values: Sequence[float]) -> tuple[float, ...]:
     """Return values at places, linear between those that are known, as at the ends beyond them."""
-    found = []
+    numbers = []
     for x in at:
         k = min(max(bisect_right(places, x) - 1, 0), len(places) - 2)
         width = places[k + 1] - places[k]
         share = (min(max(x, places[0]), places[-1]) - places[k]) / width if width > 0.0 else 0.0
-        found.append(values[k] + (values[k + 1] - values[k]) * share)
-    return tuple(found)
+        numbers.append(values[k] + (values[k + 1] - values[k]) * share)
+    return tuple(numbers)
 
 
 # Surfaces: parts that do not bend, and generators of those that bend with skins and frames.

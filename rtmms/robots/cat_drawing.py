@@ -70,11 +70,11 @@ def _parts(arm: float) -> tuple[d.Part, ...]:
     size = 0.36 * arm
 
     def legs(z: float, back: bool) -> tuple[list[d.Mesh], list[d.Mesh]]:
-        made, paws = [], []
+        limbs, paws = [], []
         for y in (0.55 * size, -0.55 * size):
             knee = z - 0.10 * arm if back else z + 0.04 * arm
             foot = z + 0.02 * arm
-            made.append(
+            limbs.append(
                 d.tube(
                     [(0.35 * size, y, z), (1.35 * size, y, knee), (2.15 * size, y, foot), (2.5 * size, y, foot)],
                     [0.30 * size, 0.21 * size, 0.15 * size, 0.14 * size],
@@ -84,7 +84,7 @@ def _parts(arm: float) -> tuple[d.Part, ...]:
             paws.append(
                 d.moved(d.ellipsoid(0.26 * size, 0.34 * size, 0.42 * size), (2.62 * size, y, foot + 0.08 * size))
             )
-        return made, paws
+        return limbs, paws
 
     hind, hind_paws = legs(-0.62 * arm, back=True)
     fore, fore_paws = legs(arm + 0.62 * arm, back=False)

@@ -7,6 +7,7 @@ returns the vertices of its surfaces, whose faces stay.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -46,7 +47,7 @@ from rtmms.shapes.surface import (
 )
 
 
-class Bent(Protocol):
+class SurfaceGenerator(Protocol):
     """Surfaces of one generator."""
 
     @property
@@ -55,25 +56,28 @@ class Bent(Protocol):
         """Return (n, 3) m, body frame, of each surface.  skins  their points by name"""
 
 
-def bending_surfaces(one: Bending, drawing: Drawing, rest: Mapping[str, Array]) -> Bent:
-    """Return what generates a surface of a drawing.  rest  points of the skins with all joints at 0, by name"""
-    match one:
+def bending_surfaces(data: Bending, drawing: Drawing, neutral: Mapping[str, Array]) -> SurfaceGenerator:
+    """Return what generates a surface of a drawing.  neutral  points of the skins with all joints at 0, by name"""
+    match data:
         case Loft():
-            return _Loft(one, rest[one.skin])
+            return _Loft(data, neutral[data.skin])
         case Sweep():
-            return _Sweep(one, drawing, rest)
+            return _Sweep(data, drawing, neutral)
         case Wing():
-            return _Wing(one)
-    return _Membrane(one)
+            return _Wing(data)
+    return _Membrane(data)
 
 
 # Zones: the faces of a grid in colours.
 
 
-def _zoned(faces: Faces, columns: int, along: Array, across_: Array, zones: Sequence[Zone]) -> tuple[Surface, ...]:
-    """Of faces of a grid, whose rows and columns have coordinates; each face is of the first zone that has it."""
+def _zoned(faces: Faces, columns: int, along: Array, cross: Array, zones: Sequence[Zone]) -> tuple[Surface, ...]:
+    """Return the faces of a grid by zones; each face belongs to the first zone that has it.
+
+    along, cross   coordinates of the rows and of the columns
+    """
     u = of_tile(along[faces // columns].mean(axis=1))
-    v = of_tile(across_[faces % columns].mean(axis=1))
+    v = of_tile(cross[faces % columns].mean(axis=1))
     free, surfaces = np.ones(len(faces), bool), []
     for zone in zones:
         chosen = free & np.any([_inside(box, u, v) for box in zone.boxes], axis=0)
@@ -104,13 +108,13 @@ def _fin_faces(rows: int) -> Faces:
 def _fins(fins: Sequence[Fins], share: Array, flipped: bool) -> tuple[Surface, ...]:
     """flipped  whether the body goes the other way round than a loft's"""
     surfaces = []
-    for one in fins:
+    for group in fins:
         faces, first = [], 0
-        for ridge in one.ridges:
-            made = _fin_faces(len(_rows_of(ridge, share)))
-            faces.append((made if ridge.above != flipped else made[:, ::-1]) + first)
+        for ridge in group.ridges:
+            corners = _fin_faces(len(_rows_of(ridge, share)))
+            faces.append((corners if ridge.above != flipped else corners[:, ::-1]) + first)
             first = int(faces[-1].max()) + 1
-        surfaces.append(Surface(one.name, np.concatenate(faces), one.colour))
+        surfaces.append(Surface(group.name, np.concatenate(faces), group.colour))
     return tuple(surfaces)
 
 
@@ -129,35 +133,37 @@ def _heights(ridge: Ridge, rows: int, largest: float) -> Array:
 class _Loft:
     """Through rings of points: ring by ring as the skin has them, the spline between them."""
 
-    def __init__(self, one: Loft, rest: Array) -> None:
-        self._one = one
-        coarse = rest.reshape(-1, one.round + 1, 3)
+    def __init__(self, data: Loft, neutral: Array) -> None:
+        self._data = data
+        coarse = neutral.reshape(-1, data.round + 1, 3)
         self._shape = coarse.shape
-        ridge = lengths(coarse[:, one.round // 4])  # along the back, so that the nose is round
-        places = between(ridge, one.pieces)
+        ridge = lengths(coarse[:, data.round // 4])  # along the back, so that the nose is round
+        places = between(ridge, data.pieces)
         self._matrix = spline(ridge, places)
         self._share = np.concatenate([[0.0], places / places[-1], [1.0]])  # both ends are closed
-        angle = 2.0 * np.pi * np.arange(one.round) / one.round
-        zones = _zoned(loft(len(self._share), one.round), one.round, self._share, np.sin(angle), one.zones)
+        angle = 2.0 * np.pi * np.arange(data.round) / data.round
+        zones = _zoned(loft(len(self._share), data.round), data.round, self._share, np.sin(angle), data.zones)
         self._zones, bands = len(zones), []
         self._banded = range(0)
-        if one.bands is not None:
-            self._banded = range(one.bands.skipped, len(coarse) - one.bands.skipped)
-            hoop = tiles(2, one.round, around=True)
-            faces = np.concatenate([hoop + 2 * one.round * k for k in range(len(self._banded))])
-            bands.append(Surface(one.bands.name, faces, one.bands.colour, gloss=one.bands.gloss))
-        self.surfaces = (*zones, *bands, *_fins(one.fins, self._share, flipped=False))
+        if data.bands is not None:
+            self._banded = range(data.bands.skipped, len(coarse) - data.bands.skipped)
+            hoop = tiles(2, data.round, around=True)
+            faces = np.concatenate([hoop + 2 * data.round * k for k in range(len(self._banded))])
+            bands.append(Surface(data.bands.name, faces, data.bands.colour, gloss=data.bands.gloss))
+        self.surfaces = (*zones, *bands, *_fins(data.fins, self._share, flipped=False))
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See Bent."""
-        coarse = skins[self._one.skin].reshape(self._shape)[:, :-1]
+        """See SurfaceGenerator."""
+        coarse = skins[self._data.skin].reshape(self._shape)[:, :-1]
         fine = np.einsum("mr,rkx->mkx", self._matrix, coarse)
         ends = [np.broadcast_to(ring.mean(axis=0), ring.shape)[None] for ring in (fine[0], fine[-1])]
         rings = np.concatenate([ends[0], fine, ends[1]])
-        found = [rings.reshape(-1, 3)] * self._zones
-        if self._one.bands is not None:
-            found.append(self._bands(coarse))
-        return found + [np.concatenate([self._fin(rings, ridge) for ridge in fins.ridges]) for fins in self._one.fins]
+        vertices = [rings.reshape(-1, 3)] * self._zones
+        if self._data.bands is not None:
+            vertices.append(self._bands(coarse))
+        return vertices + [
+            np.concatenate([self._fin(rings, ridge) for ridge in fins.ridges]) for fins in self._data.fins
+        ]
 
     def _bands(self, coarse: Array) -> Array:
         bands = []
@@ -165,12 +171,12 @@ class _Loft:
             centre = coarse[k].mean(axis=0)
             way = _unit(coarse[k + 1].mean(axis=0) - coarse[k - 1].mean(axis=0))
             ring = centre + 1.012 * (coarse[k] - centre)
-            thick = 0.07 * float(np.linalg.norm(coarse[k][self._one.round // 4] - centre))
+            thick = 0.07 * float(np.linalg.norm(coarse[k][self._data.round // 4] - centre))
             bands += [ring - thick * way, ring + thick * way]
         return np.concatenate(bands)
 
     def _fin(self, rings: Array, ridge: Ridge) -> Array:
-        rows, quarter = _rows_of(ridge, self._share), self._one.round // 4
+        rows, quarter = _rows_of(ridge, self._share), self._data.round // 4
         back, belly = rings[rows, quarter], rings[rows, 3 * quarter]
         middle = 0.5 * (back + belly)
         root = back if ridge.above else belly
@@ -185,25 +191,25 @@ class _Loft:
 class _Sweep:
     """Elliptic sections along the spline through the points of a spine."""
 
-    def __init__(self, one: Sweep, drawing: Drawing, rest: Mapping[str, Array]) -> None:
-        self._one = one
+    def __init__(self, data: Sweep, drawing: Drawing, neutral: Mapping[str, Array]) -> None:
+        self._data = data
         self._names = ["", *(frame.name for frame in drawing.frames)]
-        self._ring = next((s.round + 1 for s in drawing.skins if isinstance(s, TubeSkin) and s.name == one.spine), 1)
-        self._fine = np.array(one.fine)
-        stations = one.stations or np.linspace(0.0, 1.0, len(self._spine({}, rest)))
+        self._ring = next((s.round + 1 for s in drawing.skins if isinstance(s, TubeSkin) and s.name == data.spine), 1)
+        self._fine = np.array(data.fine)
+        stations = data.stations or np.linspace(0.0, 1.0, len(self._spine({}, neutral)))
         self._matrix = spline(stations, self._fine)
-        self._wide, self._high = np.array(one.wide)[:, None], np.array(one.high)[:, None]
-        self._angle = 2.0 * np.pi * np.arange(one.round) / one.round
-        carried = one.axes == CARRIED
-        faces = loft(len(self._fine), one.round)
+        self._wide, self._high = np.array(data.wide)[:, None], np.array(data.high)[:, None]
+        self._angle = 2.0 * np.pi * np.arange(data.round) / data.round
+        carried = data.axes == CARRIED
+        faces = loft(len(self._fine), data.round)
         height = np.cos(self._angle) if carried else np.sin(self._angle)
-        zones = _zoned(faces if carried else faces[:, ::-1], one.round, self._fine, height, one.zones)
+        zones = _zoned(faces if carried else faces[:, ::-1], data.round, self._fine, height, data.zones)
         self._zones = len(zones)
-        self.surfaces = (*zones, *_fins(one.fins, self._fine, flipped=not carried))
+        self.surfaces = (*zones, *_fins(data.fins, self._fine, flipped=not carried))
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See Bent."""
-        one, known = self._one, self._spine(frames, skins)
+        """See SurfaceGenerator."""
+        data, known = self._data, self._spine(frames, skins)
         centre = self._matrix @ known
         side, up = self._axes(frames, known, centre)
         grid = (
@@ -211,26 +217,26 @@ class _Sweep:
             + self._wide[:, :, None] * np.cos(self._angle)[None, :, None] * side[:, None]
             + self._high[:, :, None] * np.sin(self._angle)[None, :, None] * up[:, None]
         )
-        grid[:, :, 2] += one.lift
-        fins = [np.concatenate([self._fin(centre, side, up, ridge) for ridge in fins.ridges]) for fins in one.fins]
+        grid[:, :, 2] += data.lift
+        fins = [np.concatenate([self._fin(centre, side, up, ridge) for ridge in fins.ridges]) for fins in data.fins]
         return [grid.reshape(-1, 3)] * self._zones + fins
 
     def _spine(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> Array:
-        spine = self._one.spine
+        spine = self._data.spine
         if isinstance(spine, str):  # the middles of its rings but the two that close it
             return np.asarray(skins[spine].reshape(-1, self._ring, 3)[1:-1, :-1].mean(axis=1))
         return np.array([_placed(point, frames, self._names) for point in spine])
 
     def _axes(self, frames: Mapping[str, Pose], known: Array, centre: Array) -> tuple[Array, Array]:
         """Unit vectors across and up in each section."""
-        one = self._one
-        if one.axes == LEVEL:
+        data = self._data
+        if data.axes == LEVEL:
             t = np.gradient(centre, axis=0)
             side = _unit(np.stack([t[:, 1], -t[:, 0], np.zeros(len(t))], axis=1))
             return side, np.broadcast_to(np.array([0.0, 0.0, 1.0]), side.shape)
-        if one.axes == CARRIED:
-            turned = quaternion_matrix(np.array(frames.get(self._names[one.carrier], HOME)[1]))
-            share = np.clip((self._fine - one.start) / (one.end - one.start), 0.0, 1.0)[:, None]
+        if data.axes == CARRIED:
+            turned = quaternion_matrix(np.array(frames.get(self._names[data.carrier], HOME)[1]))
+            share = np.clip((self._fine - data.start) / (data.end - data.start), 0.0, 1.0)[:, None]
             side = (1.0 - share) * np.array([1.0, 0.0, 0.0]) + share * turned[:, 0]
             t = _unit(np.gradient(centre, axis=0))
             side = _unit(side - t * np.sum(side * t, axis=1, keepdims=True))
@@ -257,73 +263,67 @@ def _placed(point: Point, frames: Mapping[str, Pose], names: Sequence[str]) -> A
 class _Wing:
     """Two sides of a membrane, closed at its root and at its tip."""
 
-    def __init__(self, one: Wing) -> None:
-        self._one = one
-        span = np.array(one.span)
-        self._lead = spline(np.linspace(0.0, 1.0, len(one.lead)), span)
-        stations = np.array(one.chord_stations)
+    def __init__(self, data: Wing) -> None:
+        self._data = data
+        span = np.array(data.span)
+        self._lead = spline(np.linspace(0.0, 1.0, len(data.lead)), span)
+        stations = np.array(data.chord_stations)
         inner = np.clip(span, stations[0], stations[-1])
         self._chord = spline(stations, inner) if len(stations) > 1 else np.ones((len(span), 1))
-        self._length, self._share = np.array(one.lengths)[:, None], np.linspace(0.0, 1.0, one.columns)
-        faces = tiles(len(span), one.columns)
+        self._length, self._share = np.array(data.lengths)[:, None], np.linspace(0.0, 1.0, data.columns)
+        faces = tiles(len(span), data.columns)
         along = np.linspace(0.0, 1.0, len(span))
         self.surfaces = tuple(
-            surface
-            for side in (faces[:, ::-1], faces)
-            for surface in _zoned(side, one.columns, along, self._share, one.zones)
-        )
-        self.surfaces = tuple(
-            Surface(
-                f"{one.skin}_{'upper' if k < len(one.zones) else 'under'}_{s.name}", s.faces, s.colour, gloss=s.gloss
-            )
-            for k, s in enumerate(self.surfaces)
+            replace(surface, name=f"{data.skin}_{side}_{surface.name}")
+            for side, corners in (("upper", faces[:, ::-1]), ("under", faces))
+            for surface in _zoned(corners, data.columns, along, self._share, data.zones)
         )
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See Bent."""
-        one, points = self._one, skins[self._one.skin]
-        lead = self._lead @ points[list(one.lead)]
-        chord = np.array([points[trail] - points[front] for front, trail in one.chords])
-        chord = _unit(self._chord @ _unit(chord, 1e-12), 1e-12) if one.directed else self._chord @ chord
+        """See SurfaceGenerator."""
+        data, points = self._data, skins[self._data.skin]
+        lead = self._lead @ points[list(data.lead)]
+        chord = np.array([points[trail] - points[front] for front, trail in data.chords])
+        chord = _unit(self._chord @ _unit(chord, 1e-12), 1e-12) if data.directed else self._chord @ chord
         grid = lead[:, None] + self._share[None, :, None] * (self._length * chord)[:, None]
         thick = np.sin(np.pi * self._share)[None, :, None] * np.ones((len(grid), 1, 1))
         thick[[0, -1]] = 0.0
-        out = one.thickness * thick * normals(grid)
-        zones = len(one.zones)
+        out = data.thickness * thick * normals(grid)
+        zones = len(data.zones)
         return [(grid + out).reshape(-1, 3)] * zones + [(grid - out).reshape(-1, 3)] * zones
 
 
 class _Membrane:
     """Rows across the span: those of the body, which are drawn; roots and joints of the chains, which are modelled."""
 
-    def __init__(self, one: Membrane) -> None:
-        self._one = one
-        left = one.skins[0]
-        self._links, columns = left.links, one.columns
-        x, y, z = one.root
+    def __init__(self, data: Membrane) -> None:
+        self._data = data
+        left = data.skins[0]
+        self._links, columns = left.links, data.columns
+        x, y, z = data.root
         y0 = abs(y)
         self._chord = np.linspace(0.0, 1.0, columns)  # from the trailing to the leading edge
-        middle = x + 0.5 * one.chord
-        beside = [(share * y0, fore, aft) for share, fore, aft in one.outline]
-        mirrored = [*beside[::-1], *((-place, fore, aft) for place, fore, aft in beside[1:])]  # from left to right
+        middle = x + 0.5 * data.chord
+        half = [(share * y0, fore, aft) for share, fore, aft in data.outline]
+        mirrored = [*half[::-1], *((-place, fore, aft) for place, fore, aft in half[1:])]  # from left to right
         self._body = np.array(
             [[(middle + aft + c * (fore - aft), place, z) for c in self._chord] for place, fore, aft in mirrored]
         )
-        self._roots = [np.array([(x + c * one.chord, side * y0, z) for c in self._chord]) for side in (1.0, -1.0)]
-        self._along = _between_chains(np.array(left.stations) / one.chord, self._chord)
+        self._roots = [np.array([(x + c * data.chord, side * y0, z) for c in self._chord]) for side in (1.0, -1.0)]
+        self._along = _between_chains(np.array(left.stations) / data.chord, self._chord)
         outwards = [
-            *(place for place, _, _ in beside),
+            *(place for place, _, _ in half),
             y0,
-            *(y0 + one.reach + one.chain * j / self._links for j in range(self._links + 1)),
+            *(y0 + data.reach + data.chain * j / self._links for j in range(self._links + 1)),
         ]
         spans = np.array([*outwards[::-1], *(-place for place in outwards[1:])])  # from the left tip to the right tip
-        rows = between(spans[::-1], one.pieces)[::-1]
+        rows = between(spans[::-1], data.pieces)[::-1]
         self._across = spline(spans[::-1], rows)[:, ::-1]
         self._rows = len(rows)
-        self._round_tips(np.abs(rows), y0 + one.reach, spans[0])
+        self._round_tips(np.abs(rows), y0 + data.reach, spans[0])
         faces = tiles(self._rows, columns)
-        upper = _zoned(faces[:, ::-1], columns, np.abs(rows), self._chord, one.zones)
-        self.surfaces = (*upper, *_zoned(faces, columns, np.abs(rows), self._chord, (one.belly,)))
+        upper = _zoned(faces[:, ::-1], columns, np.abs(rows), self._chord, data.zones)
+        self.surfaces = (*upper, *_zoned(faces, columns, np.abs(rows), self._chord, (data.belly,)))
 
     def _round_tips(self, distance: Array, fin: float, tip: float) -> None:
         """Of the last part of a fin the outline lies within the chains' free ends."""
@@ -334,15 +334,15 @@ class _Membrane:
         units = np.eye(len(self._chord))
         shares = np.array([[np.interp(place, self._chord, unit) for unit in units] for place in where.ravel()])
         self._resampled = shares.reshape(self._rows, len(self._chord), len(self._chord))
-        places, half = np.array(self._one.thickness).T
-        thick = np.interp(distance, places, half)[:, None] * wing_section(1.0 - self._chord)[None]
+        places, halves = np.array(self._data.thickness).T
+        thick = np.interp(distance, places, halves)[:, None] * wing_section(1.0 - self._chord)[None]
         self._thick = (thick * np.sqrt(np.maximum(width, 0.0))[:, None])[:, :, None]
 
     def bent(self, frames: Mapping[str, Pose], skins: Mapping[str, Array]) -> list[Array]:
-        """See Bent."""
+        """See SurfaceGenerator."""
         left, right = (
-            np.einsum("cn,jnk->jck", self._along, skins[one.name].reshape(self._links + 1, -1, 3))
-            for one in self._one.skins
+            np.einsum("cn,jnk->jck", self._along, skins[data.name].reshape(self._links + 1, -1, 3))
+            for data in self._data.skins
         )
         known = np.concatenate([left[::-1], self._roots[0][None], self._body, self._roots[1][None], right])
         rows = np.einsum("rk,kcx->rcx", self._across, known)
@@ -350,7 +350,7 @@ class _Membrane:
         up = normals(rows)
         up = up if up[self._rows // 2, len(self._chord) // 2, 2] > 0.0 else -up
         top, under = rows + self._thick * up, rows - 0.55 * self._thick * up
-        return [top.reshape(-1, 3)] * len(self._one.zones) + [under.reshape(-1, 3)]
+        return [top.reshape(-1, 3)] * len(self._data.zones) + [under.reshape(-1, 3)]
 
 
 def _between_chains(station: Array, chord: Array) -> Array:

@@ -81,8 +81,8 @@ class DrawingVisual:
         self.drawing = drawing = shape.drawing
         self.scene, self.ground = scene, drawing.ground
         self._names = [skin.name for skin in shape.skins]
-        rest = dict(zip(self._names, skins, strict=True))
-        self._bending = [bending_surfaces(one, drawing, rest) for one in drawing.bending]
+        neutral = dict(zip(self._names, skins, strict=True))
+        self._bending = [bending_surfaces(data, drawing, neutral) for data in drawing.bending]
         parts = [_part(part, frames) for part in drawing.parts]
         self.surfaces = (*(surface for one in self._bending for surface in one.surfaces), *parts)
 
