@@ -208,12 +208,28 @@ def rolled(name: str) -> Value:
 
 
 def drawn(name: str) -> Value:
-    """Return a digest of what viewers draw."""
-    import rtmms
-    from rtmms.record.origin import plain
+    """Return digests of the bodies that a plant exposes and of the points that viewers draw, to 1e-9 m in any order."""
+    import numpy as np
 
-    shape = getattr(rtmms.load(name), "shape", None)
-    return {"digest": digest(json.dumps(plain(shape), sort_keys=True).encode())}
+    import rtmms
+    from rtmms.plant.protocol import describe_plant
+    from rtmms.record.origin import plain
+    from rtmms.view.picture import Picture
+    from rtmms.wire.protocol.messages import plain_parameters
+    from rtmms.wire.protocol.state import PlantInfo
+
+    plant = rtmms.load(name)
+    shape = getattr(plant, "shape", None)
+    info = PlantInfo(
+        name, plant.dt, "", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
+        shape=describe_plant(plant).shape() or {},
+    )  # fmt: skip
+    picture = Picture(info)
+    points = np.round(picture.points(picture.draw(plant.observe())), 9) + 0.0  # 0.0 has no sign then
+    return {
+        "digest": digest(json.dumps(plain(shape), sort_keys=True).encode()),
+        "points": digest(np.unique(points, axis=0).tobytes()),
+    }
 
 
 def command(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Literal
 from xml.sax.saxutils import quoteattr
 
 import rtmms
+from rtmms.base.attitude import Vector
 from rtmms.base.errors import ModelError
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
-from rtmms.shapes.shape import Vector
 
 from .lines.from_here import from_here
 from .lines.inbox import Inbox

@@ -10,12 +10,12 @@ from math import cos, inf, radians, sin
 from typing import TYPE_CHECKING, Annotated, Any
 
 import rtmms
+from rtmms.base.attitude import rotate_back
 from rtmms.base.contract import ESTIMATE
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import NamesFile
-from rtmms.shapes.shape import rotate_back
 
 from .lines.addresses import host_port, resolved
 

@@ -10,12 +10,12 @@ from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal
 
 import rtmms
+from rtmms.base.attitude import euler, rotate_back
 from rtmms.base.contract import ESTIMATE
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Refusal
-from rtmms.shapes.shape import euler, rotate_back
 
 from .autopilot.words import Worded, Words
 from .lines.addresses import resolved

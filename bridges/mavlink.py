@@ -9,13 +9,13 @@ from time import monotonic, monotonic_ns, time
 from typing import Annotated, Any, ClassVar
 
 import rtmms
+from rtmms.base.attitude import euler
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter as Declared
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
 from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Refusal
-from rtmms.shapes.shape import euler
 
 from .autopilot.mavframes import Reader, Signing, Writer, read_key
 from .autopilot.parameters import Parameter, Parameters

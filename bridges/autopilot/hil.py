@@ -7,7 +7,7 @@ from math import atan2, hypot
 from random import Random
 from typing import Any
 
-from rtmms.shapes.shape import Vector, rotate_back
+from rtmms.base.attitude import Vector, rotate_back
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import GRAVITY, Home, bearing_deg, flu_frd, ned_to_world, whole

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from rtmms.base.attitude import Vector, rotate
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.bridging.channels import field as find_field
-from rtmms.shapes.shape import Vector, rotate
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import world_to_ned

@@ -6,7 +6,8 @@ from itertools import pairwise
 from math import floor
 from typing import Any
 
-from rtmms.shapes.shape import Shape, Skin
+from rtmms.plant.drawing import Skin
+from rtmms.shapes.shape import Shape
 from rtmms.wire.protocol.state import State
 
 from ..motion.frames import xyzw

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from math import atan2, cos, degrees, hypot, isfinite, pi, radians, sin, sqrt
 from typing import Annotated
 
+from rtmms.base.attitude import Quaternion, Vector, multiply, upright
 from rtmms.base.parameters import Parameter, check_parameters
-from rtmms.shapes.shape import Quaternion, Vector, multiply, upright
 
 EAST = pi / 2.0
 GRAVITY = 9.80665

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtmms.shapes.shape import Vector, rotate_back
+from rtmms.base.attitude import Vector, rotate_back
 from rtmms.wire.protocol.state import PlantInfo
 
 from .frames import GRAVITY, flu_frd

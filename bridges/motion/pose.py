@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from rtmms.base.attitude import Vector, cross, rotate, rotate_back, upright
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError
-from rtmms.shapes.shape import Vector, cross, rotate, rotate_back, upright
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from .frames import attitude_to_ned, flu_frd, world_to_ned

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from math import atan2, cos, degrees, hypot, radians, sin
 from typing import Any, Generic, Literal, TypeVar
 
+from rtmms.base.attitude import Vector, euler, from_euler, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
-from rtmms.shapes.shape import Vector, euler, from_euler, rotate
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import Home, attitude_to_ned, bearing_deg, flu_frd, world_to_ned

@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from rtmms.shapes.shape import Vector
+from rtmms.base.attitude import Vector
 
 from ..motion.frames import whole
 from .instruments import Attitude, Doppler, earth_velocity

@@ -38,6 +38,9 @@ PLANTS = (
 )  # fmt: skip
 """Folders with kernels of plants, or with constants that they are compiled with."""
 
+DRAWING = "_drawing.py"
+"""End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
+
 EXCHANGE = ("loop/kernels", "wire/kernels", "base/contract.py")
 """Sources of the exchange: separate, so that a change there recompiles no plant."""
 
@@ -87,7 +90,7 @@ def _python_files(place: str) -> Iterator[str]:
     for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
         if entry.is_dir():
             yield from _python_files(entry.path)
-        elif entry.name.endswith(".py"):
+        elif entry.name.endswith(".py") and not entry.name.endswith(DRAWING):
             yield entry.path
 
 

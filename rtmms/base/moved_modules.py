@@ -39,6 +39,7 @@ MOVED = {
     "rtmms.monitor": "rtmms.plant",
     "rtmms.monitor.monitor": "rtmms.plant.monitor",
     "rtmms.report.page": "rtmms.report.tables",
+    "rtmms.shapes.known": "rtmms.shapes.drawings",
     "rtmms.snapshot": "rtmms.base.snapshot",
     "rtmms.spatial": "rtmms.base.spatial",
     "rtmms.terminal": "rtmms.base.terminal",

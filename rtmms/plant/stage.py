@@ -207,7 +207,7 @@ class Stage(StatefulPlant, Wrapper):
 
     def snapshot(self) -> bytes:
         """Return the state of the stage and of its plants, bit for bit."""
-        arrays = self._state_arrays()
+        arrays = self._packed_arrays()
         own = pack_state(self._key, self.dt, self._steps, *arrays.values())
         return seal_parts(own, *(one.snapshot() for one in self._parts_at(arrays)))
 
@@ -236,6 +236,10 @@ class Stage(StatefulPlant, Wrapper):
     def _state_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """Return the stage's own state without the steps that forks count."""
         return {"state": self.system.memory[: -len(self.inner)]}
+
+    def _packed_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """Return `_state_arrays` as a snapshot has them: the same bytes for the same state."""
+        return self._state_arrays()
 
     def present(self) -> tuple[Array, int]:
         """Return a copy of the state as a fork has it, and the steps since the reset."""

@@ -14,7 +14,7 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.loop.trace import Trace
 from rtmms.plant.protocol import describe_plant
 from rtmms.report.cycles import Period, at, last_period
-from rtmms.report.style import BLUE, INK, MUTED, ORDERED, say
+from rtmms.report.style import MUTED, ORDERED, say
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -39,24 +39,17 @@ class Look(NamedTuple):
 
 
 class Surfaces(NamedTuple):
-    """A robot in one state, m, body frame: flat faces (k, 3) of skins and of solids, and lines (k, 3); or what it looks
-    like instead."""
+    """A robot in one state, m, body frame."""
 
-    skins: list[Array]
-    solids: list[Array]
-    lines: list[Array]
-    looks: Sequence[Look] = ()
+    looks: Sequence[Look]
 
     def points(self) -> Array:
         """(n, 3) of all that is drawn."""
-        return np.concatenate(
-            [*self.skins, *self.solids, *self.lines, *(look.faces.reshape(-1, 3) for look in self.looks)]
-        )
+        return np.concatenate([look.faces.reshape(-1, 3) for look in self.looks])
 
     def turned(self, rotation: Array) -> Surfaces:
         """In the frame into which the rotation turns components."""
-        skins, solids, lines = ([one @ rotation.T for one in part] for part in (self.skins, self.solids, self.lines))
-        return Surfaces(skins, solids, lines, [Look(look.faces @ rotation.T, look.colour) for look in self.looks])
+        return Surfaces([Look(look.faces @ rotation.T, look.colour) for look in self.looks])
 
 
 class Samples(Protocol):
@@ -109,7 +102,6 @@ def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
 
 
 FRAMES = 8
-SOLID = "#b9c2cc"
 LIGHT = np.array([-0.3, -0.5, 0.81])
 OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
 """Robots along a path; one is drawn between these shares of the path's extent."""
@@ -297,14 +289,13 @@ def _view(states: list[Surfaces]) -> View:
 def _paint(
     panel: Any, view: View, state: Surfaces, shift: Array, faint: float, scale: float = 1.0, shade: Any = None
 ) -> None:
-    """Faces from far to near, then lines; faint: how near to white, shade: of everything, where it is one colour."""
-    from matplotlib.collections import LineCollection, PolyCollection
+    """Faces from far to near; faint: how near to white, shade: of everything, where it is one colour."""
+    from matplotlib.collections import PolyCollection
 
     faces, base = _faces(view, state, shade)
     under = 0.9 if faint else 1.0
     if len(faces):
         normal = np.cross(faces[:, 1] - faces[:, 0], faces[:, 2] - faces[:, 0])
-        normal += np.cross(faces[:, 2] - faces[:, 0], faces[:, -1] - faces[:, 0])
         lit = np.abs(normal @ LIGHT) / np.maximum(np.linalg.norm(normal, axis=1), 1e-15)
         colours = np.clip(faint + (1.0 - faint) * (0.7 + 0.3 * lit)[:, None] * base, 0.0, 1.0)
         order = np.argsort((faces @ view.eye).mean(axis=1), kind="stable")
@@ -312,25 +303,16 @@ def _paint(
         # thousands of faces are pixels in a figure of lines, too
         panel.add_collection(PolyCollection(list(flat), facecolors=colours[order], edgecolors=colours[order],
                                             linewidths=0.3, zorder=under, rasterized=len(flat) > MANY))  # fmt: skip
-    drawn = [shift + scale * view.project(line) for line in state.lines]
-    ink = INK if shade is None else shade
-    panel.add_collection(LineCollection(drawn, colors=[ink], linewidths=0.5, alpha=0.7, zorder=under))
 
 
 def _faces(view: View, state: Surfaces, shade: Any) -> tuple[Array, Array]:
-    """(k, 4, 3) corners, of a triangle the last one twice, and (k, 3) colours; of a look those that face the eye."""
+    """(k, 3, 3) corners and (k, 3) colours of the faces that face the eye."""
     from matplotlib.colors import to_rgb
 
-    found, colours = [], []
-    for kind, tone in ((state.skins, BLUE), (state.solids, SOLID)):
-        for face in kind:
-            found.append(face[[0, 1, 2, -1]][None])
-            colours.append(np.array(to_rgb(tone if shade is None else shade))[None])
+    found, colours = [np.zeros((0, 3, 3))], [np.zeros((0, 3))]
     for look in state.looks:
         a, b, c = (look.faces[:, k] for k in range(3))
         towards = look.faces[np.cross(b - a, c - a) @ view.eye > 0.0]
-        found.append(towards[:, [0, 1, 2, 2]])
+        found.append(towards)
         colours.append(np.tile(np.array(look.colour if shade is None else to_rgb(shade)), (len(towards), 1)))
-    if not found:
-        return np.zeros((0, 4, 3)), np.zeros((0, 3))
     return np.concatenate(found), np.concatenate(colours)

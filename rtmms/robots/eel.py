@@ -22,6 +22,7 @@ from rtmms.model.description import Body, Joint, Mechanism, facing, khalil_klein
 from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant.protocol import Channel
+from rtmms.robots.eel_drawing import joint_table
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 AXES = ("yaw", "pitch", "roll")
@@ -137,7 +138,6 @@ def describe(p: Eel) -> Mechanism:
     head = Body("head", solids=shapes, fluid_density=p.water_density_kg_m3, elements=[skin])
     bodies, joints = [head], []
     to_strip = np.array([[0.0, 1, 0], [0, 0, 1], [1, 0, 0]])  # e1 = z, e2 = x, e3 = y of frame 3 j
-    half = math.pi / 2
     for i in range(1, p.joints + 1):
         last, l = i == p.joints, p.link_length_m
         # s runs over (-l, 0) in the frame of the link's distal end
@@ -153,12 +153,7 @@ def describe(p: Eel) -> Mechanism:
         skin = strip(l, solids, Placement(to_strip, np.array([0, 0, -l / 2])))
         link = Body(f"link{i}", solids=solids, fluid_density=p.water_density_kg_m3, elements=[skin])
         bodies += [Body(f"yoke{i}"), Body(f"cross{i}"), link]
-        # table I repaired: (alpha, d, q0, r) of joints 3 i - 2, 3 i - 1, 3 i
-        table = [
-            (0.0, p.head_length_m, 0.0, 0.0) if i == 1 else (half, 0.0, half, 0.0),
-            (-half, 0.0, -half, 0.0),
-            (-half, 0.0, half, l),
-        ]
+        table = joint_table(i, p.head_length_m, l)
         parent = "head" if i == 1 else f"link{i - 1}"
         for axis, parameters, child in zip(AXES, table, (f"yoke{i}", f"cross{i}", f"link{i}"), strict=True):
             joints.append(Joint(f"{axis}{i}", parent, child, placement=khalil_kleinfinger(*parameters), drive=p.drive))

@@ -25,6 +25,7 @@ from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Tether
 from rtmms.model.elongated import elongated_body
 from rtmms.model.solids import at
+from rtmms.robots.fish_drawing import half_axes, joint_stations
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 FORWARD = np.diag([-1.0, -1.0, 1.0])
@@ -113,19 +114,9 @@ PRESETS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def half_axes(p: Fish, x: float) -> tuple[float, float]:
-    """(a, b) m, s = x / l: a / .06 l = 1.92 sqrt(s) (1 - s)^.8 + .08 s, b / l = .228 sqrt(s) (1 - s) + .1 s^6."""
-    l = p.length_m
-    s = min(max(x / l, 0.0), 1.0)
-    a = 0.06 * l * (1.92 * math.sqrt(s) * (1.0 - s) ** 0.8 + 0.08 * s)
-    b = 0.228 * l * math.sqrt(s) * (1.0 - s) + 0.1 * l * s**6
-    return p.width * a, p.height * b
-
-
 def stations(p: Fish) -> Array:
     """(joints,) m: where the joints stand, (j - 1/2) of a piece of the tail from the head on: half-length end links."""
-    h = p.length_m * (1.0 - p.head) / p.joints
-    out: Array = p.head * p.length_m + h * (np.arange(float(p.joints)) + 0.5)
+    out: Array = np.array(joint_stations(p.length_m, p.head, p.joints))
     return out
 
 
@@ -140,9 +131,9 @@ def describe(p: Fish) -> Mechanism:
         name, last = "head" if k == 0 else f"link{k}", k == p.joints
         pieces = 3 * p.pieces if k == 0 else max(3, p.pieces) if last else p.pieces
         body = elongated_body(
-            name, lambda x: half_axes(p, x), start, end, pieces, p.density_kg_m3, fluid=p.water_density_kg_m3,
-            friction=p.friction, cross=(p.cross_drag, p.cross_drag), wake=last and p.wake > 0,
-            couple=p.couple > 0,
+            name, lambda x: half_axes(x, p.length_m, p.width, p.height), start, end, pieces, p.density_kg_m3,
+            fluid=p.water_density_kg_m3, friction=p.friction, cross=(p.cross_drag, p.cross_drag),
+            wake=last and p.wake > 0, couple=p.couple > 0,
         )  # fmt: skip
         if k > 0:
             before = bodies[-1].name

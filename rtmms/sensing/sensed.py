@@ -141,6 +141,11 @@ class Sensed(Stage):
             seen[TRUTH + name] = value
         return seen
 
+    def _packed_arrays(self) -> Mapping[str, Any]:
+        packed = self._state_arrays()["state"].copy()
+        packed.view(np.int64)[FRESH] = self.system.written  # whatever was asked of the outputs in between
+        return {"state": packed}
+
     def present(self) -> tuple[Array, int]:
         """See rtmms.plant.protocol.Forking."""
         self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet

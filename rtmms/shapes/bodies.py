@@ -1,101 +1,95 @@
-"""Any plant that tells what is to be drawn of it (rtmms.plant.protocol.PlantDescription): solids on bodies, skins of
-points."""
+"""Drawing of any plant that exposes its bodies (`shape`, rtmms.plant.protocol.PlantDescription).
+
+The table comes from a peer or a log: whatever is wrong in it raises one of rtmms.shapes.drawings.BROKEN.
+"""
 
 from __future__ import annotations
 
 from array import array
 from base64 import b64decode
 from collections.abc import Mapping
-from math import cos, isfinite, sin
+from math import isfinite
 from sys import byteorder
 from typing import Any
 
-from rtmms.shapes.shape import HOME, KINDS, Pose, Quaternion, Skin, Solid, Vector, after, at
+from rtmms.base.attitude import HOME, Pose, Quaternion, Vector
+from rtmms.plant.drawing import JOINTS, KINDS, Drawing, Frame, OutputSkin, Point, PointSkin, Skin, Solid, Turn
 from rtmms.wire.protocol.state import PlantInfo
 
-MOST = 4096
+MAX_ENTRIES = 4096
 """Joints, parts, indices of a skin: more are not drawn."""
 
 
-class BodiesShape:
-    """Joints one after the other, each about (or along) its z axis; solids in the frames that they move."""
+def exposed_drawing(plant: PlantInfo) -> Drawing | None:
+    """Return the drawing of the bodies that a plant exposes: solids in the frames of its joints, skins over outputs,
+    cords; None of a plant that exposes none.
 
-    def __init__(self, plant: PlantInfo) -> None:
-        told = plant.shape
-        joints = list(told.get("joints", ()))[:MOST]
-        self._joints = [(int(j["parent"]), bool(j.get("slides", False)), _pose(j)) for j in joints]
-        if any(not 0 <= parent <= k for k, (parent, _, _) in enumerate(self._joints)):
-            raise ValueError("shape: a joint's parent comes after it")
-        self._names = ["", *(f"joint{k + 1}" for k in range(len(joints)))]
-        self.solids = tuple(self._solid(part) for part in list(told.get("parts", ()))[:MOST])
-        given = list(told.get("skins", ()))
-        self._points = tuple(str(skin["points"]) for skin in given)
-        self._cords = [self._cord(cord) for cord in list(told.get("cords", ()))[:MOST]]
-        lines = (Skin(f"cord{k + 1}", (), (tuple(range(len(cord))),)) for k, cord in enumerate(self._cords))
-        self.skins = (*(_skin(skin, plant) for skin in given), *lines)
-        if self._joints and plant.output("joint_position").shape != (len(self._joints),):
-            raise ValueError("shape: not the joints that the plant outputs")
-        self.needs = (*(("joint_position",) if self._joints else ()), *self._points)
-
-    def _solid(self, part: Mapping[str, Any]) -> Solid:
-        body, kind, (position, quaternion) = int(part.get("body", 0)), str(part["kind"]), _pose(part)
-        if not 0 <= body < len(self._names) or kind not in KINDS:
-            raise ValueError("shape: no such body or kind")
-        size = _three(part["size"])
-        vertices, triangles = _mesh(part, size) if kind == "mesh" else ((), ())
-        return Solid(str(part["name"]), position, size, kind, quaternion, self._names[body], vertices, triangles,
-                     _colour(part.get("colour", ())))  # fmt: skip
-
-    def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
-        found = []
-        for name in self._points:
-            numbers = outputs[name]
-            found.append([(numbers[k], numbers[k + 1], numbers[k + 2]) for k in range(0, len(numbers), 3)])
-        if self._cords:
-            frames = {"": HOME, **self.frames(outputs)}
-            found += [[at(frames[name], place) for name, place in cord] for cord in self._cords]
-        return tuple(found)
-
-    def _cord(self, told: Mapping[str, Any]) -> list[tuple[str, Vector]]:
-        """Points of a line, each with the name of its frame."""
-        points = [(int(body), _three((x, y, z))) for body, x, y, z in list(told["points"])[:MOST]]
-        if len(points) < 2 or not all(0 <= body < len(self._names) for body, _ in points):
-            raise ValueError("shape: a cord's points must be two or more, on bodies that there are")
-        return [(self._names[body], place) for body, place in points]
-
-    def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
-        if not self._joints:
-            return {}
-        poses = [HOME]
-        for (parent, slides, placed), q in zip(self._joints, outputs["joint_position"], strict=True):
-            moved: Pose = (
-                ((0.0, 0.0, q), HOME[1]) if slides else (HOME[0], (cos(0.5 * q), 0.0, 0.0, sin(0.5 * q)))
-            )  # fmt: skip
-            poses.append(after(poses[parent], after(placed, moved)))
-        return dict(zip(self._names[1:], poses[1:], strict=True))
+    A joint turns about z, or moves along it.
+    """
+    table = plant.shape
+    if not table:
+        return None
+    frames = tuple(_frame(k, joint) for k, joint in enumerate(list(table.get("joints", ()))[:MAX_ENTRIES]))
+    if any(not 0 <= frame.parent <= k for k, frame in enumerate(frames)):
+        raise ValueError("shape: a joint's parent comes after it")
+    names = ["", *(frame.name for frame in frames)]
+    skins = [_skin(skin, plant) for skin in table.get("skins", ())]
+    cords = [_cord(k, cord, len(names)) for k, cord in enumerate(list(table.get("cords", ()))[:MAX_ENTRIES])]
+    return Drawing(
+        frames,
+        (*skins, *cords),
+        tuple(_solid(part, names) for part in list(table.get("parts", ()))[:MAX_ENTRIES]),
+        outputs={JOINTS: (len(frames),)} if frames else {},
+    )
 
 
-def _pose(told: Mapping[str, Any]) -> Pose:
-    w, x, y, z = (_number(n) for n in told.get("quaternion", HOME[1]))
+def _frame(k: int, joint: Mapping[str, Any]) -> Frame:
+    slides = bool(joint.get("slides", False))
+    return Frame(
+        f"joint{k + 1}", int(joint["parent"]), *_pose(joint),
+        turns=() if slides else (Turn(2, k),), slide=k if slides else -1,
+    )  # fmt: skip
+
+
+def _solid(part: Mapping[str, Any], names: list[str]) -> Solid:
+    body, kind, (position, quaternion) = int(part.get("body", 0)), str(part["kind"]), _pose(part)
+    if not 0 <= body < len(names) or kind not in KINDS:
+        raise ValueError("shape: no such body or kind")
+    size = _three(part["size"])
+    vertices, triangles = _mesh(part, size) if kind == "mesh" else ((), ())
+    return Solid(str(part["name"]), position, size, kind, quaternion, names[body], vertices, triangles,
+                 _colour(part.get("colour", ())))  # fmt: skip
+
+
+def _cord(k: int, cord: Mapping[str, Any], bodies: int) -> PointSkin:
+    """A line through points, each in the frame of a body."""
+    points = tuple(Point(int(body), _three((x, y, z))) for body, x, y, z in list(cord["points"])[:MAX_ENTRIES])
+    if len(points) < 2 or not all(0 <= body < bodies for body, _ in points):
+        raise ValueError("shape: a cord's points must be two or more, on bodies that there are")
+    return PointSkin(Skin(f"cord{k + 1}", (), (tuple(range(len(points))),)), points)
+
+
+def _pose(table: Mapping[str, Any]) -> Pose:
+    w, x, y, z = (_number(n) for n in table.get("quaternion", HOME[1]))
     attitude: Quaternion = (w, x, y, z)
-    return _three(told.get("position", HOME[0])), attitude
+    return _three(table.get("position", HOME[0])), attitude
 
 
-def _skin(told: Mapping[str, Any], plant: PlantInfo) -> Skin:
-    shape = plant.output(str(told["points"])).shape
+def _skin(table: Mapping[str, Any], plant: PlantInfo) -> OutputSkin:
+    shape = plant.output(str(table["points"])).shape
     if len(shape) != 2 or shape[1] != 3:
         raise ValueError("shape: expected points of shape (n, 3)")
-    triangles = tuple(int(k) for k in list(told.get("triangles", ()))[:MOST])
-    lines = tuple(tuple(int(k) for k in strip) for strip in list(told.get("lines", ()))[:MOST])
+    triangles = tuple(int(k) for k in list(table.get("triangles", ()))[:MAX_ENTRIES])
+    lines = tuple(tuple(int(k) for k in strip) for strip in list(table.get("lines", ()))[:MAX_ENTRIES])
     if len(triangles) % 3 or not all(0 <= k < shape[0] for strip in (triangles, *lines) for k in strip):
         raise ValueError("shape: an index beyond the points")
-    return Skin(str(told["name"]), triangles, lines)
+    return OutputSkin(Skin(str(table["name"]), triangles, lines), str(table["points"]))
 
 
-def _mesh(told: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
-    """Points, m, and triangles, as rtmms.model.description.Drawing tells them."""
+def _mesh(table: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tuple[tuple[int, int, int], ...]]:
+    """Points, m, and triangles, as rtmms.model.description.Drawing writes them."""
     steps, corners = (
-        array(kind, b64decode(str(told[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
+        array(kind, b64decode(str(table[name]), validate=True)) for kind, name in (("h", "points"), ("H", "triangles"))
     )
     if byteorder == "big":
         steps.byteswap()
@@ -107,8 +101,8 @@ def _mesh(told: Mapping[str, Any], size: Vector) -> tuple[tuple[Vector, ...], tu
     return points, tuple((corners[k], corners[k + 1], corners[k + 2]) for k in range(0, len(corners), 3))
 
 
-def _colour(told: Any) -> tuple[int, ...]:
-    colour = tuple(int(c) for c in told)
+def _colour(table: Any) -> tuple[int, ...]:
+    colour = tuple(int(c) for c in table)
     if colour and (len(colour) != 3 or not all(0 <= c <= 255 for c in colour)):
         raise ValueError("shape: a colour is three numbers from 0 to 255")
     return colour

@@ -1,129 +1,33 @@
-"""Shapes: skins, solids and frames of moving parts; attitudes in plain Python."""
+"""What is to be drawn of a robot in a state: points of its skins, solids, frames of its moving parts.
+
+`DrawingShape` reads a drawing (rtmms.plant.drawing) in plain Python, for figures, Foxglove and the view alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import asin, atan2, cos, pi, sin
+from math import asin, atan2, cos, pi, sin, sqrt
 from typing import Any, Protocol
 
-# Vectors and attitudes in plain Python: no array library loads.
-#
-# Quaternions (w, x, y, z) turn body components into world components; rad.
-
-
-Vector = tuple[float, float, float]
-Quaternion = tuple[float, float, float, float]
-
-
-def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """Body components to world components by a body-to-world quaternion (w, x, y, z) of length one."""
-    w, x, y, z = q
-    # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
-    a, b, c = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
-    return (
-        v[0] + 2.0 * (w * a + y * c - z * b),
-        v[1] + 2.0 * (w * b + z * a - x * c),
-        v[2] + 2.0 * (w * c + x * b - y * a),
-    )
-
-
-def rotate_back(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """World components to body components."""
-    return rotate((q[0], -q[1], -q[2], -q[3]), v)
-
-
-def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
-    """p q, both (w, x, y, z): the rotation q, then p."""
-    a, b, c, d = p
-    w, x, y, z = q
-    return (
-        a * w - b * x - c * y - d * z,
-        a * x + b * w + c * z - d * y,
-        a * y - b * z + c * w + d * x,
-        a * z + b * y - c * x + d * w,
-    )
-
-
-def upright(q: Sequence[float]) -> Quaternion:
-    """The same attitude with w >= 0."""
-    w, x, y, z = q
-    return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
-
-
-def euler(q: Sequence[float]) -> Vector:
-    """Roll, pitch, yaw, rad, turns about z, then y, then x; of FRD to NED they are the aircraft's, of FLU to world ours
-    (pitch > 0 is nose down in the latter). At pitch of a quarter turn, roll is 0."""
-    w, x, y, z = q
-    sine = 2.0 * (w * y - x * z)
-    if abs(sine) > 1.0 - 1e-12:
-        return 0.0, pi / 2.0 if sine > 0 else -pi / 2.0, -2.0 * atan2(x, w) if sine > 0 else 2.0 * atan2(x, w)
-    return (
-        atan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)),
-        asin(sine),
-        atan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)),
-    )
-
-
-def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """The inverse of `euler`."""
-    a, b, c = 0.5 * roll, 0.5 * pitch, 0.5 * yaw
-    ca, sa, cb, sb, cc, sc = cos(a), sin(a), cos(b), sin(b), cos(c), sin(c)
-    return upright((
-        ca * cb * cc + sa * sb * sc, sa * cb * cc - ca * sb * sc, ca * sb * cc + sa * cb * sc,
-        ca * cb * sc - sa * sb * cc,
-    ))  # fmt: skip
-
-
-# What a shape is: skins, solids and the frames of moving parts, in the body's frame; poses to build them from.
-
-
-Pose = tuple[Vector, Quaternion]
-"""Position, m, and attitude (w, x, y, z): of a part's frame in the body's."""
-
-HOME: Pose = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
-
-
-@dataclass(frozen=True)
-class Skin:
-    """A surface that keeps its triangles while its points move.
-
-    triangles   three indices of points each, one after the other, seen from both sides
-    lines       strips of points, by their indices
-    """
-
-    name: str
-    triangles: tuple[int, ...]
-    lines: tuple[tuple[int, ...], ...]
-
-
-KINDS = ("ellipsoid", "box", "cylinder", "rotor", "mesh")
-
-
-@dataclass(frozen=True)
-class Solid:
-    """A solid fixed to the body or to a moving part. A drawing, not the model's.
-
-    centre, size, quaternion   m; its full axes along its own x, y, z (a cylinder's axis is z); its attitude
-    kind                       one of KINDS; a rotor is a cylinder whose blades are drawn
-    frame                      name of the part (`Shape.frames`) that it moves with; '' for the body
-    vertices, triangles        of a mesh: points, m, and three indices each, in the solid's own frame; size is theirs
-    colour                     red, green, blue, 0 to 255; () for the viewer's choice
-    """
-
-    name: str
-    centre: Vector
-    size: Vector
-    kind: str = "ellipsoid"
-    quaternion: Quaternion = (1.0, 0.0, 0.0, 0.0)
-    frame: str = ""
-    vertices: tuple[Vector, ...] = ()
-    triangles: tuple[tuple[int, int, int], ...] = ()
-    colour: tuple[int, ...] = ()
+from rtmms.base.attitude import HOME, Pose, Vector, after, at, from_euler, multiply, turn
+from rtmms.plant.drawing import (
+    JOINTS,
+    ChainSkin,
+    Coupler,
+    Drawing,
+    DrawnSkin,
+    Follower,
+    Frame,
+    OutputSkin,
+    PointSkin,
+    Skin,
+    Slider,
+    Solid,
+    TubeSkin,
+    rings,
+    sheet,
+)
+from rtmms.wire.protocol.state import PlantInfo
 
 
 class Shape(Protocol):
@@ -145,35 +49,151 @@ class Shape(Protocol):
         """Frames of the moving parts, by name."""
 
 
-def sheet(name: str, rows: int, columns: int) -> Skin:
-    """A skin of rows times columns points, row by row, with a line along each column and along the last row."""
-    triangles: list[int] = []
-    for i in range(rows - 1):
-        for j in range(columns - 1):
-            a, b = i * columns + j, (i + 1) * columns + j
-            triangles += (a, b, a + 1, a + 1, b, b + 1)
-    along = [tuple(i * columns + j for i in range(rows)) for j in range(columns)]
-    edge = tuple((rows - 1) * columns + j for j in range(columns))
-    return Skin(name, tuple(triangles), (*along, edge))
+class DrawingShape:
+    """Shape of a robot by its drawing.
+
+    Raises
+    ------
+    ValueError, UnknownNameError
+        Where the plant has not the outputs that the drawing is for.
+    """
+
+    def __init__(self, drawing: Drawing, plant: PlantInfo) -> None:
+        for name, shape in drawing.outputs.items():
+            if plant.output(name).shape != shape:
+                raise ValueError(f"{name}: expected {shape}, got {plant.output(name).shape}")
+        self.drawing = drawing
+        self.solids = drawing.solids
+        self.skins = tuple(_skin(skin, plant) for skin in drawing.skins)
+        self.needs = tuple(dict.fromkeys(_needs(drawing)))
+
+    def poses(self, outputs: Mapping[str, Any]) -> list[Pose]:
+        """Return the pose of the body and of each frame of the drawing, in the body's frame."""
+        poses = [HOME]
+        for frame in self.drawing.frames:
+            poses.append(_pose(frame, poses, outputs))
+        return poses
+
+    def points(self, outputs: Mapping[str, Any]) -> tuple[list[Vector], ...]:
+        """See Shape."""
+        poses = self.poses(outputs)
+        return tuple(_points(skin, poses, outputs) for skin in self.drawing.skins)
+
+    def frames(self, outputs: Mapping[str, Any]) -> dict[str, Pose]:
+        """See Shape."""
+        moving = zip(self.drawing.frames, self.poses(outputs)[1:], strict=True)
+        return {frame.name: pose for frame, pose in moving if frame.name}
 
 
-# -- poses ----------------------------------------------------------------------------------------------------------
+def _needs(drawing: Drawing) -> list[str]:
+    needs = []
+    for frame in drawing.frames:
+        match frame:
+            case Frame(turns=turns, slide=slide):
+                needs += [JOINTS] if turns or slide >= 0 else []
+            case Coupler(output=output) | Follower(output=output):
+                needs.append(output)
+    for skin in drawing.skins:
+        match skin:
+            case ChainSkin():
+                needs.append(JOINTS)
+            case OutputSkin(output=output) | TubeSkin(output=output):
+                needs.append(output)
+    return needs
 
 
-def after(parent: Pose, child: Pose) -> Pose:
-    """The child's pose, given in the parent's frame, in the frame that the parent's is given in."""
-    return at(parent, child[0]), multiply(parent[1], child[1])
+def _pose(frame: Frame | Coupler | Slider | Follower, poses: Sequence[Pose], outputs: Mapping[str, Any]) -> Pose:
+    match frame:
+        case Coupler():
+            return _coupled(frame, outputs[frame.output][frame.first : frame.first + 2])
+        case Slider():
+            return (at(poses[frame.parent], frame.point)[0], frame.y, frame.z), HOME[1]
+        case Follower():
+            flat = outputs[frame.output]
+            k = 3 * frame.row % len(flat)
+            return (flat[k], flat[k + 1], flat[k + 2]), HOME[1]
+    pose = after(poses[frame.parent], (frame.position, frame.quaternion))
+    if frame.slide >= 0:
+        pose = after(pose, ((0.0, 0.0, float(outputs[JOINTS][frame.slide])), HOME[1]))
+    for axis, joint, weight in frame.turns:
+        pose = pose[0], multiply(pose[1], turn(axis, weight * float(outputs[JOINTS][joint])))
+    return pose
 
 
-def at(pose: Pose, point: Sequence[float]) -> Vector:
-    """A point given in a frame, in the frame that its pose is given in."""
-    (x, y, z), q = pose
-    a, b, c = rotate(q, point)
-    return x + a, y + b, z + c
+def _coupled(bar: Coupler, angles: Sequence[float]) -> Pose:
+    front, back = angles
+    # from the back crank's tip to the front one's, but for what the front crank slides: (along, u, w)
+    u = bar.front * cos(front) - bar.back * cos(back)
+    w = bar.front * sin(front) - bar.back * sin(back)
+    along = sqrt(max(0.0, bar.length * bar.length - u * u - w * w))
+    roll = 0.5 * (front + back) if bar.mean_roll else 0.0
+    x, y, z = bar.root
+    place = x, y + bar.back * cos(back), z + bar.back * sin(back)
+    # R = Rz(theta) Ry(beta) Rx(gamma)
+    a, b, c, d = from_euler(roll, asin(max(-1.0, min(1.0, -w / bar.length))), atan2(u, along))
+    if bar.mirrored:
+        return (place[0], -place[1], place[2]), (a, -b, c, -d)
+    return place, (a, b, c, d)
 
 
-def turn(axis: int, angle: float) -> Quaternion:
-    """A turn about x (0), y (1) or z (2)."""
-    part = [0.0, 0.0, 0.0]
-    part[axis] = sin(0.5 * angle)
-    return cos(0.5 * angle), part[0], part[1], part[2]
+def _skin(skin: DrawnSkin, plant: PlantInfo) -> Skin:
+    match skin:
+        case ChainSkin():
+            return sheet(skin.name, skin.links + 1, len(skin.stations))
+        case TubeSkin():
+            return rings(skin.name, plant.output(skin.output).shape[0] + 2, skin.round)
+    return skin.skin
+
+
+def _points(skin: DrawnSkin, poses: Sequence[Pose], outputs: Mapping[str, Any]) -> list[Vector]:
+    match skin:
+        case PointSkin():
+            return [at(poses[frame], place) for frame, place in skin.points]
+        case ChainSkin():
+            return _chains(skin, poses[skin.frame], outputs[JOINTS])
+        case TubeSkin():
+            return _tube(skin, _rows(outputs[skin.output]))
+    return _rows(outputs[skin.output])
+
+
+def _rows(numbers: Sequence[float]) -> list[Vector]:
+    return [(numbers[k], numbers[k + 1], numbers[k + 2]) for k in range(0, len(numbers), 3)]
+
+
+def _chains(skin: ChainSkin, pose: Pose, angles: Sequence[float]) -> list[Vector]:
+    """links + 1 rows of points: the chains' joints, from the frame to the free ends."""
+    n, side = len(skin.stations), -1.0 if skin.mirrored else 1.0
+    y, z, bend = [0.0] * n, [0.0] * n, [0.0] * n
+    points = [at(pose, (x, 0.0, 0.0)) for x in skin.stations]
+    for j in range(skin.links):
+        for i in range(n):
+            bend[i] += angles[skin.first + j * n + i]
+            y[i] += skin.lengths[i] * cos(bend[i])
+            z[i] += skin.lengths[i] * sin(bend[i])
+            points.append(at(pose, (skin.stations[i], side * y[i], z[i])))
+    return points
+
+
+def _tube(skin: TubeSkin, line: list[Vector]) -> list[Vector]:
+    a, b, n = skin.half_width, skin.half_height, skin.round
+    ring = [(a * cos(2 * pi * k / n), b * sin(2 * pi * k / n)) for k in range(n + 1)]
+    points: list[Vector] = [line[0]] * (n + 1)
+    for i, (x, y, z) in enumerate(line):
+        side, up = across(line, i)
+        points += [
+            (x + a * side[0] + b * up[0], y + a * side[1] + b * up[1], z + a * side[2] + b * up[2]) for a, b in ring
+        ]
+    return points + [line[-1]] * (n + 1)
+
+
+def across(line: Sequence[Vector], i: int) -> tuple[Vector, Vector]:
+    """Return unit vectors to the side and up at a point of a line from nose to tail, square to it; up is as near z as
+    it can be."""
+    before, behind = line[max(i - 1, 0)], line[min(i + 1, len(line) - 1)]
+    x, y, z = before[0] - behind[0], before[1] - behind[1], before[2] - behind[2]
+    size = sqrt(x * x + y * y + z * z)
+    x, y, z = (x / size, y / size, z / size) if size > 0.0 else (1.0, 0.0, 0.0)  # two points at one place
+    flat = sqrt(x * x + y * y)
+    side = (-y / flat, x / flat, 0.0) if flat > 1e-9 else (0.0, 1.0, 0.0)
+    up = (y * side[2] - z * side[1], z * side[0] - x * side[2], x * side[1] - y * side[0])
+    return side, up

@@ -1,19 +1,21 @@
-"""Surfaces of robots: smooth meshes that move with a part or bend with points."""
+"""Surfaces of robots: what a visual is, and the generators of meshes and grids that drawings name."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import pi
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 
+from rtmms.base.attitude import Pose
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.shape import Pose
+from rtmms.plant.drawing import ROUND, Colour, Placing
+from rtmms.plant.drawing import Mesh as DrawnMesh
 
 Array = npt.NDArray[np.float64]
 
@@ -24,10 +26,6 @@ Array = npt.NDArray[np.float64]
 Faces = npt.NDArray[np.int64]
 Mesh = tuple[Array, Faces]
 """(n, 3) m and (k, 3) indices, counter-clockwise as seen from outside."""
-Colour = tuple[int, int, int]
-
-WATER, AIR, GROUND, SPACE = "water", "air", "ground", "space"
-SCENES = (WATER, AIR, GROUND, SPACE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,19 +70,6 @@ class Visual(Protocol):
         """
 
 
-@dataclass(frozen=True, eq=False)
-class Rigid:
-    """A visual of parts that do not bend."""
-
-    surfaces: tuple[Surface, ...]
-    scene: str = GROUND
-    ground: float | None = None
-
-    def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
-        """See Visual."""
-        return ()
-
-
 def fixed(
     name: str, mesh: Mesh, colour: Colour, frame: str = "", *, opacity: float = 1.0, gloss: float = 0.25
 ) -> Surface:
@@ -95,9 +80,6 @@ def fixed(
 
 # Meshes of what is usual: ellipsoids, boxes, cylinders, tubes, wheels, rotors. Vertices at sharp edges are double, so
 # that a viewer that shades smoothly keeps the edges.
-
-
-ROUND = 32
 
 
 def merged(*meshes: Mesh) -> Mesh:
@@ -247,14 +229,17 @@ def tube(path: Sequence[Sequence[float]], radius: float | Sequence[float], round
     return np.concatenate(rings), tiles(len(rings), round_, around=True)
 
 
-def wheel(radius: float, width: float) -> tuple[Mesh, Mesh]:
-    """Tyre and hub, about y."""
+def tyre(radius: float, width: float) -> Mesh:
+    """Of a wheel about y."""
     h = 0.5 * width
     bulge = [(radius * (0.78 + 0.22 * np.sin(a)), -h * np.cos(a)) for a in np.linspace(0.0, pi, 11)]
     low, high = (0.62 * radius, -0.8 * h), (0.62 * radius, 0.8 * h)
-    tyre = revolved([low, *bulge, high, low], (1, 11, 12))
-    hub = merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width))
-    return along(1, tyre), along(1, hub)
+    return along(1, revolved([low, *bulge, high, low], (1, 11, 12)))
+
+
+def hub(radius: float, width: float) -> Mesh:
+    """Of a wheel about y, whose radius and width are given."""
+    return along(1, merged(cylinder(0.64 * radius, 1.0 * width), cylinder(0.16 * radius, 1.5 * width)))
 
 
 def propeller(radius: float, blades: int = 2, thick: float = 0.05, pitch: float = 0.3) -> Mesh:
@@ -297,13 +282,45 @@ def plate(outline: Sequence[tuple[float, float]], thickness: float) -> Mesh:
     return merged(*meshes, (rim, tiles(2, n, around=True)))
 
 
-def rounded_outline(length: float, width: float, waist: float = 1.0, n: int = 40) -> list[tuple[float, float]]:
+def rounded_plate(length: float, width: float, thickness: float, waist: float = 1.0, n: int = 40) -> Mesh:
     """A plate with round ends, along x, narrower by `waist` in its middle."""
     a = np.linspace(0.0, 2.0 * pi, n, endpoint=False)
     x = 0.5 * length * np.sign(np.cos(a)) * np.abs(np.cos(a)) ** 0.5
     y = 0.5 * width * np.sign(np.sin(a)) * np.abs(np.sin(a)) ** 0.5
     y = y * (waist + (1.0 - waist) * np.minimum(1.0, (np.abs(2.0 * x / length) / 0.7) ** 2))
-    return list(zip(x.tolist(), y.tolist(), strict=True))
+    return plate(list(zip(x.tolist(), y.tolist(), strict=True)), thickness)
+
+
+GENERATORS: dict[str, Callable[..., Mesh]] = {
+    make.__name__: make
+    for make in (
+        block,
+        cylinder,
+        ellipsoid,
+        hub,
+        plate,
+        propeller,
+        revolved,
+        rounded,
+        rounded_plate,
+        sphere,
+        tube,
+        tyre,
+    )
+}
+"""Of the meshes of drawings, by name (rtmms.plant.drawing has a function of each name)."""
+
+
+def generated(drawn: DrawnMesh) -> Mesh:
+    """The mesh that a drawing describes."""
+    arguments: tuple[Any, ...] = drawn.arguments
+    if drawn.kind == "merged":
+        mesh = merged(*(generated(one) for one in arguments))
+    else:
+        mesh = GENERATORS[drawn.kind](*arguments)
+    for place in drawn.places:
+        mesh = moved(mesh, *place) if isinstance(place, Placing) else along(place, mesh)
+    return mesh
 
 
 # Surfaces that bend: grids of points through the model's own, fine enough to look smooth.

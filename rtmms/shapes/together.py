@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from rtmms.shapes.shape import HOME, Pose, Shape, Skin, Solid, after, at
+from rtmms.base.attitude import HOME, Pose, after, at
+from rtmms.plant.drawing import Skin, Solid
+from rtmms.shapes.shape import Shape
 from rtmms.wire.protocol.state import PlantInfo
 
 BODY = "body"

@@ -7,14 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.shapes.shape import HOME, Pose, Shape, Solid, at
+from rtmms.base.attitude import HOME, Pose, at
+from rtmms.plant.drawing import AIR, GROUND, SCENES, WATER, Colour, Solid
+from rtmms.shapes.shape import Shape
 from rtmms.shapes.surface import (
-    AIR,
-    GROUND,
-    SCENES,
-    WATER,
     Array,
-    Colour,
     Faces,
     Mesh,
     Surface,
@@ -71,7 +68,7 @@ class BodiesVisual:
         self._shape = shape
         order = ["", *frames]
         size = _size(shape, frames, skins)
-        self.scene = _scene(plant)
+        self.scene = scene_of(plant)
         self._thin = THIN * size
         made = list(self._solids(order, frames))
         self._sheets = [k for k, skin in enumerate(shape.skins) if skin.triangles]
@@ -154,8 +151,8 @@ def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> f
     return min(max(2.0 * max(reach, default=0.5), 1e-6), 1e6)
 
 
-def _scene(plant: PlantInfo) -> str:
-    """What the plant says (`scene` of its shape), or what its fluid is by its parameters."""
+def scene_of(plant: PlantInfo) -> str:
+    """Return the scene of a plant: what it says (`scene` of its shape), or what its fluid is by its parameters."""
     told = plant.shape.get("scene") if isinstance(plant.shape, Mapping) else None
     if told in SCENES:
         return str(told)

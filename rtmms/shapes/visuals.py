@@ -1,27 +1,23 @@
-"""The surfaces of each robot by name, and several robots as one."""
+"""How a robot looks: the surfaces of its drawing, or of its skins and solids; several robots as one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from rtmms.base.attitude import HOME, Pose, at, multiply
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.craft import CRAFT
-from rtmms.shapes.known import BROKEN
-from rtmms.shapes.manta_surface import MantaVisual
-from rtmms.shapes.moth_surfaces import ModalMothVisual, MothVisual
-from rtmms.shapes.reduced_surfaces import REDUCED, CatVisual
-from rtmms.shapes.shape import HOME, Pose, Shape, at, multiply
-from rtmms.shapes.surface import Array, Surface, Visual
-from rtmms.shapes.swimmer_surfaces import ContinuousEelVisual, EelVisual, FishVisual
+from rtmms.plant.drawing import Part
+from rtmms.shapes.bending import bending_surfaces
+from rtmms.shapes.drawings import BROKEN
+from rtmms.shapes.shape import DrawingShape, Shape
+from rtmms.shapes.surface import Array, Surface, Visual, fixed, generated, seen_from
 from rtmms.shapes.together import BODY, TogetherShape, of_one
-from rtmms.shapes.visual_bodies import BodiesVisual
-from rtmms.shapes.wheeled_surfaces import WHEELED, SnakeVisual
+from rtmms.shapes.visual_bodies import BodiesVisual, scene_of
 from rtmms.wire.protocol.state import PlantInfo
 
 # Several robots' visuals as one, in the frame of the first one's body.
@@ -72,50 +68,39 @@ class TogetherVisual:
         return tuple(found)
 
 
-# The robots that have a look of their own, and what others get from their shapes.
+# A robot's look by its drawing, or else by its skins and solids.
+
+
+class DrawingVisual:
+    """Surfaces of a drawing: those that bend, then the parts.
+
+    frames, skins   of its shape with all joints at 0
+    """
+
+    def __init__(self, shape: DrawingShape, scene: str, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
+        self.drawing = drawing = shape.drawing
+        self.scene, self.ground = scene, drawing.ground
+        self._names = [skin.name for skin in shape.skins]
+        neutral = dict(zip(self._names, skins, strict=True))
+        self._bending = [bending_surfaces(data, drawing, neutral) for data in drawing.bending]
+        parts = [_part(part, frames) for part in drawing.parts]
+        self.surfaces = (*(surface for one in self._bending for surface in one.surfaces), *parts)
+
+    def bent(self, frames: Mapping[str, Pose], skins: Sequence[Array]) -> tuple[Array, ...]:
+        """See Visual."""
+        named = dict(zip(self._names, skins, strict=True))
+        return tuple(vertices for one in self._bending for vertices in one.bent(frames, named))
+
+
+def _part(part: Part, frames: Mapping[str, Pose]) -> Surface:
+    mesh = generated(part.mesh)
+    if part.at_rest:
+        mesh = seen_from(frames[part.frame], mesh)
+    return fixed(part.name, mesh, part.colour, part.frame, opacity=part.opacity, gloss=part.gloss)
 
 
 LARGEST = 1e9
 """m: of a robot that has a look."""
-
-Frames = Mapping[str, Pose]
-Build = Callable[[PlantInfo, Frames, Sequence[Array]], Visual]
-
-
-def _of_plant(build: Callable[[PlantInfo], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]) -> Visual:
-    return build(plant)
-
-
-def _of_skins(
-    build: Callable[[PlantInfo, Sequence[Array]], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
-) -> Visual:
-    return build(plant, skins)
-
-
-def _of_parameters(
-    build: Callable[[Mapping[str, Any]], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
-) -> Visual:
-    return build(plant.parameters)
-
-
-def _of_frames(
-    build: Callable[[Mapping[str, Any], Frames], Visual], plant: PlantInfo, frames: Frames, skins: Sequence[Array]
-) -> Visual:
-    return build(plant.parameters, frames)
-
-
-VISUALS: dict[str, Build] = {
-    "manta": partial(_of_plant, MantaVisual),
-    "moth": partial(_of_plant, MothVisual),
-    "modal_moth": partial(_of_plant, ModalMothVisual),
-    "snake": partial(_of_plant, SnakeVisual),
-    "cat": partial(_of_plant, CatVisual),
-    "eel": partial(_of_skins, EelVisual),
-    "continuous_eel": partial(_of_skins, ContinuousEelVisual),
-    "fish": partial(_of_skins, FishVisual),
-    **{name: partial(_of_parameters, build) for name, build in (WHEELED | REDUCED).items()},
-    **{name: partial(_of_frames, build) for name, build in CRAFT.items()},
-}
 
 
 def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
@@ -130,12 +115,11 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
     frames, skins = _at_rest(plant, shape)
     if any(len(points) and not np.abs(points).max() < LARGEST for points in skins):
         return None
-    build = VISUALS.get(plant.robot)
-    if build is not None:
+    if isinstance(shape, DrawingShape) and (shape.drawing.bending or shape.drawing.parts):
         try:
-            visual = build(plant, frames, skins)
-            _try(visual, frames, skins)
-            return visual
+            drawn = DrawingVisual(shape, shape.drawing.scene or scene_of(plant), frames, skins)
+            _try(drawn, frames, skins)
+            return drawn
         except BROKEN:  # another plant of that name
             pass
     try:
@@ -146,21 +130,17 @@ def visual_of(plant: PlantInfo, shape: Shape | None) -> Visual | None:
     return visual
 
 
-def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Frames, list[Array]]:
-    """With all joints at 0; of a robot that outputs its points, those of a straight line towards its tail."""
+def _at_rest(plant: PlantInfo, shape: Shape) -> tuple[Mapping[str, Pose], list[Array]]:
+    """With all joints at 0, and all points of outputs at the origin."""
     sizes = {channel.name: channel.shape for channel in plant.outputs}
-    told: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
-    if "quaternion" in told:
-        told["quaternion"] = [1.0, 0.0, 0.0, 0.0]
-    if "centreline" in told:
-        n = prod(sizes["centreline"]) // 3
-        length = float(plant.parameters.get("length_m", 1.0))
-        told["centreline"] = [x for k in range(n) for x in (-length * k / max(n - 1, 1), 0.0, 0.0)]
-    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(told)]
-    return shape.frames(told), skins
+    rest: dict[str, Any] = {name: [0.0] * prod(sizes[name]) for name in shape.needs}
+    if "quaternion" in rest:
+        rest["quaternion"] = [1.0, 0.0, 0.0, 0.0]
+    skins = [np.array(points, dtype=float).reshape(-1, 3) for points in shape.points(rest)]
+    return shape.frames(rest), skins
 
 
-def _try(visual: Visual, frames: Frames, skins: Sequence[Array]) -> None:
+def _try(visual: Visual, frames: Mapping[str, Pose], skins: Sequence[Array]) -> None:
     """ValueError where faces and points do not fit."""
     bent = [one for one in visual.surfaces if one.vertices is None]
     for surface, vertices in zip(bent, visual.bent(frames, skins), strict=True):

@@ -23,7 +23,7 @@ from rtmms.base.contract import PARTS
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside, unwritten
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.surface import GROUND, Colour
+from rtmms.plant.drawing import GROUND, Colour
 from rtmms.view.goals import ahead, goal, planned, tried
 from rtmms.view.picture import FROM, SCENERIES, VIEW_DEG, Picture, cell, floor_height, frame, smoothed
 from rtmms.view.recording import Recording

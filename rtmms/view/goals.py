@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.courses import Course, read_course
+from rtmms.base.attitude import Pose, Vector, rotate
 from rtmms.base.contract import PLANNED_MOTION, PLANNED_SAMPLES
 from rtmms.base.errors import ModelError
 from rtmms.loop.trace import CROSS
 from rtmms.planning.shadow import of_text
-from rtmms.shapes.shape import Pose, Vector, rotate
 
 Array = npt.NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.attitude import HOME, Pose, Quaternion, Vector, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.known import shape_of
-from rtmms.shapes.shape import HOME, Pose, Quaternion, Vector, rotate
-from rtmms.shapes.surface import AIR, GROUND, SPACE, WATER, Colour
+from rtmms.plant.drawing import AIR, GROUND, SPACE, WATER, Colour
+from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.visuals import visual_of
 from rtmms.wire.protocol.state import PlantInfo
 

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.attitude import HOME, Pose
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import quaternion_matrix
-from rtmms.shapes.shape import HOME, Pose
-from rtmms.shapes.surface import SPACE, Colour, Surface, along, moved, revolved, sphere, tiles
+from rtmms.plant.drawing import SPACE, Colour
+from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
 from rtmms.view.picture import (
     AHEAD,
     FLOW,
@@ -532,7 +533,7 @@ def _sky(size: float) -> tuple[Any, Colour, Array]:
 
 
 def _after(parent: Pose, child: Pose) -> Pose:
-    from rtmms.shapes.shape import after
+    from rtmms.base.attitude import after
 
     return after(parent, child)
 

@@ -13,11 +13,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.attitude import HOME
 from rtmms.base.contract import PARTS, TRUTH
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.spatial import quaternion_matrix
+from rtmms.plant.drawing import Skin
 from rtmms.report.cycles import attitude_angles
-from rtmms.shapes.shape import HOME, Skin
 from rtmms.shapes.surface import Surface
 from rtmms.shapes.visual_bodies import solid_mesh
 from rtmms.view.goals import ATTITUDE, BELONGS, ahead, beside, goal, planned, tried

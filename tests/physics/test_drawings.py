@@ -13,7 +13,7 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.model.description import MOST_POINTS, Drawing, clustered, mesh
 from rtmms.model.solids import Placement, at
-from rtmms.shapes.known import shape_of
+from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.surface import ellipsoid
 from rtmms.shapes.visual_bodies import BodiesVisual
 from rtmms.shapes.visuals import visual_of

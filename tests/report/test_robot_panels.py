@@ -8,7 +8,7 @@ import pytest
 from rtmms.report import run_figure
 from rtmms.report.cycles import period_means
 from rtmms.report.figures import drawing, takes_outline
-from rtmms.report.robot_panels import ABOVE, BEHIND, SIDE, Outlined, Surfaces, _view, along, stretch
+from rtmms.report.robot_panels import ABOVE, BEHIND, SIDE, Look, Outlined, Surfaces, _view, along, stretch
 from rtmms.robots import eel, moth
 from rtmms.shapes.outline import figure_outline
 from tests.pendulum import Pendulum
@@ -41,7 +41,7 @@ def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
     assert "t = 7/8 T" in words
     assert sum(word.startswith("robot ") for word in words) == 2  # one for each view of the path
     strip = pages[0].axes[titles.index(title)]
-    assert len(strip.collections) == 2 * 8
+    assert len(strip.collections) == 8  # its faces, at each instant
 
 
 def test_who_is_drawn():
@@ -53,7 +53,7 @@ def test_where_a_motion_is_seen_from():
     still = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 1.0]])
 
     def moved(*way):
-        return [Surfaces([still], [], []), Surfaces([still + np.array(way)], [], [])]
+        return [Surfaces([Look((still + np.array(off))[None], (0.0, 0.0, 0.0))]) for off in ((0.0, 0.0, 0.0), way)]
 
     assert _view(moved(0.1, 0.5, 0.0)) is ABOVE
     assert _view(moved(0.1, 0.0, 0.5)) is SIDE

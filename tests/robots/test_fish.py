@@ -14,7 +14,8 @@ from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.elongated import elongated_body
 from rtmms.robots import fish
-from rtmms.shapes.known import shape_of
+from rtmms.robots.fish_drawing import ROUND
+from rtmms.shapes.drawings import shape_of
 from rtmms_controllers.fish_wave import FishWave
 from tests.controllers.test_eel import drive, told
 from tests.robots.plain_fish import H, PlainFish
@@ -178,7 +179,7 @@ def test_it_is_seen_where_it_is(dead):
     q, _ = planar(dead, 7)
     shape, plain = shape_of(replace(told(dead), robot="fish")), PlainFish(dead.parameters)
     (points,) = shape.points(dead.observe())
-    ring = np.array(points[-shape.ROUND - 1 : -1])
+    ring = np.array(points[-ROUND - 1 : -1])
     middle = quaternion_matrix(dead.vector[3:7]) @ ring.mean(axis=0) + dead.vector[:3]
     last = dead.parameters.length_m - plain.places[-1]
     np.testing.assert_allclose(middle[:2], plain.point(q, dead.model.n, last), atol=1e-12)

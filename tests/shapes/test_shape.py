@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,14 +13,14 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
+import rtmms.robots
 from rtmms.dynamics.kinematics import body_poses
 from rtmms.model.compiled import State
+from rtmms.plant.drawing import sheet
 from rtmms.report.manta_figure import LEFT, RIGHT, fin_points
 from rtmms.robots import eel, moth
 from rtmms.robots.manta import Manta
-from rtmms.shapes.known import SHAPES, shape_of
-from rtmms.shapes.manta import MantaShape
-from rtmms.shapes.shape import sheet
+from rtmms.shapes.drawings import shape_of
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.motion.frames import xyzw
@@ -128,15 +131,29 @@ def test_the_continuous_eels_rings_stand_on_its_centreline() -> None:
 
 def test_what_is_not_known_has_no_shape() -> None:
     manta = told("manta", rtmms.load("manta"))
-    assert isinstance(shape_of(manta), MantaShape)
+    assert shape_of(manta) is not None
     assert shape_of(replace(manta, robot="another")) is None
     assert shape_of(replace(manta, parameters={})) is None
     assert shape_of(replace(manta, parameters={**manta.parameters, "chains": 29})) is None
     assert shape_of(replace(manta, outputs=manta.outputs[:3])) is None
-    wheeled = {"snake", "unicycle", "snakeboard", "roller_racer", "trikke"}
-    assert set(SHAPES) == {
-        "manta", "eel", "fish", "moth", "continuous_eel", "modal_moth", *wheeled, *SHAPE_ROBOTS,
-    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["wheeled", "manta.plant", "../manta", "manta_drawing", "", "con", "ä", "x" * 5000])
+def test_no_module_but_a_drawing_is_imported_for_the_name_of_a_robot(name: str) -> None:
+    manta = told("manta", rtmms.load("manta"))
+    before = set(sys.modules)
+    assert shape_of(replace(manta, robot=name)) is None
+    assert {new for new in set(sys.modules) - before if new.startswith("rtmms")} <= {"rtmms.robots.wheeled_drawing"}
+
+
+@pytest.mark.full
+def test_drawings_load_neither_arrays_nor_kernels() -> None:
+    names = [path.stem for path in Path(rtmms.robots.__file__).parent.glob("*_drawing.py")]
+    assert len(names) > 17
+    program = "".join(f"import rtmms.robots.{name}\n" for name in names)
+    program += "import sys, rtmms.shapes.drawings; print({'numpy', 'scipy', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 def test_a_sheet_has_two_triangles_a_tile_and_its_lines() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.attitude import HOME, at
 from rtmms.plant.protocol import Channel
-from rtmms.shapes.shape import HOME, at
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
+import ast
+import json
 from collections import Counter
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import rtmms
+from rtmms.plant.drawing import SCENES, Membrane
 from rtmms.plant.protocol import Channel
-from rtmms.shapes.known import shape_of
-from rtmms.shapes.manta_surface import FINE
+from rtmms.shapes.drawings import robot_drawing, shape_of
 from rtmms.shapes.surface import (
-    SCENES,
     Mesh,
     Visual,
     between,
     block,
     cylinder,
     ellipsoid,
+    hub,
     merged,
     moved,
     propeller,
     spline,
     tube,
-    wheel,
+    tyre,
 )
-from rtmms.shapes.visual_bodies import BodiesVisual
-from rtmms.shapes.visuals import VISUALS, visual_of
+from rtmms.shapes.visuals import DrawingVisual, visual_of
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import told
@@ -81,8 +83,9 @@ def volume(mesh: Mesh) -> float:
 
 
 @pytest.mark.parametrize("mesh", [
-    ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), *wheel(0.3, 0.1),
-    tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1), moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
+    ellipsoid(1.0, 2.0, 0.5), cylinder(0.3, 2.0), block(1.0, 2.0, 0.3), propeller(0.4, 3), tyre(0.3, 0.1),
+    hub(0.3, 0.1), tube([(0.0, 0.0, 0.0), (1.0, 0.0, 0.2), (1.5, 1.0, 0.0)], 0.1),
+    moved(block(1.0, 1.0, 1.0), scale=(1.0, -1.0, 1.0)),
 ])  # fmt: skip
 def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
     assert open_edges(mesh) == 0
@@ -95,8 +98,7 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
     visual, _, bent = seen(info, bent_outputs(plant))
-    assert robot in VISUALS
-    assert not isinstance(visual, BodiesVisual)
+    assert isinstance(visual, DrawingVisual)
     assert visual.scene in SCENES
     rigid = [surface for surface in visual.surfaces if surface.vertices is not None]
     for surface in rigid:
@@ -111,6 +113,23 @@ def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     assert sum(len(one.faces) for one in visual.surfaces) < 30_000
 
 
+@pytest.mark.parametrize(
+    "robot", [pytest.param(one, marks=[pytest.mark.full] if one == "modal_moth" else []) for one in ROBOTS]
+)
+def test_a_drawing_is_data(robot: str) -> None:
+    drawing = robot_drawing(welcomed(robot)[1])
+    assert drawing is not None
+    text = json.dumps(asdict(drawing))
+    assert json.loads(text)["scene"] in SCENES
+
+
+def test_viewers_name_no_robot() -> None:
+    package = Path(rtmms.__file__).parent
+    for path in (*(package / "shapes").glob("*.py"), *(package / "view").glob("*.py")):
+        constants = {node.value for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Constant)}
+        assert not constants & set(ROBOTS), path.name
+
+
 def test_the_mantas_skin_goes_through_its_joints() -> None:
     plant, info = welcomed("manta")
     outputs = bent_outputs(plant, 0.4)
@@ -119,14 +138,16 @@ def test_the_mantas_skin_goes_through_its_joints() -> None:
     angles = RNG.uniform(-0.4, 0.4, (2, m, 1)) + RNG.uniform(-0.2, 0.2, (2, m, 1)) * np.linspace(0.0, 1.0, n)
     outputs["joint_position"] = angles.ravel().tolist()
     visual, (left, right, *_), (back, _, belly) = seen(info, outputs)
-    chord = visual._chord  # type: ignore[attr-defined]
-    middle = ((0.55 * back + belly) / 1.55).reshape(-1, len(chord), 3)
+    assert isinstance(visual, DrawingVisual)
+    (skin,) = visual.drawing.bending
+    assert isinstance(skin, Membrane)
+    middle = ((0.55 * back + belly) / 1.55).reshape(-1, skin.columns, 3)
     station = (np.arange(n) + 0.5) / n
-    for skin, rows in ((left, middle), (right, middle[::-1])):
-        joints = skin.reshape(m + 1, n, 3)
-        # the tip first, FINE rows from one of the model's to the next; towards tips rows are shorter, within the fin
+    for fin, rows in ((left, middle), (right, middle[::-1])):
+        joints = fin.reshape(m + 1, n, 3)
+        # the tip first, `pieces` rows from one of the model's to the next; rows are shorter towards the tips
         for j in range(m):
-            row = rows[FINE * (m - j)]
+            row = rows[skin.pieces * (m - j)]
             fine = np.linspace(station[0], station[-1], 2000)
             line = np.stack([np.interp(fine, station, joints[j, :, k]) for k in range(3)], axis=1)
             inside = row[2:-2]

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rtmms.analysis.courses import spelled
+from rtmms.base.attitude import HOME
 from rtmms.planning.shadow import LONGEST, as_text, chosen, places
-from rtmms.shapes.shape import HOME
 from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
 from rtmms.view.stage import of_output
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from rtmms.base.errors import ModelError
 from rtmms.plant.protocol import Channel
 from rtmms.record.log import drawing
-from rtmms.shapes.known import shape_of
+from rtmms.shapes.drawings import shape_of
 from rtmms.view.goals import beside, goal
 from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
@@ -34,8 +35,18 @@ def info(told: int, **parameters: Any) -> PlantInfo:
 def test_a_drawing_is_as_large_as_its_outputs() -> None:
     assert shape_of(info(9)) is not None
     assert shape_of(info(2)) is None  # joints that it does not tell of
-    for joints in (10**9, 1e300, math.inf, math.nan, "x"):
+    for joints in (10**9, 1e300, math.inf, math.nan, "x", "1000000000", 0, -1, None, [3]):
         assert shape_of(info(9, joints=joints)) is None
+    assert shape_of(info(9, head_length_m=None)) is None
+
+
+def test_a_centre_line_without_points_is_not_drawn() -> None:
+    line = Channel("centreline", "m", (0, 3), "body")
+    given = {"half_width_m": 0.1, "half_height_m": 0.1, "length_m": 1.0}
+    told = PlantInfo("continuous_eel", 1e-3, "lockstep", None, None, (), (*POSE, line), parameters=given)
+    assert shape_of(told) is None
+    assert shape_of(replace(told, outputs=(*POSE, replace(line, shape=(5, 3))))) is not None
+    assert Picture(replace(told, parameters={**given, "length_m": 0.0})).visual is None
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e308, 0.0])

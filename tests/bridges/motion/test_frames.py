@@ -11,7 +11,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import rtmms
-from rtmms.shapes import shape as rotations
+from rtmms.base import attitude as rotations
 from rtmms_bridges.motion import frames
 
 RNG = np.random.default_rng(5)
