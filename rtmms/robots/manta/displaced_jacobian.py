@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.analysis.derivatives import coordinates_of, copy, move, rotation
+from rtmms.analysis.fork_pool import coordinates_of, copy, move, rotation
 from rtmms.base.jit import Array, kernel
 from rtmms.dynamics.recursion import move_pose
 from rtmms.robots.manta.body import body_force
