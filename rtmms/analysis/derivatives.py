@@ -26,7 +26,15 @@ import numpy as np
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.analysis.chained_steps import TOGETHER, chained
 from rtmms.analysis.chart import Structure, Structured, chart_of
-from rtmms.analysis.fork_pool import Batch, ForkPool, PackedFork, batch_of, core_count, displaced_by_each
+from rtmms.analysis.fork_pool import (
+    Batch,
+    ForkPool,
+    PackedFork,
+    batch_of,
+    core_count,
+    displaced_along,
+    displaced_by_each,
+)
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import Around, Linear, linearise_step, reach_of
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
@@ -179,10 +187,15 @@ class _Room:
     def __init__(self, plant: Any, key: bytes) -> None:
         self.key, self.told, self.lock = key, plant.coordinates(), Lock()
         self.by = STEP * np.concatenate([self.told.size, reach_of(plant.actuators)])
-        self.signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(self.by)))
+        self.probes = 0.5 * self.by * np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(self.by)))
+        self.probed = displaced_along(self.told, self.probes)
         self.displaced = displaced_by_each(self.told, self.by)
         self.pool = ForkPool(plant, 1, "linearise")
         self.structures: list[Structure] = []
+        self._probing: Batch | None = None
+        runs = len(self.displaced.settles)
+        self._books = np.zeros((2, runs), dtype=np.int64)
+        self._errors = np.zeros((runs, len(self.told.names)))
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
         """So many of what tells A and B by the plant's structure; none where it has none."""
@@ -192,6 +205,32 @@ class _Room:
                 break
             self.structures.append(one)
         return self.structures[:count]
+
+    def probing(self, origin: Array, first: int, commands: Array, dt: float) -> Batch:
+        """Runs from a state under commands: the first as it is, the others displaced by the probes. The room uses its
+        memory again where the commands are as many."""
+        told, displaced, batch = self.told, self.probed, self._probing
+        if batch is None or batch.commands.shape[1:] != commands.shape:
+            runs = 1 + len(displaced.settles)
+            batch = self._probing = batch_of(
+                np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs, words=told.words.copy(),
+                pose=told.pose, reference=np.zeros(7), by=displaced.by,
+                displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
+                settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(told.names))),
+                ends=np.zeros((runs, len(origin))),
+            )  # fmt: skip
+        batch.starts[0], batch.counts[0], batch.commands[0] = origin, first, commands
+        if told.pose >= 0:
+            batch.reference[:] = origin[told.pose : told.pose + 7]
+        return batch
+
+    def displacing(self, probing: Batch) -> Batch:
+        """Runs as those of the probes, displaced by each coordinate and command. The room uses its memory again."""
+        displaced = self.displaced
+        return probing._replace(
+            status=self._books[0], done=self._books[1], by=displaced.by, displacements=displaced.displacements,
+            settles=displaced.settles, errors=self._errors, ends=np.zeros((0, 0)),
+        )  # fmt: skip
 
 
 _rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
@@ -236,8 +275,7 @@ class _Differences:
     """Of one call.
 
     origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
-    reference   (7,) the pose from which the pose after is told
-    by          (k + n,) displacements
+    batch       the undisturbed run, and those of the probes, with the pose from which the pose after is measured
     """
 
     def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
@@ -248,29 +286,23 @@ class _Differences:
         self.origin, self.first = self.present[0].copy(), self.present[1]
         told = self.told
         self.origin[told.forgets] = 0.0
-        self.by, self.words = room.by, told.words.copy()
-        self.reference = self.origin[told.pose : told.pose + 7].copy() if told.pose >= 0 else np.zeros(7)
-        end = self.nominal()
-        if period and told.pose >= 0:
-            self.reference = end[told.pose : told.pose + 7].copy()
+        self.batch = room.probing(self.origin, self.first, commands, self.dt)
+        self.reference = self.batch.reference
+        self.nominal()
+        if period:  # the probes follow, from the pose after
+            if told.pose >= 0:
+                self.reference[:] = self.batch.ends[0, told.pose : told.pose + 7]
+            room.pool.advance(self.batch, [np.arange(1, len(self.batch.status))])
 
-    def batch(self, runs: int = 1, **fields: Any) -> Batch:
-        """Runs from the plant's state under the commands."""
-        return batch_of(
-            self.origin[None], self.first, self.commands[None], self.dt, runs=runs, words=self.words,
-            pose=self.told.pose, reference=self.reference, **fields,
-        )  # fmt: skip
-
-    def nominal(self) -> Array:
-        """(w,) the state at the end, undisturbed; DivergedError as of the plant's own step."""
-        end = np.empty((1, len(self.origin)))
-        if self.room.pool.advance(self.batch(ends=end)) >= 0:
+    def nominal(self) -> None:
+        """Advance the undisturbed run; those of the probes too, but for a period. DivergedError as of the plant's own
+        step."""
+        self.room.pool.advance(self.batch, [np.arange(1 if self.period else len(self.batch.status))])
+        if self.batch.status[0]:
             with self.put_back():
                 for command in self.commands:
                     self.plant.step(command)  # type: ignore[attr-defined]
             raise ModelError("linearise: the step fails on a fork of the plant")
-        found: Array = end[0]
-        return found
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -315,11 +347,7 @@ class _Differences:
         order = displaced.order(range(k), range(k + len(self.actuators), len(displaced.size)))
         if threads is None:
             threads = core_count() if len(order) * steps >= MANY_STEPS else 1
-        batch = self.batch(
-            len(displaced.settles), by=displaced.by, displacements=displaced.displacements, settles=displaced.settles,
-            errors=np.zeros((len(displaced.settles), k)),
-        )  # fmt: skip
-        pool = self.room.pool
+        batch, pool = self.room.displacing(self.batch), self.room.pool
         with _progress(len(order) * steps) as show:
             failed = pool.advance(batch, pool.parts(order, steps, threads), threads=threads, show=show)
         if failed >= 0:
@@ -328,8 +356,9 @@ class _Differences:
                 (self.told.names[which], self.told.units[which]) if which < k
                 else (self.actuators[which - k].name, self.actuators[which - k].unit)
             )  # fmt: skip
+            by = self.room.by[which]
             raise ModelError(
-                f"linearise: a step fails where {name} differs by {self.by[which]:.3g} {unit}: the plant stands at "
+                f"linearise: a step fails where {name} differs by {by:.3g} {unit}: the plant stands at "
                 "the edge of what it can do, take another state"
             )
         slopes = displaced.slopes(batch.errors)
@@ -341,16 +370,9 @@ class _Differences:
         told, k = self.told, len(self.told.names)
         if not k:
             return 0.0
-        by = 0.5 * self.by * self.room.signs
-        directions = np.concatenate([by[:, :k], np.zeros((PROBES, by.shape[1] - k)), by[:, k:]], axis=1)
-        batch = self.batch(
-            2 * PROBES, by=np.stack([directions, -directions], axis=1).reshape(2 * PROBES, -1),
-            displacements=np.array([(run, 0, directions.shape[1]) for run in range(2 * PROBES)]),
-            settles=np.ones(2 * PROBES, dtype=bool), errors=np.empty((2 * PROBES, k)),
-        )  # fmt: skip
-        if self.room.pool.advance(batch) >= 0:
+        if self.batch.status.any():
             return float("nan")
-        off = 0.5 * (batch.errors[0::2] - batch.errors[1::2])
+        by, off = self.room.probes, self.room.probed.slopes(self.batch.errors[1:])
         x = by[:, :k].T
         off -= ((a.times(x) if isinstance(a, Bordered) else a @ x) + b @ by[:, k:].T).T
         off /= 0.5 * STEP * told.size
@@ -403,10 +425,9 @@ class _Differences:
             fork = plant.fork()
         finally:
             plant.set(**{name: usual})
-        end = np.empty((1, len(self.origin)))
-        if PackedFork(plant, fork).advance(self.batch(ends=end), np.zeros(1, dtype=np.int64)) >= 0:
+        if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
-        return _coordinates(self.told, self.reference, end[0])
+        return _coordinates(self.told, self.reference, self.batch.ends[0])
 
 
 @contextmanager

@@ -229,24 +229,25 @@ def _owned(array: Any, dtype: Any) -> Any:
     return np.require(array, dtype, ("C", "W"))
 
 
-@kernel(merged=True)
-def _displace(batch: Any, run: int, state: Any, frame: Any, before: Any, more: Any) -> None:
-    """Move a run's start, the command before it (n,), and what is added to its rows of commands, more (n,)."""
-    row, begin, end = batch.displacements[run, 0], batch.displacements[run, 1], batch.displacements[run, 2]
-    k, n = batch.words.shape[0], more.shape[0]
-    if batch.pose >= 0:
-        rotation(state[batch.pose + 3 : batch.pose + 7], frame)
+@kernel
+def _displace(
+    by: Any, begin: int, end: int, words: Any, pose: int, state: Any, frame: Any, before: Any, more: Any
+) -> None:
+    """Displace a run by numbers begin to end of by (k + 2 n,): its start, the command before it (n,), and what is added
+    to its rows of commands, more (n,)."""
+    k, n = words.shape[0], more.shape[0]
+    if pose >= 0:
+        rotation(state[pose + 3 : pose + 7], frame)
     for m in range(begin, end):
-        by = batch.by[row, m]
         if m < k:
-            move(state, batch.words, batch.pose, frame, m, by)
+            move(state, words, pose, frame, m, by[m])
         elif m < k + n:
-            before[m - k] += by
+            before[m - k] += by[m]
         else:
-            more[m - k - n] = by
+            more[m - k - n] = by[m]
 
 
-@kernel(merged=True)
+@kernel
 def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, off: Any, out: Any) -> None:
     """Feedback at stage t, whose command before is `before` (n,): a row of commands, out (n,)."""
     words, pose, k, n, first = batch.words, batch.pose, batch.words.shape[0], out.shape[0], 0
@@ -265,25 +266,25 @@ def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, 
         out[i] = min(max(u, batch.lower[t, i]), batch.upper[t, i])
 
 
-@kernel(merged=True)
-def _sample(batch: Any, run: int, sample: int, fork: Any, state: Any) -> None:
+@kernel
+def _sample(places: Any, fork: Any, state: Any, samples: Any, states: Any, run: int, sample: int) -> None:
     """Write a sample of a run: words of its state, numbers of its account, and the whole state."""
-    if len(batch.samples):
-        out, at = batch.samples[run, sample], 0
-        for p in range(len(batch.places)):
-            begin = batch.places[p, 0]
-            for i in range(begin, begin + batch.places[p, 1]):
-                out[at] = state[i]
+    if len(samples):
+        at = 0
+        for p in range(len(places)):
+            begin = places[p, 0]
+            for i in range(begin, begin + places[p, 1]):
+                samples[run, sample, at] = state[i]
                 at += 1
         if len(fork) > NUMBERS_AT:
             call(fork[ACCOUNT], fork[ACCOUNT_AT])
         for p in range(NUMBERS_AT, len(fork), 2):
             numbers = carray(numbers_at(fork[p]), (fork[p + 1],))
             for i in range(fork[p + 1]):
-                out[at] = numbers[i]
+                samples[run, sample, at] = numbers[i]
                 at += 1
-    if len(batch.states):
-        copy(state, batch.states[run, sample])
+    if len(states):
+        copy(state, states[run, sample])
 
 
 @kernel
@@ -293,82 +294,91 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     thread_fork (words,) is the packed fork that runs without one of their own use. Returns the place in `order` of a
     run that failed, whose fork must be cleared before the next run; -1 when all runs are done.
     """
-    n, k, steps, stage = batch.commands.shape[2], batch.words.shape[0], batch.steps, batch.stage
-    width, dt, stop = batch.starts.shape[1], batch.dt, batch.stop
+    # arrays of the batch by names of their own: each look into it would count references, in the step too
+    starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
+    by, displacements, settles, gain = batch.by, batch.displacements, batch.settles, batch.gain
+    places, samples, states, applied = batch.places, batch.samples, batch.states, batch.applied
+    status_of, done, errors, ends, words = batch.status, batch.done, batch.errors, batch.ends, batch.words
+    n, k, steps, stage, rows = commands.shape[2], words.shape[0], batch.steps, batch.stage, commands.shape[1]
+    width, dt, every, pose = starts.shape[1], batch.dt, batch.every, batch.pose
+    displaced, fed_back, recorded = len(displacements) > 0, len(gain) > 0, len(applied) > 0
     frame, before, more, off = np.empty(9), np.zeros(n), np.zeros(n), np.empty(k + n)
     for at in range(begin, end):
         if stop[0] != 0:
             return -1
         run = order[at]
         fork = thread_fork
-        if len(batch.run_forks) and batch.run_forks[run, FUNCTION] != 0:
-            fork = batch.run_forks[run]
+        if len(run_forks) and run_forks[run, FUNCTION] != 0:
+            fork = run_forks[run]
+        function, arguments = fork[FUNCTION], fork[ARGUMENTS_AT]
         state = carray(numbers_at(fork[STATE_AT]), (width,))
         command, start = carray(numbers_at(fork[COMMAND_AT]), (n,)), carray(numbers_at(fork[START_AT]), (1,))
-        rows = batch.commands[run if len(batch.commands) > 1 else 0]
-        first = batch.counts[run if len(batch.counts) > 1 else 0]
-        copy(batch.starts[run if len(batch.starts) > 1 else 0], state)
-        batch.done[run], status, displaced = 0, 0, len(batch.displacements) > 0
+        of = run if len(commands) > 1 else 0
+        first = counts[run if len(counts) > 1 else 0]
+        copy(starts[run if len(starts) > 1 else 0], state)
+        done[run], status = 0, 0
         if len(batch.before):
             copy(batch.before, before)
         if displaced:
             for i in range(n):
                 more[i] = 0.0
-            _displace(batch, run, state, frame, before, more)
-            if batch.settles[run]:
+            row, one, other = displacements[run, 0], displacements[run, 1], displacements[run, 2]
+            _displace(by[row], one, other, words, pose, state, frame, before, more)
+            if settles[run]:
                 start[0] = first * dt
                 status = call(fork[SETTLE], fork[SETTLE_AT])
         if steps == 0 and status == 0:
-            _sample(batch, run, 0, fork, state)
+            _sample(places, fork, state, samples, states, run, 0)
         t, j, since, sample = 0, 0, 0, 0  # the stage, the step in it, the steps since the last sample
         for s in range(steps):
             if status != 0:
                 break
-            if j == 0 and len(batch.gain):
-                _correct(batch, run, t, state, before if t == 0 else rows[t - 1], frame, off, rows[t])
+            if fed_back and j == 0:
+                _correct(batch, run, t, state, before if t == 0 else commands[of, t - 1], frame, off, commands[of, t])
             j += 1
             for i in range(n):
-                b = rows[t, i] + more[i] if displaced else rows[t, i]
+                b = commands[of, t, i] + more[i] if displaced else commands[of, t, i]
                 if j < stage:  # on the straight line to the row
-                    a = before[i] if t == 0 else rows[t - 1, i] + more[i]
+                    a = before[i] if t == 0 else commands[of, t - 1, i] + more[i]
                     b = a + j / stage * (b - a)
                 command[i] = b
-            if len(batch.applied):
-                copy(command, batch.applied[run, s])
+            if recorded:
+                for i in range(n):
+                    applied[run, s, i] = command[i]
             start[0] = (first + s) * dt
-            status = call(fork[FUNCTION], fork[ARGUMENTS_AT])
+            status = call(function, arguments)
             if status != 0:
                 break
-            batch.done[run] = s + 1
+            done[run] = s + 1
             if j == stage:
                 j = 0
-                if len(rows) > 1:
+                if rows > 1:
                     t += 1
             since += 1
-            if since == batch.every:
-                _sample(batch, run, sample, fork, state)
+            if since == every:
+                _sample(places, fork, state, samples, states, run, sample)
                 since, sample = 0, sample + 1
             if stop[0] != 0:
                 break
-        batch.status[run] = status
+        status_of[run] = status
         if status != 0:
             return int(at)
-        if len(batch.errors):
-            if batch.pose >= 0:
+        if len(errors):
+            if pose >= 0:
                 rotation(batch.reference[3:7], frame)
-            coordinates_of(state, batch.words, batch.pose, batch.reference, frame, batch.errors[run])
-        if len(batch.ends):
-            copy(state, batch.ends[run])
+            coordinates_of(state, words, pose, batch.reference, frame, errors[run])
+        if len(ends):
+            copy(state, ends[run])
     return -1
 
 
 class Displaced(NamedTuple):
-    """Runs displaced by each number to either side, for central differences: run 2 m by +size[m], 2 m + 1 by -size[m].
+    """Runs displaced to either side, for central differences: runs 2 m and 2 m + 1 by the m-th displacement.
 
     Attributes
     ----------
-    size : (k + 2 n,)
-        Of the coordinates, of the command before, and of all commands.
+    size : (d,)
+        How far a displacement goes to either side.
     by, displacements, settles
         Of `Batch`.
     """
@@ -379,13 +389,23 @@ class Displaced(NamedTuple):
     settles: npt.NDArray[np.bool_]
 
     def order(self, *which: range) -> Integers:
-        """Return the runs of some of the numbers."""
+        """Return the runs of some of the displacements."""
         return np.concatenate([np.arange(2 * part.start, 2 * part.stop) for part in which])
 
     def slopes(self, ends: Array) -> Array:
-        """Return the central differences of ends (2 j, ...) of the runs of the first j numbers, a row for each."""
-        over = 0.5 / self.size[: len(ends) // 2]
-        return over[:, None] * (ends[0::2] - ends[1::2])
+        """Return the central differences of ends (2 j, ...) of the runs of the first j displacements, a row of each."""
+        found = ends[0::2] - ends[1::2]
+        found *= (0.5 / self.size[: len(found)])[:, None]
+        return found
+
+
+def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
+    """Return displacements by all numbers of by (d, k + n) at once, of the coordinates and of the commands."""
+    k, runs = len(coordinates.names), 2 * len(by)
+    size = np.concatenate([by[:, :k], np.zeros((len(by), by.shape[1] - k)), by[:, k:]], axis=1)
+    displacements = np.array([(run, 0, size.shape[1]) for run in range(runs)], dtype=np.int64)
+    both = np.stack([size, -size], axis=1).reshape(runs, -1)
+    return Displaced(np.ones(len(by)), both, displacements, np.ones(runs, dtype=bool))
 
 
 def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
@@ -562,8 +582,9 @@ class ForkPool:
             The least run that failed, -1 where none did.
         """
         threads = self.threads if threads is None else threads
-        if parts is None:
-            parts = self.parts(np.arange(len(batch.status)), batch.steps, threads)
+        parts = self.parts(np.arange(len(batch.status)), batch.steps, threads) if parts is None else parts
+        if len(parts) == 1 and batch.steps <= PART_STEPS:
+            return self.fork(0).advance(batch, parts[0], outputs, run_forks)
         waiting, failed = deque(parts), list[int]()
 
         def work(packed: PackedFork, thread: int) -> None:
@@ -597,16 +618,18 @@ class ForkPool:
         if count > 1 or not here:
             executor = self.executor(count)
             jobs = [executor.submit(work, fork, k) for k, fork in enumerate(forks) if k or not here]
-        results, left = list[Result](), set(jobs)
+        results, left = list[Result](), set() if here else set(jobs)
         try:
             if here and forks:
                 results.append(work(forks[0], 0))
             while left and not any(job.done() and job.exception() for job in jobs):
                 _, left = wait(left, LOOK_S, FIRST_EXCEPTION)
+            return results + [job.result() for job in jobs]
         finally:
-            if stop is not None and left:
-                stop[0] = 1
-            wait(jobs)
+            running = [job for job in jobs if not job.done()]
+            if running:
+                if stop is not None:
+                    stop[0] = 1
+                wait(running)
             if stop is not None:
                 stop[0] = 0
-        return results + [job.result() for job in jobs]

@@ -50,7 +50,7 @@ class _Forked:
         fork = pool.fork(0).fork
         self.places = dict(fork.places)
         self.states, self.counts = np.zeros((runs, fork.state.size)), np.zeros(runs, dtype=np.int64)
-        self.run_forks: dict[int, PackedFork] = {}
+        self.order, self.run_forks = np.arange(runs), dict[int, PackedFork]()
         self.batch = batch_of(
             self.states, self.counts, np.zeros((runs, 1, len(plant.actuators))), plant.dt, ends=self.states
         )
@@ -64,7 +64,7 @@ class _Forked:
             self.run_forks[run], self.batch.run_forks[run] = fork, fork.row()
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
-        order = np.flatnonzero(active)
+        order = self.order if active.all() else np.flatnonzero(active)
         self.batch.status[:] = 0
         batch = self.batch._replace(commands=commands, steps=steps)
         self.pool.advance(batch, self.pool.parts(order, steps), run_forks=self.run_forks)
