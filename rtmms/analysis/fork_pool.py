@@ -1,4 +1,4 @@
-"""Runs of forks of a plant, without Python: the one kernel that advances them, the forks, and their threads.
+"""Runs of forks of a plant without Python: the kernel that advances them, the forks, and their threads.
 
 A caller describes runs as a `Batch`: the states that they begin from, commands, displacements, feedback, and what is
 written of them. A `ForkPool` makes forks of a plant, packs their addresses for compiled code, and advances a batch on
@@ -33,7 +33,7 @@ Result = TypeVar("Result")
 
 @kernel
 def turn(state: Any, at: int, axis: int, angle: float) -> None:
-    """The quaternion at state[at] times the rotation by an angle about one of its own axes, 0 to 2."""
+    """Multiply the quaternion at state[at] by the rotation by an angle about one of its axes, 0 to 2."""
     c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
     w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
     if axis == 0:
@@ -47,7 +47,7 @@ def turn(state: Any, at: int, axis: int, angle: float) -> None:
 
 @kernel
 def rotation(quaternion: Any, out: Any) -> None:
-    """Its matrix by rows, out (9,)."""
+    """Write the matrix of a quaternion by rows, out (9,)."""
     w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
     out[3], out[4], out[5] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
@@ -56,7 +56,7 @@ def rotation(quaternion: Any, out: Any) -> None:
 
 @kernel
 def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> None:
-    """A state moved by so much along coordinate m; frame (9,) the rotation of its pose as it was."""
+    """Move a state by so much along coordinate m; frame (9,) is the rotation of its pose before."""
     if pose < 0 or m >= 6:
         state[words[m]] += by
     elif m < 3:  # p = p_ref + R_ref e
@@ -68,7 +68,7 @@ def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> No
 
 @kernel
 def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
-    """Words of a state as they are, and its pose (6,) from a reference (7,) whose rotation is `frame` (9,)."""
+    """Write words of a state as they are, and its pose (6,) from a reference (7,) whose rotation is `frame` (9,)."""
     first = 0
     if pose >= 0:
         first = 6
@@ -90,7 +90,7 @@ def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any
 
 @kernel
 def copy(source: Any, out: Any) -> None:
-    """out = source, one by one: vector instructions."""
+    """Write out = source, number by number, which becomes vector instructions."""
     for i in range(out.shape[0]):
         out[i] = source[i]
 
@@ -218,13 +218,13 @@ def batch_of(
     """
     count = len(commands) if runs is None else runs
     return Batch(
-        _owned(starts, np.float64), _owned(np.atleast_1d(counts), np.int64), _owned(commands, np.float64),
+        _writable(starts, np.float64), _writable(np.atleast_1d(counts), np.int64), _writable(commands, np.float64),
         int(commands.shape[1] if steps is None else steps), float(dt),
         np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.zeros(1, dtype=np.int64), **fields,
     )  # fmt: skip
 
 
-def _owned(array: Any, dtype: Any) -> Any:
+def _writable(array: Any, dtype: Any) -> Any:
     """The array, or a copy that compiled code takes for the same type: contiguous, and not read-only."""
     return np.require(array, dtype, ("C", "W"))
 
@@ -289,12 +289,12 @@ def _sample(places: Any, fork: Any, state: Any, samples: Any, states: Any, run: 
 
 @kernel
 def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> int:
-    """Advance runs order[begin:end] of a batch, one after the other.
+    """Advance runs order[begin:end] of a batch.
 
-    thread_fork (words,) is the packed fork that runs without one of their own use. Returns the place in `order` of a
+    thread_fork (words,) is the packed fork of all runs without a row of `run_forks`. Returns the place in `order` of a
     run that failed, whose fork must be cleared before the next run; -1 when all runs are done.
     """
-    # arrays of the batch by names of their own: each look into it would count references, in the step too
+    # local names, because each look into the batch counts references, in every step
     starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
     by, displacements, settles, gain = batch.by, batch.displacements, batch.settles, batch.gain
     places, samples, states, applied = batch.places, batch.samples, batch.states, batch.applied
@@ -322,8 +322,8 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
         if displaced:
             for i in range(n):
                 more[i] = 0.0
-            row, one, other = displacements[run, 0], displacements[run, 1], displacements[run, 2]
-            _displace(by[row], one, other, words, pose, state, frame, before, more)
+            row, number, number_end = displacements[run, 0], displacements[run, 1], displacements[run, 2]
+            _displace(by[row], number, number_end, words, pose, state, frame, before, more)
             if settles[run]:
                 start[0] = first * dt
                 status = call(fork[SETTLE], fork[SETTLE_AT])
@@ -533,12 +533,10 @@ class ForkPool:
             self.forks.append(PackedFork(self.plant, self.plant.fork()))
         return self.forks[k]
 
-    def follow(self, count: int | None = None) -> list[PackedFork]:
-        """Return the first `count` forks (None: those that there are), with the model and parameters of now."""
-        count = len(self.forks) if count is None else count
-        for k in range(count):
+    def follow(self, count: int | None = None) -> None:
+        """Bring the first `count` forks (None: those that there are) to the model and parameters of now."""
+        for k in range(len(self.forks) if count is None else count):
             self.current_fork(k)
-        return self.forks[:count]
 
     def current_fork(self, k: int) -> PackedFork:
         """Return the k-th fork, with the model and parameters of now."""

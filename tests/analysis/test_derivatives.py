@@ -102,6 +102,13 @@ def test_of_other_mantas(given: dict[str, Any]):
     assert off(found, reference, plant) < 1e-8 + 3.0 * (found.error + reference.error)
 
 
+def test_long_chains_of_the_manta_go_by_differences():
+    plant: Any = rtmms.load("manta", links=7, chains=2, dt=1e-2)
+    assert rtmms.linearise(plant).method == "differences"
+    with pytest.raises(rtmms.ModelError, match="has no structure that is known"):
+        rtmms.linearise(plant, method="structure")
+
+
 @pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
 def test_of_the_manta_by_structure(coupling: str):
     """Against differences at random states, in a current, with a block that is not full; packed is what dense is."""
