@@ -302,6 +302,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
     n, k, steps, stage, rows = commands.shape[2], words.shape[0], batch.steps, batch.stage, commands.shape[1]
     width, dt, every, pose = starts.shape[1], batch.dt, batch.every, batch.pose
     displaced, fed_back, recorded = len(displacements) > 0, len(gain) > 0, len(applied) > 0
+    adds = displaced or fed_back  # 0.0 to the latter's rows, so that no command is -0.0
     frame, before, more, off = np.empty(9), np.zeros(n), np.zeros(n), np.empty(k + n)
     for at in range(begin, end):
         if stop[0] != 0:
@@ -337,7 +338,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
                 _correct(batch, run, t, state, before if t == 0 else commands[of, t - 1], frame, off, commands[of, t])
             j += 1
             for i in range(n):
-                b = commands[of, t, i] + more[i] if displaced else commands[of, t, i]
+                b = commands[of, t, i] + more[i] if adds else commands[of, t, i]
                 if j < stage:  # on the straight line to the row
                     a = before[i] if t == 0 else commands[of, t - 1, i] + more[i]
                     b = a + j / stage * (b - a)

@@ -84,13 +84,12 @@ class Stages:
     """
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
-        self._pool = ForkPool(plant, threads, "stages")
+        self.plant, self._pool = plant, ForkPool(plant, threads, "stages")
         if not isinstance(plant, Coordinated) or not self._pool.has_forks():
             raise ModelError(
                 f"stages: expected a plant with compiled steps and coordinates, got a {type(plant).__name__}"
             )
         fork = self._pool.fork(0).fork
-        self.plant: Any = plant
         self.steps, self.threads, self.coordinates = steps, threads, self.plant.coordinates()
         numbers = fork.account.numbers if fork.account is not None else {}
         self.shapes = {channel.name: tuple(channel.shape) for channel in self.plant.outputs if channel.name in outputs}
