@@ -11,11 +11,9 @@ other plant with a chart through snapshot, restore and step (`linearise_step`).
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import replace
 from math import pi
@@ -24,215 +22,31 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numba import carray
 
 from rtmms.analysis.block_matrices import Bordered
 from rtmms.analysis.chained_steps import TOGETHER, chained
 from rtmms.analysis.chart import Structure, Structured, chart_of
+from rtmms.analysis.fork_pool import (
+    Batch,
+    ForkPool,
+    PackedFork,
+    batch_of,
+    core_count,
+    displaced_along,
+    displaced_by_each,
+)
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
 from rtmms.analysis.linearise import Around, Linear, linearise_step, reach_of
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
-from rtmms.base.jit import COMPILED, kernel
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.base.jit import COMPILED
 from rtmms.base.snapshot import model_of
 from rtmms.base.spatial import Array
 from rtmms.base.terminal import console
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.running import Running
 from rtmms.plant.coordinates import displacement
-from rtmms.plant.protocol import Coordinated, Coordinates, Entry, Fork, Plant, describe_plant
+from rtmms.plant.protocol import Coordinated, Coordinates, Plant, describe_plant
 from rtmms.plant.validation import read_command
-
-# Slopes of steps of a fork by central differences, without Python (rtmms.analysis.derivatives).
-
-
-FUNCTION, ARGUMENTS_AT, COMMAND_AT, SETTLE, SETTLE_AT, START_AT = range(6)
-"""Words of what `slopes` and `ends` enter: a step and what puts a state in order, as functions with their arguments,
-and where command and start of a step are written."""
-
-
-@kernel
-def turn(state: Any, at: int, axis: int, angle: float) -> None:
-    """The quaternion at state[at] times the rotation by an angle about one of its own axes, 0 to 2."""
-    c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
-    w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
-    if axis == 0:
-        w, x, y, z = w * c - x * s, x * c + w * s, y * c + z * s, z * c - y * s
-    elif axis == 1:
-        w, x, y, z = w * c - y * s, x * c - z * s, y * c + w * s, z * c + x * s
-    else:
-        w, x, y, z = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
-    state[at], state[at + 1], state[at + 2], state[at + 3] = w, x, y, z
-
-
-@kernel
-def rotation(quaternion: Any, out: Any) -> None:
-    """Its matrix by rows, out (9,)."""
-    w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
-    out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
-    out[3], out[4], out[5] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
-    out[6], out[7], out[8] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
-
-
-@kernel
-def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> None:
-    """A state moved by so much along coordinate m; frame (9,) the rotation of its pose as it was."""
-    if pose < 0 or m >= 6:
-        state[words[m]] += by
-    elif m < 3:  # p = p_ref + R_ref e
-        for k in range(3):
-            state[pose + k] += frame[3 * k + m] * by
-    else:  # R = R_ref exp theta^
-        turn(state, pose + 3, m - 3, by)
-
-
-@kernel
-def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
-    """Words of a state as they are, and its pose (6,) from a reference (7,) whose rotation is `frame` (9,)."""
-    first = 0
-    if pose >= 0:
-        first = 6
-        dx, dy, dz = state[pose] - reference[0], state[pose + 1] - reference[1], state[pose + 2] - reference[2]
-        for k in range(3):
-            out[k] = frame[k] * dx + frame[3 + k] * dy + frame[6 + k] * dz
-        w, x, y, z = reference[3], -reference[4], -reference[5], -reference[6]
-        a, b, c, d = state[pose + 3], state[pose + 4], state[pose + 5], state[pose + 6]
-        cosine = w * a - x * b - y * c - z * d
-        ux, uy, uz = w * b + x * a + y * d - z * c, w * c - x * d + y * a + z * b, w * d + x * c - y * b + z * a
-        sine = math.sqrt(ux * ux + uy * uy + uz * uz)
-        if cosine < 0.0:  # the shorter way
-            cosine, ux, uy, uz = -cosine, -ux, -uy, -uz
-        factor = 2.0 * math.atan2(sine, cosine) / sine if sine > 1e-12 else 2.0
-        out[3], out[4], out[5] = factor * ux, factor * uy, factor * uz
-    for i in range(first, words.shape[0]):
-        out[i] = state[words[i]]
-
-
-@kernel
-def difference(over: float, one: Any, other: Any, out: Any) -> None:
-    """out = over (one - other), one by one: vector instructions."""
-    for i in range(out.shape[0]):
-        out[i] = over * (one[i] - other[i])
-
-
-@kernel
-def copy(source: Any, out: Any) -> None:
-    """out = source, as well."""
-    for i in range(out.shape[0]):
-        out[i] = source[i]
-
-
-@kernel
-def run(entered: Any, state: Any, commands: Any, more: Any, sign: float, first: int, dt: float) -> int:
-    """Steps with each row of commands (steps, n), `sign` times more (n,) added; the status of the last."""
-    n = commands.shape[1]
-    command, start = carray(numbers_at(entered[COMMAND_AT]), (n,)), carray(numbers_at(entered[START_AT]), (1,))
-    for k in range(commands.shape[0]):
-        for i in range(n):
-            command[i] = commands[k, i] + sign * more[i]
-        start[0] = (first + k) * dt
-        status = call(entered[FUNCTION], entered[ARGUMENTS_AT])
-        if status != 0:
-            return int(status)
-    return 0
-
-
-@kernel
-def settled(entered: Any, first: int, dt: float) -> int:
-    """What follows from the coordinates, in order."""
-    carray(numbers_at(entered[START_AT]), (1,))[0] = first * dt
-    return int(call(entered[SETTLE], entered[SETTLE_AT]))
-
-
-@kernel
-def slopes(
-    entered: Any, state: Any, origin: Any, commands: Any, reference: Any, words: Any, pose: int, woven: Any, by: Any,
-    begin: int, end: int, first: int, dt: float, out: Any,
-) -> int:  # fmt: skip
-    """Slopes of the coordinates after the steps by those before and by the commands, begin to end of them, to out.
-
-    entered    see FUNCTION and the like;  state (w,) of the fork
-    origin     (w,) the state around which, as the fork's;  reference (7,) the pose from which the pose after is told
-    commands   (steps, n): a slope by commands is one by what is added to all of them
-    words, pose, woven   see rtmms.plant.protocol.Coordinates
-    by         (k + n,) how far to either side
-    first      steps before;  dt s
-    out        (k + n, k) written: row m, the slope by the m-th
-    Returns -1, or the first of them from which a step failed.
-    """
-    k, n = words.shape[0], commands.shape[1]
-    x, y, more = np.empty(k), np.empty(k), np.zeros(n)
-    frame, after = np.empty(9), np.empty(9)
-    if pose >= 0:
-        rotation(origin[pose + 3 : pose + 7], frame)
-        rotation(reference[3:7], after)
-    for m in range(begin, end):
-        for side in range(2):
-            sign = 1.0 - 2.0 * side
-            copy(origin, state)
-            if m < k:
-                move(state, words, pose, frame, m, sign * by[m])
-                if woven[m] and settled(entered, first, dt) != 0:
-                    return m
-            else:
-                more[m - k] = by[m]
-            if run(entered, state, commands, more, sign, first, dt) != 0:
-                return m
-            if m >= k:
-                more[m - k] = 0.0
-            coordinates_of(state, words, pose, reference, after, x if side == 0 else y)
-        difference(0.5 / by[m], x, y, out[m])
-    return -1
-
-
-@kernel
-def ends(
-    entered: Any, state: Any, origin: Any, commands: Any, reference: Any, words: Any, pose: int, by: Any, first: int,
-    dt: float, out: Any,
-) -> int:  # fmt: skip
-    """What everything displaced at once becomes along a few directions.
-
-    by     (d, k + n) a direction each
-    out    (d, k) written: half the difference of both ends
-    The status of the step that failed, 0 when none did.
-    """
-    directions, k, n = by.shape[0], words.shape[0], commands.shape[1]
-    x, more = np.empty((2, k)), np.empty(n)
-    frame, after = np.empty(9), np.empty(9)
-    if pose >= 0:
-        rotation(origin[pose + 3 : pose + 7], frame)
-        rotation(reference[3:7], after)
-    for d in range(directions):
-        for i in range(n):
-            more[i] = by[d, k + i]
-        for side in range(2):
-            sign = 1.0 - 2.0 * side
-            copy(origin, state)
-            for m in range(k):
-                move(state, words, pose, frame, m, sign * by[d, m])
-            status = settled(entered, first, dt)
-            if status == 0:
-                status = run(entered, state, commands, more, sign, first, dt)
-            if status != 0:
-                return int(status)
-            coordinates_of(state, words, pose, reference, after, x[side])
-        difference(0.5, x[0], x[1], out[d])
-    return 0
-
-
-@kernel
-def trace(entered: Any, state: Any, commands: Any, first: int, dt: float, out: Any) -> int:
-    """Steps with each row of commands (steps, n) from a state, which is moved on; out (steps + 1, w) it before each and
-    after the last. The status of the step that failed, 0 when none did."""
-    nothing = np.zeros(commands.shape[1])
-    copy(state, out[0])
-    for k in range(commands.shape[0]):
-        status = run(entered, state, commands[k : k + 1], nothing, 0.0, first + k, dt)
-        if status != 0:
-            return int(status)
-        copy(state, out[k + 1])
-    return 0
-
 
 # A and B of a step by the structure of the equations, for the plants whose structure is known.
 
@@ -257,8 +71,6 @@ PROBES = 2
 """Directions in which everything is displaced at once, to see how wrong the slopes are."""
 PARAMETER_STEP = 1e-4
 """Of a parameter, relative; of one that is 0, in its own unit."""
-CHUNK_STEPS = 20000
-"""Steps at most between two looks at what else happens (Ctrl-C)."""
 LONG_STEPS = 200_000
 """Steps from which on a bar on standard error tells how far it is."""
 STRUCTURED_STEPS = 100
@@ -367,20 +179,23 @@ def _gait(plant: Plant) -> Array:
 
 
 class _Room:
-    """Forks of a plant that are kept, and what kernels get of them.
+    """Forks of a plant, and its structure, from one call to the next.
 
-    key   what the plant was when they were made
+    key   of the plant when they were new;  by  (k + n,) how far differences go to either side
     """
 
-    def __init__(self, plant: Coordinated, key: bytes) -> None:
+    def __init__(self, plant: Any, key: bytes) -> None:
         self.key, self.told, self.lock = key, plant.coordinates(), Lock()
-        count = len(self.told.names) + len(plant.actuators)  # type: ignore[attr-defined]
-        self.signs = np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, count))
-        self.forks: list[tuple[Fork, Any, Any]] = []
+        self.by = STEP * np.concatenate([self.told.size, reach_of(plant.actuators)])
+        self.probes = 0.5 * self.by * np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(self.by)))
+        self.probed = displaced_along(self.told, self.probes)
+        self.displaced = displaced_by_each(self.told, self.by)
+        self.pool = ForkPool(plant, 1, "linearise")
         self.structures: list[Structure] = []
-        self.by = STEP * np.concatenate([self.told.size, reach_of(plant.actuators)])  # type: ignore[attr-defined]
-        self.pool: ThreadPoolExecutor | None = None
-        self.workers = 0
+        self._probing: Batch | None = None
+        runs = len(self.displaced.settles)
+        self._books = np.zeros((2, runs), dtype=np.int64)
+        self._errors = np.zeros((runs, len(self.told.names)))
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
         """So many of what tells A and B by the plant's structure; none where it has none."""
@@ -391,35 +206,34 @@ class _Room:
             self.structures.append(one)
         return self.structures[:count]
 
-    def add(self, plant: Coordinated, fork: Fork | None = None) -> None:
-        own = plant.fork() if fork is None else fork
-        assert own is not None
-        self.forks.append((own, *entered(plant, own)))
+    def probing(self, origin: Array, first: int, commands: Array, dt: float) -> Batch:
+        """Runs from a state under commands: the first as it is, the others displaced by the probes. The room uses its
+        memory again where the commands are as many."""
+        told, displaced, batch = self.told, self.probed, self._probing
+        if batch is None or batch.commands.shape[1:] != commands.shape:
+            runs = 1 + len(displaced.settles)
+            batch = self._probing = batch_of(
+                np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs, words=told.words.copy(),
+                pose=told.pose, reference=np.zeros(7), by=displaced.by,
+                displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
+                settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(told.names))),
+                ends=np.zeros((runs, len(origin))),
+            )  # fmt: skip
+        batch.starts[0], batch.counts[0], batch.commands[0] = origin, first, commands
+        if told.pose >= 0:
+            batch.reference[:] = origin[told.pose : told.pose + 7]
+        return batch
 
-    def threads(self, count: int) -> ThreadPoolExecutor:
-        if self.pool is None or self.workers < count:
-            self.pool, self.workers = ThreadPoolExecutor(count, thread_name_prefix="linearise"), count
-        return self.pool
-
-
-def entered(plant: Coordinated, fork: Fork) -> tuple[Any, Any]:
-    """What kernels of derivatives get of a fork (rtmms.analysis.derivatives), and what must live as long."""
-    settle = plant.settling(fork)
-    steps, settling = _words(fork.entry), _words(settle)
-    found = np.array(
-        [fork.entry.function, steps.ctypes.data, fork.entry.command, settle.function, settling.ctypes.data,
-         fork.start.ctypes.data], dtype=np.int64,
-    )  # fmt: skip
-    return found, (steps, settling)
+    def displacing(self, probing: Batch) -> Batch:
+        """Runs as those of the probes, displaced by each coordinate and command. The room uses its memory again."""
+        displaced = self.displaced
+        return probing._replace(
+            status=self._books[0], done=self._books[1], by=displaced.by, displacements=displaced.displacements,
+            settles=displaced.settles, errors=self._errors, ends=np.zeros((0, 0)),
+        )  # fmt: skip
 
 
 _rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
-
-
-def _words(entry: Entry) -> Any:
-    words = np.zeros(ARGUMENTS, dtype=np.int64)
-    words[: len(entry.arguments)] = entry.arguments
-    return words
 
 
 def _room(plant: Coordinated) -> _Room | None:
@@ -427,11 +241,10 @@ def _room(plant: Coordinated) -> _Room | None:
     key = model_of(plant.snapshot())  # type: ignore[attr-defined]
     room = _rooms.get(plant)
     if room is None or room.key != key:
-        fork = plant.fork()
-        if fork is None:
+        room = _Room(plant, key)
+        if not room.pool.has_forks():
             return None
-        room = _rooms[plant] = _Room(plant, key)
-        room.add(plant, fork)
+        _rooms[plant] = room
     return room
 
 
@@ -462,8 +275,7 @@ class _Differences:
     """Of one call.
 
     origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
-    reference   (7,) the pose from which the pose after is told
-    by          (k + n,) displacements;  out (k + n, k) slopes by differences, a row each
+    batch       the undisturbed run, and those of the probes, with the pose from which the pose after is measured
     """
 
     def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
@@ -474,24 +286,23 @@ class _Differences:
         self.origin, self.first = self.present[0].copy(), self.present[1]
         told = self.told
         self.origin[told.forgets] = 0.0
-        self.by = room.by
-        self.reference = self.origin[told.pose : told.pose + 7].copy() if told.pose >= 0 else np.zeros(7)
-        end = self.nominal(room.forks[0])
-        if period and told.pose >= 0:
-            self.reference = end[told.pose : told.pose + 7].copy()
+        self.batch = room.probing(self.origin, self.first, commands, self.dt)
+        self.reference = self.batch.reference
+        self.nominal()
+        if period:  # the probes follow, from the pose after
+            if told.pose >= 0:
+                self.reference[:] = self.batch.ends[0, told.pose : told.pose + 7]
+            room.pool.advance(self.batch, [np.arange(1, len(self.batch.status))])
 
-    def nominal(self, fork: tuple[Fork, Any, Any]) -> Array:
-        """(w,) the state at the end, undisturbed; DivergedError as of the plant's own step."""
-        own, entered, _ = fork
-        own.state[:] = self.origin
-        nothing = np.zeros(self.commands.shape[1])
-        if run(entered, own.state, self.commands, nothing, 0.0, self.first, self.dt):
-            own.clear()
+    def nominal(self) -> None:
+        """Advance the undisturbed run; those of the probes too, but for a period. DivergedError as of the plant's own
+        step."""
+        self.room.pool.advance(self.batch, [np.arange(1 if self.period else len(self.batch.status))])
+        if self.batch.status[0]:
             with self.put_back():
                 for command in self.commands:
                     self.plant.step(command)  # type: ignore[attr-defined]
             raise ModelError("linearise: the step fails on a fork of the plant")
-        return own.state
 
     @contextmanager
     def put_back(self) -> Iterator[None]:
@@ -509,109 +320,59 @@ class _Differences:
             if not known or not known[0].take(self.origin, self.commands[0], self.reference, start):
                 return None
             return known[0].a.copy(), known[0].b
-        known = self.room.structure(self.plant, min(_cores() if threads is None else threads, steps))
+        known = self.room.structure(self.plant, min(core_count() if threads is None else threads, steps))
         if not known:
             return None
-        own, entered, _ = self.room.forks[0]
-        own.state[:] = self.origin
-        way = np.empty((min(steps, TOGETHER) + 1, len(own.state)))
+        way = np.empty((min(steps, TOGETHER) + 1, len(self.origin)))
+        way[0] = self.origin
 
         def states(begin: int, end: int) -> Array:
-            if trace(entered, own.state, self.commands[begin:end], self.first + begin, self.dt, way[: end - begin + 1]):
+            count = end - begin
+            if begin:
+                way[0] = way[len(way) - 1]
+            trace = batch_of(
+                way[:1], self.first + begin, self.commands[None, begin:end], self.dt, states=way[None, 1 : count + 1]
+            )
+            if self.room.pool.advance(trace) >= 0:
                 raise ModelError("linearise: the step fails on a fork of the plant")
-            return way[: end - begin + 1]
+            return way[: count + 1]
 
-        pool = self.room.threads(len(known)) if len(known) > 1 else None
+        pool = self.room.pool.executor(len(known)) if len(known) > 1 else None
         with _progress(steps * STRUCTURED_STEPS) as show:
             return chained(known, pool, states, self.commands, pose, self.first, self.dt, show)
 
     def slope(self, threads: int | None) -> tuple[Array, Array]:
         """A and B by differences."""
-        count, steps = len(self.by), len(self.commands)
-        self.out = np.zeros((count, len(self.told.names)))
+        k, displaced, steps = len(self.told.names), self.room.displaced, len(self.commands)
+        order = displaced.order(range(k), range(k + len(self.actuators), len(displaced.size)))
         if threads is None:
-            threads = _cores() if 2 * count * steps >= MANY_STEPS else 1
-        threads = min(threads, count)
-        width = max(1, min(-(-count // threads), CHUNK_STEPS // (2 * steps)))
-        chunks = [(begin, min(begin + width, count)) for begin in range(0, count, width)]
-        while len(self.room.forks) < threads:
-            self.room.add(self.plant)
-        with _progress(2 * count * steps) as show:
-            failed = self._all(chunks, threads, show)
+            threads = core_count() if len(order) * steps >= MANY_STEPS else 1
+        batch, pool = self.room.displacing(self.batch), self.room.pool
+        with _progress(len(order) * steps) as show:
+            failed = pool.advance(batch, pool.parts(order, steps, threads), threads=threads, show=show)
         if failed >= 0:
-            k = len(self.told.names)
+            which = failed // 2 if failed < 2 * k else failed // 2 - len(self.actuators)
             name, unit = (
-                (self.told.names[failed], self.told.units[failed]) if failed < k
-                else (self.actuators[failed - k].name, self.actuators[failed - k].unit)
+                (self.told.names[which], self.told.units[which]) if which < k
+                else (self.actuators[which - k].name, self.actuators[which - k].unit)
             )  # fmt: skip
+            by = self.room.by[which]
             raise ModelError(
-                f"linearise: a step fails where {name} differs by {self.by[failed]:.3g} {unit}: the plant stands at "
+                f"linearise: a step fails where {name} differs by {by:.3g} {unit}: the plant stands at "
                 "the edge of what it can do, take another state"
             )
-        k = len(self.told.names)
-        return self.out[:k].T, self.out[k:].T
-
-    def _all(self, chunks: list[tuple[int, int]], threads: int, show: Callable[[float], None]) -> int:
-        """The first of which a step failed, -1 when none did."""
-        if threads == 1:
-            failed: list[int] = []
-            for chunk in chunks:
-                failed.append(self._some(chunk, self.room.forks[0]))
-                show(len(failed) / len(chunks))
-                if failed[-1] >= 0:
-                    break
-        else:
-            left, failed = iter(chunks), []
-
-            def work(fork: tuple[Fork, Any, Any]) -> None:
-                for chunk in left:  # next() of a list's iterator is one step for the interpreter
-                    failed.append(self._some(chunk, fork))
-
-            pool = self.room.threads(threads)
-            going = [pool.submit(work, fork) for fork in self.room.forks[:threads]]
-            try:
-                waiting = set(going)
-                while waiting:
-                    _, waiting = wait(waiting, 0.2, FIRST_EXCEPTION)  # one without end would not hear Ctrl-C everywhere
-                    show(len(failed) / len(chunks))
-            finally:
-                for _ in left:  # after Ctrl-C: no more of them
-                    pass
-                wait(going)
-            for one in going:
-                one.result()
-        bad = [one for one in failed if one >= 0]
-        if bad:
-            for fork, *_ in self.room.forks:
-                fork.clear()
-        return min(bad, default=-1)
-
-    def _some(self, chunk: tuple[int, int], fork: tuple[Fork, Any, Any]) -> int:
-        own, entered, _ = fork
-        told = self.told
-        return int(
-            slopes(
-                entered, own.state, self.origin, self.commands, self.reference, told.words, told.pose, told.woven,
-                self.by, chunk[0], chunk[1], self.first, self.dt, self.out,
-            )
-        )  # fmt: skip
+        slopes = displaced.slopes(batch.errors)
+        return slopes[:k].T, slopes[k + len(self.actuators) :].T
 
     def wrong(self, a: Array | Bordered, b: Array) -> float:
         """How far the slopes are from differences along a few directions, half as long, in the sizes: about as large as
         the largest of a row's errors, or larger."""
-        own, entered, _ = self.room.forks[0]
-        told = self.told
-        k = len(told.names)
+        told, k = self.told, len(self.told.names)
         if not k:
             return 0.0
-        by = 0.5 * self.by * self.room.signs
-        off = np.empty((PROBES, k))
-        if ends(
-            entered, own.state, self.origin, self.commands, self.reference, told.words, told.pose, by, self.first,
-            self.dt, off,
-        ):  # fmt: skip
-            own.clear()
+        if self.batch.status.any():
             return float("nan")
+        by, off = self.room.probes, self.room.probed.slopes(self.batch.errors[1:])
         x = by[:, :k].T
         off -= ((a.times(x) if isinstance(a, Bordered) else a @ x) + b @ by[:, k:].T).T
         off /= 0.5 * STEP * told.size
@@ -664,19 +425,9 @@ class _Differences:
             fork = plant.fork()
         finally:
             plant.set(**{name: usual})
-        room = _Room(plant, b"")
-        room.add(plant, fork)
-        own, entered, _ = room.forks[0]
-        own.state[:] = self.origin
-        if run(
-            entered, own.state, self.commands, np.zeros(self.commands.shape[1]), 0.0, self.first, self.dt
-        ):  # fmt: skip
+        if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
-        return _coordinates(self.told, self.reference, own.state)
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        return _coordinates(self.told, self.reference, self.batch.ends[0])
 
 
 @contextmanager

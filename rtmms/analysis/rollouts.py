@@ -10,78 +10,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
-from threading import Lock, current_thread, main_thread
+from threading import Lock
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import carray
 
+from rtmms.analysis.fork_pool import ForkPool, batch_of, core_count
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.base.jit import kernel
-from rtmms.base.memory import ARGUMENTS, call, numbers_at
-from rtmms.plant.protocol import Fork, Forking, Plant, describe_plant
+from rtmms.plant.protocol import Forking, Plant, describe_plant
 from rtmms.plant.validation import obeyed, read_out, read_table
 
 Array = npt.NDArray[np.float64]
-
-
-# A run of a fork's steps without Python: commands in, samples of its state out (rtmms.analysis.rollouts).
-
-
-@kernel
-def roll(
-    function: int, arguments_at: int, command_at: int, commands: Any, steps: int, state: Any, start_at: int, dt: float,
-    first: int, every: int, places: Any, told: Any, teller: int, teller_at: int, out: Any, kept: Any, stop: Any,
-    done: Any,
-) -> int:  # fmt: skip
-    """Up to `steps` steps; the status of the last, 0 when all is well.
-
-    function, arguments_at, command_at   of the fork's entry (rtmms.plant.protocol.Entry)
-    commands  (steps, n) or (1, n), the same at each step
-    state     (w,) the fork's;  start_at  address of the time at which a step begins, written before each
-    first     steps before this run;  every   steps from sample to sample
-    places    (k, 2) begin and length in `state` of what each row of out (samples, width) holds, one after the other
-    told      (k, 2) address and length of outputs that `teller` writes, a function of the words at teller_at; they
-              follow those of `places` in a row
-    kept      (samples, w) whole states at the same times, or (0, w)
-    stop      (1,) int64: other than 0 it ends the run;  done  (1,) int64: steps that were taken; written
-    """
-    rows, n = commands.shape
-    command, start = carray(numbers_at(command_at), (n,)), carray(numbers_at(start_at), (1,))
-    done[0] = 0
-    for k in range(steps):
-        row = k if rows > 1 else 0
-        for i in range(n):
-            command[i] = commands[row, i]
-        start[0] = (first + k) * dt
-        status = call(function, arguments_at)
-        if status != 0:
-            return int(status)
-        done[0] = k + 1
-        if (k + 1) % every == 0:
-            sample, at = (k + 1) // every - 1, 0
-            for p in range(len(places)):
-                begin = places[p, 0]
-                for i in range(begin, begin + places[p, 1]):
-                    out[sample, at] = state[i]
-                    at += 1
-            if len(told):
-                call(teller, teller_at)
-                for p in range(len(told)):
-                    numbers = carray(numbers_at(told[p, 0]), (told[p, 1],))
-                    for i in range(told[p, 1]):
-                        out[sample, at] = numbers[i]
-                        at += 1
-            if len(kept):
-                for i in range(len(state)):
-                    kept[sample, i] = state[i]
-        if stop[0] != 0:
-            return 0
-    return 0
 
 
 FAILED = 1
@@ -144,25 +86,16 @@ def rollout(
         return pool(commands, initial, outputs, every, parameters, out)
 
 
-class _Task(NamedTuple):
-    """Runs that one thread takes one after the other on one fork."""
-
-    fork: Fork
-    runs: npt.NDArray[np.int64]
-
-
 class Rollout:
     """Threads that are kept from one call to the next; a context manager. Arguments as those of `rollout`."""
 
     def __init__(self, plant: Plant, threads: int | None = None) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
             raise ArgumentError(f"rollout: threads: expected a whole number from 1 on, got {threads!r}")
         if not callable(getattr(plant, "step", None)):
             raise ArgumentError(f"rollout: expected a plant, as rtmms.load gives, got {plant!r:.60}")
-        self.plant, self.threads = plant, threads or cores
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="rollout")
-        self._forks: list[Fork] = []
+        self.plant, self.threads = plant, threads or core_count()
+        self.pool = ForkPool(plant, self.threads, "rollout")
         self._lock = Lock()
 
     def __enter__(self) -> Rollout:
@@ -175,7 +108,7 @@ class Rollout:
 
     def close(self) -> None:
         """End the threads."""
-        self._pool.shutdown()
+        self.pool.close()
 
     def __call__(
         self, commands: Any, initial: Any = None, outputs: Sequence[str] = ("position",), every: int = 1,
@@ -195,8 +128,7 @@ class Rollout:
         usual = _values(plant, asked.parameters)
         try:
             with np.errstate(all="ignore"):
-                fork = self._fork(0)
-                work = _Plain(asked) if fork is None else _Compiled(asked, self, fork)
+                work = _Compiled(asked, self.pool) if self.pool.has_forks() else _Plain(asked)
                 work.run(before)
         finally:
             if usual:
@@ -211,17 +143,6 @@ class Rollout:
             found, obeyed(asked.commands, plant.actuators, describe_plant(plant).coupled),
             work.final, work.status, work.steps, plant.dt, every, work.reasons,
         )  # fmt: skip
-
-    def _fork(self, k: int) -> Fork | None:
-        """The k-th, with the plant's parameters of now, kept from call to call; None where the plant makes none."""
-        if not isinstance(self.plant, Forking):
-            return None
-        if k < len(self._forks) and self._forks[k].follow():
-            return self._forks[k]
-        made = self.plant.fork()
-        if made is not None:
-            self._forks[k : k + 1] = [made]
-        return made
 
 
 class _Asked:
@@ -321,15 +242,16 @@ def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
 
 
 class _Outcome:
-    """Arrays of a call's results.  rows (runs, samples, width): of each output its numbers, one after the other"""
+    """Arrays of a call's results.  rows (runs, samples, width): of each output its numbers, in the order of `first`,
+    then in that of the call"""
 
-    def __init__(self, asked: _Asked, more_bytes: int = 0) -> None:
+    def __init__(self, asked: _Asked, first: Sequence[str] = (), more_bytes: int = 0) -> None:
         self.asked, runs = asked, asked.runs
         self.parts, width = {}, 0
-        for channel in asked.channels:
-            size = int(np.prod(channel.shape, dtype=np.int64))
-            self.parts[channel.name] = slice(width, width + size)
-            width += size
+        sizes = {channel.name: int(np.prod(channel.shape, dtype=np.int64)) for channel in asked.channels}
+        for name in dict.fromkeys((*first, *sizes)):
+            self.parts[name] = slice(width, width + sizes[name])
+            width += sizes[name]
         needed = 8 * runs * asked.samples * width + more_bytes
         free = _free_bytes()
         if needed > free:
@@ -391,117 +313,76 @@ class _Plain(_Outcome):
 class _Compiled(_Outcome):
     """On forks of the plant, on threads."""
 
-    def __init__(self, asked: _Asked, pool: Rollout, fork: Fork) -> None:
-        plant = asked.plant
-        assert isinstance(plant, Forking)
-        self.places = {
-            name: place for name, place in fork.places.items() if any(c.name == name for c in asked.channels)
-        }
-        told = fork.account.numbers if fork.account is not None else {}
-        named = [channel.name for channel in asked.channels if channel.name not in self.places]
-        self.told = [name for name in named if name in told]
-        self.asking = [name for name in named if name not in told]
-        words = fork.state.size
-        kept = asked.runs * asked.samples if self.asking else 0
-        super().__init__(asked, 8 * words * (kept + asked.runs))
-        self.plant, self.pool, self.words = plant, pool, words
-        self.kept = np.zeros((asked.runs, asked.samples if self.asking else 0, words))
-        self.ends = np.zeros((asked.runs, words))
-        self.stop = np.zeros(1, dtype=np.int64)
-        # columns of `rows` in the order of the kernel's places
-        self.table = np.array(list(self.places.values()), dtype=np.int64).reshape(-1, 2)
-        order = [self.parts[name] for name in (*self.places, *self.told)]
-        self.columns = (
-            np.concatenate([np.arange(part.start, part.stop) for part in order]) if order else np.zeros(0, int)
-        )
-        self.in_place = self.columns.size == self.rows.shape[2] and bool((np.diff(self.columns) == 1).all())
+    def __init__(self, asked: _Asked, pool: ForkPool) -> None:
+        self.plant, self.pool = asked.plant, pool
+        fork = pool.fork(0).fork
+        names = [channel.name for channel in asked.channels]
+        places = {name: fork.places[name] for name in names if name in fork.places}
+        numbers = fork.account.numbers if fork.account is not None else {}
+        self.accounted = tuple(name for name in names if name not in places and name in numbers)
+        self.asking = [name for name in names if name not in places and name not in numbers]
+        self.width = fork.state.size
+        states = asked.runs * (asked.samples if self.asking else 0)
+        super().__init__(asked, (*places, *self.accounted), 8 * self.width * (states + asked.runs))
+        self.places = np.array(list(places.values()), dtype=np.int64).reshape(-1, 2)
 
     def run(self, before: bytes) -> None:
-        asked = self.asked
-        starts: dict[int, tuple[Array, int]] = {}
-        for k, blob in enumerate(asked.initial):
-            self.plant.restore(before if blob is None else blob)
-            starts[k] = self.plant.present()
+        """Advance all runs, some sets of parameters after the others."""
+        asked, plant = self.asked, self.plant
+        assert isinstance(plant, Forking)
+        starts = []
+        for blob in asked.initial:
+            plant.restore(before if blob is None else blob)
+            starts.append(plant.present())
+        samples = asked.samples if self.asking else 0
+        self.ends = np.zeros((asked.runs, self.width))
+        self.batch = batch_of(
+            np.array([state for state, _ in starts]), [count for _, count in starts], asked.commands, plant.dt,
+            runs=asked.runs, steps=asked.length, every=asked.every, places=self.places,
+            samples=self.rows, states=np.zeros((asked.runs if samples else 0, samples, self.width)),
+            ends=self.ends, recovered=self.ends,
+        )  # fmt: skip
+        self.status, self.steps = self.batch.status, self.batch.done
         groups = asked.groups()
         for begin in range(0, len(groups), MOST_FORKS):
-            self._some(groups[begin : begin + MOST_FORKS], starts)
+            self._some(groups[begin : begin + MOST_FORKS])
 
-    def _some(
-        self, groups: list[tuple[dict[str, float], npt.NDArray[np.int64]]], starts: dict[int, tuple[Array, int]]
-    ) -> None:
-        tasks: list[_Task] = []
+    def _some(self, groups: list[tuple[dict[str, float], npt.NDArray[np.int64]]]) -> None:
+        """Advance the runs of some sets of parameters, each set on forks of its own."""
+        batch, parts, forks = self.batch, list[npt.NDArray[np.int64]](), {}
         shares = -(-self.pool.threads // len(groups))
         for values, runs in groups:
             self._set(values)
+            if not values:
+                parts += self.pool.parts(runs, batch.steps)
+                self.pool.follow(min(self.pool.threads, len(parts)))
+                continue
             for share in np.array_split(runs, min(shares, len(runs))):
-                fork = self.pool._fork(len(tasks))
-                assert fork is not None
-                tasks.append(_Task(fork, share))
-        self._all(tasks, starts)
+                forks.update(dict.fromkeys(share.tolist(), self.pool.current_fork(len(parts))))
+                parts.append(share)
+        if forks:
+            rows = {run: fork.row(self.accounted) for run, fork in forks.items()}
+            table = np.zeros((self.asked.runs, len(next(iter(rows.values())))), dtype=np.int64)
+            for run, row in rows.items():
+                table[run] = row
+            batch = batch._replace(run_forks=table)
+        self.pool.advance(batch, parts, self.accounted, run_forks=forks)
         for values, runs in groups:
             self._set(values)
             for run in runs.tolist():
-                self._conclude(run, starts)
+                self._conclude(run)
 
     def _set(self, values: dict[str, float]) -> None:
         if values:
             self.plant.set(**values)  # type: ignore[attr-defined]
 
-    def _all(self, tasks: list[_Task], starts: dict[int, tuple[Array, int]]) -> None:
-        """Do them; Ctrl-C ends them at their next steps."""
-        if len(tasks) == 1 and current_thread() is not main_thread():  # which alone hears of Ctrl-C
-            self._take(tasks[0], starts)
-            return
-        going = [self.pool._pool.submit(self._take, task, starts) for task in tasks]
-        left = set(going)
-        try:
-            while left and not any(one.done() and one.exception() for one in going):
-                _, left = wait(left, 0.2, FIRST_EXCEPTION)  # a wait without end would not hear Ctrl-C everywhere
-        finally:
-            self.stop[0] = 1
-            wait(going)
-            self.stop[0] = 0
-        for one in going:
-            one.result()
-
-    def _take(self, task: _Task, starts: dict[int, tuple[Array, int]]) -> None:
-        asked, fork = self.asked, task.fork
-        words = np.zeros(ARGUMENTS, dtype=np.int64)
-        words[: len(fork.entry.arguments)] = fork.entry.arguments
-        telling, told, teller = np.zeros(ARGUMENTS, dtype=np.int64), np.zeros((0, 2), dtype=np.int64), 0
-        if fork.account is not None and self.told:
-            teller = fork.account.function
-            telling[: len(fork.account.arguments)] = fork.account.arguments
-            told = np.array([fork.account.numbers[name] for name in self.told], dtype=np.int64)
-        done = np.zeros(1, dtype=np.int64)
-        rows = np.zeros((asked.samples, self.columns.size))
-        for run in task.runs.tolist():
-            if self.stop[0]:
-                return
-            state, first = starts[run if len(starts) > 1 else 0]
-            fork.state[:] = state
-            out = self.rows[run] if self.in_place else rows
-            self.status[run] = roll(
-                fork.entry.function, words.ctypes.data, fork.entry.command, asked.command(run), asked.length,
-                fork.state, fork.start.ctypes.data, asked.plant.dt, first, asked.every, self.table,
-                told, teller, telling.ctypes.data, out, self.kept[run], self.stop, done,
-            )  # fmt: skip
-            self.steps[run] = done[0]
-            if not self.in_place:
-                samples = int(done[0]) // asked.every
-                self.rows[run, :samples, self.columns] = rows[:samples].T
-            if self.status[run]:
-                self.ends[run] = fork.sound
-                fork.clear()
-            else:
-                self.ends[run] = fork.state
-
-    def _conclude(self, run: int, starts: dict[int, tuple[Array, int]]) -> None:
+    def _conclude(self, run: int) -> None:
         """What the plant itself has to tell of a run: outputs that do not stand in the state, snapshot, reason."""
-        asked, plant = self.asked, self.plant
-        first, done = starts[run if len(starts) > 1 else 0][1], int(self.steps[run])
+        asked, plant, batch = self.asked, self.plant, self.batch
+        assert isinstance(plant, Forking)
+        first, done = int(batch.counts[run if len(batch.counts) > 1 else 0]), int(self.steps[run])
         for sample in range(done // asked.every if self.asking else 0):
-            plant.put(self.kept[run, sample], first + (sample + 1) * asked.every)
+            plant.put(batch.states[run, sample], first + (sample + 1) * asked.every)
             self.sample(run, sample, self.asking)
         plant.put(self.ends[run], first + done)
         self.final[run] = plant.snapshot()

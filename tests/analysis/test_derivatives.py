@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.analysis import derivatives
+from rtmms.analysis.fork_pool import PackedFork
 from rtmms.analysis.linearise import Linear, linearise_step, reach_of
 from rtmms.analysis.linearise import linearise as linearise_motion
 from rtmms.mechanism.plant import TreePlant
@@ -100,6 +100,13 @@ def test_of_other_mantas(given: dict[str, Any]):
     found, reference = rtmms.linearise(plant, u), linearise_step(plant, u)
     assert found.states == reference.states
     assert off(found, reference, plant) < 1e-8 + 3.0 * (found.error + reference.error)
+
+
+def test_long_chains_of_the_manta_go_by_differences():
+    plant: Any = rtmms.load("manta", links=7, chains=2, dt=1e-2)
+    assert rtmms.linearise(plant).method == "differences"
+    with pytest.raises(rtmms.ModelError, match="has no structure that is known"):
+        rtmms.linearise(plant, method="structure")
 
 
 @pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
@@ -322,13 +329,13 @@ def test_ctrl_c_ends_it(copter: Any, threads: int):
     before, commands = copter.snapshot(), np.full((50_000, 4), 468.0)
     rtmms.linearise(copter, commands[:1], period=True, threads=threads)  # compiled
     seen: list[int] = []
-    done = derivatives._Differences._some
+    done = PackedFork.advance
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derivatives._Differences, "_some", lambda *given: seen.append(1) or done(*given))
+        patch.setattr(PackedFork, "advance", lambda *given: seen.append(1) or done(*given))
         threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
         with pytest.raises(KeyboardInterrupt):
             rtmms.linearise(copter, commands, period=True, threads=threads)
-    assert len(seen) < 20  # of 20 columns
+    assert len(seen) < 40  # of 40 runs
     assert copter.snapshot() == before
     assert np.isfinite(rtmms.linearise(copter, threads=threads).a).all()
 

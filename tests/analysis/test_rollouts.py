@@ -156,7 +156,7 @@ def test_a_pool_that_is_kept_goes_by_the_parameters_of_now(robot: str, name: str
     commands = commands_of(plant, 2, 20)
     with rtmms.Rollout(plant, threads=1) as pool:
         first = pool(commands)
-        fork = pool._forks[0]
+        fork = pool.pool.forks[0]
         try:
             plant.set(**{name: 0.5 * usual})
             plant.reset()
@@ -170,7 +170,7 @@ def test_a_pool_that_is_kept_goes_by_the_parameters_of_now(robot: str, name: str
     assert other.outputs["position"].tobytes() == fresh.outputs["position"].tobytes()
     assert other.outputs["position"].tobytes() != first.outputs["position"].tobytes()
     assert again.final == first.final
-    assert pool._forks[0] is fork
+    assert pool.pool.forks[0] is fork
 
 
 def test_a_run_that_diverges_ends_alone(quadrotor: Any) -> None:

@@ -47,7 +47,7 @@ def slopes(plant: Any, motion: Motion, threads: int, structured: bool = True) ->
     stages = Stages(plant, STEPS, ("position", "rod_power"), threads)
     if not structured:
         for i in range(threads):
-            stages._worker(i)
+            stages._pool.fork(i)
         stages.plant = Bare(plant)
     found = stages.slopes(motion)
     stages.close()
@@ -125,7 +125,7 @@ def test_slopes_take_up_parameters_that_change(manta: Any) -> None:
         stages.follow()
         first = stages.slopes(stages.roll(given))
         stages.follow()
-        kept = stages._workers[0].structure
+        kept = stages._structures[0]
         manta.set(drag_coefficient=2.0 * before)
         stages.follow()
         motion = stages.roll(given)

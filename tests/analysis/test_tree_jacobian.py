@@ -162,7 +162,7 @@ def test_stages_take_it():
     motion = stages.roll(np.array([command, command]))
     found = stages.slopes(motion)
     assert found is not None
-    assert stages._workers[0].structure is not None
+    assert stages._structures[0] is not None
     step = rtmms.linearise(plant, command, period=False, method="structure")
     size = plant.chart().size
     np.testing.assert_allclose(found.a[0][6:] * size / size[6:, None], step.a[6:] * size / size[6:, None], atol=1e-12)

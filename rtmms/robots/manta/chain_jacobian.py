@@ -27,8 +27,8 @@ PARAMS, JOINTS, BEFORE, SUPPORT, SCALARS, OUT = range(6)
 """Arrays of a stage: of fin_layout.pack_links; joints, of the first stage angles and rates of the state, a row
 (2, LANES) for each link, of the second the scratch of the fins; a and n of the first stage (2 m, LANES); the support's
 motion (BASE_SIZE,); g, recall, rate_q, rate_a; the slopes, written. The first three from the group's first lane on."""
-LINKS = (2, 3, 4)
-"""Numbers of links a chain of which this is done."""
+MAX_TRACED_LINKS = 6
+"""Links of a chain up to which this is done: its code is generated for a number of links, longer for more of them."""
 
 
 def _plain(compiled: Any) -> Any:

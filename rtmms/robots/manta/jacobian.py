@@ -9,8 +9,7 @@ from rtmms.analysis.block_matrices import Bordered
 from rtmms.base.memory import Record
 from rtmms.plant.protocol import Coordinates
 from rtmms.robots.manta import layout as lay
-from rtmms.robots.manta.chain_jacobian import GROUP, LINKS
-from rtmms.robots.manta.displaced_jacobian import displaced_jacobian
+from rtmms.robots.manta.chain_jacobian import GROUP, MAX_TRACED_LINKS
 from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.jacobian_layout import (
     ACCEL_AT,
@@ -19,7 +18,6 @@ from rtmms.robots.manta.jacobian_layout import (
     ATTITUDE_AT,
     BODY,
     COMMAND_AT,
-    DISPLACED,
     INPUTS,
     MOTIONS,
     ROD_WORDS,
@@ -35,12 +33,12 @@ __all__ = ["MantaJacobian", "covered"]
 
 
 def covered(model: MantaModel, varying: bool) -> bool:
-    """Whether the structure is that of a step of such a manta: the sequential coupling, or the monolithic one with
-    chains whose slopes are traced; a body that moves, the linearly implicit method, drag along each link's own normal,
-    and no current that varies."""
+    """Whether the structure is that of a step of such a manta: the sequential or the monolithic coupling, chains whose
+    slopes are traced, a body that moves, the linearly implicit method, drag along each link's own normal, and no
+    current that varies."""
     finned = model.finned
     return (
-        (finned.coupling == lay.SEQUENTIAL or (finned.coupling == lay.MONOLITHIC and int(finned.links) in LINKS))
+        finned.coupling in (lay.SEQUENTIAL, lay.MONOLITHIC) and int(finned.links) <= MAX_TRACED_LINKS
         and not model.body.fixed and not varying and list(METHODS)[finned.integrator] == "implicit"
         and finned.normal == lay.NORMAL_LINK
     )  # fmt: skip
@@ -70,12 +68,8 @@ class MantaJacobian:
             "blocks": int(finned.blocks), "rows": memory.rows.shape[0], "links": links, "parts": 2 * int(finned.blocks),
             "bound": bound, "tiles": 4 if bound else 3, "lanes": 2 * int(finned.blocks) * (LANES // GROUP),
         }  # fmt: skip
-        self._links = (0,) * links if links in LINKS else None
-        if self._links is None:
-            self._room = DISPLACED.make(values, sizes)
-        else:
-            values |= {"targets": _targets(body, bound), "every": np.arange(2 * MOTIONS, dtype=np.int64)}
-            self._room = TRACED.make(values, sizes)
+        values |= {"targets": _targets(body, bound), "every": np.arange(2 * MOTIONS, dtype=np.int64)}
+        self._links, self._room = (0,) * links, TRACED.make(values, sizes)
         self._memory = memory
         members = np.arange(count).reshape(2, 2, links, chains).transpose(0, 2, 1, 3).reshape(width, 2 * chains)
         room = self._room
@@ -92,11 +86,7 @@ class MantaJacobian:
         time: of no matter to it."""
         room, memory = self._room, self._memory
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference
-        if self._links is None:
-            status = displaced_jacobian(memory, memory.many, room)
-        else:
-            status = traced_jacobian(memory, memory.many, self._links, room)
-        if status == lay.OK:
+        if traced_jacobian(memory, memory.many, self._links, room) == lay.OK:
             if self.a.seen is not None:
                 heads = len(self.a.head)
                 self.a.seen[:, :heads], self.a.seen[:, heads:] = room.seen[:heads].T, room.right[AFTER_LATER:]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from rtmms.base.memory import INTEGER, Layout, given, model, scratch
 from rtmms.robots.manta.chain_jacobian import GROUP
-from rtmms.robots.manta.fin_layout import BASE_SIZE, DRIVE_SUMS, LANES
+from rtmms.robots.manta.fin_layout import BASE_SIZE, LANES
 from rtmms.robots.manta.methods import METHODS
 from rtmms.robots.manta.support_jacobian import MOTION_ROWS, ROWS, SUPPORT_LANES, WRENCH
 
@@ -17,40 +17,12 @@ late."""
 ROD_WORDS = 3
 """Coordinates of each rod."""
 RODS = 4 * ROD_WORDS
-HEAD = BODY + RODS
 INPUTS = 4
 STAGES = len(METHODS["implicit"].c)
 WRENCHES = 6 * STAGES
 """Of a fin: its wrench at both stages."""
 MOTIONS = BASE_SIZE * STAGES
 """Numbers of the motion of a fin's support at both stages."""
-
-_COMMON = (
-    model("places", "heads", dtype=INTEGER), model("places_after", BODY, dtype=INTEGER),
-    model("by", "heads + 4 + width"), given("origin", "wide"), given("reference", 7),
-    given("commands", INPUTS, unit="rad"), scratch("frames", 2, 9),
-    scratch("head", "heads + 4", "heads"), scratch("own", "width", "width", "groups"),
-)  # fmt: skip
-"""What the slopes are of, and blocks. head, below, right, own are the blocks, the first two by columns:
-
-head    (heads + INPUTS, heads) rows of the head by coordinates of the head, then by the commands
-below   (heads + INPUTS, joints) rows of the joints by the same
-right   (body, joints) rows of the body by the joints
-own     (w, w, chains of both fins) of each chain its joints' angles and rates by the same
-places  where coordinates of the head stand in the state;  by  steps to either side, of joints one for each of a chain
-origin  the state;  commands (INPUTS,) rad;  reference (7,) the pose from which the pose after is told
-"""
-
-DISPLACED = Layout(
-    "MantaDisplaced", *_COMMON,
-    scratch("below", HEAD + INPUTS, "count"), scratch("right", BODY, "count"),
-    scratch("bases", 2, 4 * BASE_SIZE), scratch("sums", 3, 2, 2, "blocks", DRIVE_SUMS * LANES),
-    scratch("kept", "rows", 2 * LANES), scratch("after", 2, 24),
-    scratch("body", 2, BODY), scratch("by_body", 2 * WRENCHES, BODY), scratch("by_fin", 2, WRENCHES, BODY),
-    scratch("wrench", 3, 2, 2, 6), scratch("rods", 2, RODS), scratch("lanes", WRENCHES, LANES),
-    scratch("total", LANES), scratch("on_support", 2, 2, 6),
-)  # fmt: skip
-"""By differences, see displaced.py."""
 
 TWIST_AT, RODS_AT, COMMAND_AT, ATTITUDE_AT, ACCEL_AT, ACCEL_LATER_AT = 0, 6, 12, 15, 18, 24
 """Ways in which supports are moved, columns of `moved`: the body's twist, coordinates of the fin's own rods, their
@@ -62,7 +34,11 @@ FORCE_WAYS = 9
 """Of the body's own force: attitude and twist."""
 
 TRACED = Layout(
-    "MantaTraced", *_COMMON,
+    "MantaTraced",
+    model("places", "heads", dtype=INTEGER), model("places_after", BODY, dtype=INTEGER),
+    model("by", "heads + 4 + width"), given("origin", "wide"), given("reference", 7),
+    given("commands", INPUTS, unit="rad"), scratch("frames", 2, 9),
+    scratch("head", "heads + 4", "heads"), scratch("own", "width", "width", "groups"),
     model("targets", 2, "ways", dtype=INTEGER), model("every", 2 * MOTIONS, dtype=INTEGER),
     scratch("below", "heads + 4 + bound + 1", "count"), scratch("right", "tiles * 6", "count"),
     scratch("seen", "heads + 4", "bound"),
@@ -84,8 +60,14 @@ TRACED = Layout(
     scratch("between", 6, 6), scratch("applied", WRENCHES, AFTERS), scratch("by_fin", 2, 4, WRENCHES, 6),
     scratch("push", WRENCHES), scratch("after", AFTERS), scratch("tile", 6, GROUP),
 )  # fmt: skip
-"""Traced, see step.py. Besides the blocks:
+"""What the slopes are of, and blocks. head, below, right, own are the blocks, the first two by columns:
 
+head    (heads + INPUTS, heads) rows of the head by coordinates of the head, then by the commands
+below   (heads + INPUTS, joints) rows of the joints by the same
+right   (body, joints) rows of the body by the joints
+own     (w, w, chains of both fins) of each chain its joints' angles and rates by the same
+places  where coordinates of the head stand in the state;  by  steps to either side, of joints one for each of a chain
+origin  the state;  commands (INPUTS,) rad;  reference (7,) the pose from which the pose after is told
 seen    (heads + INPUTS, bound) with the monolithic coupling the body's accelerations by the head, second stage first;
         rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints, and the rows of `below` behind those of the
         commands are the joints by them

@@ -1,0 +1,634 @@
+"""Runs of forks of a plant without Python: the kernel that advances them, the forks, and their threads.
+
+A caller describes runs as a `Batch`: the states that they begin from, commands, displacements, feedback, and what is
+written of them. A `ForkPool` makes forks of a plant, packs their addresses for compiled code, and advances a batch on
+its threads. Rollouts, differences, stages of plans and environments are uses of it. Plants that Python steps have no
+forks; the callers step them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from threading import current_thread, main_thread
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from numba import carray
+
+from rtmms.base.jit import kernel
+from rtmms.base.memory import ARGUMENTS, call, numbers_at
+from rtmms.plant.protocol import Account, Coordinates, Entry, Fork, Forking
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+# Coordinates of a state as compiled code reads and moves them (rtmms.plant.protocol.Coordinates).
+
+
+@kernel
+def turn(state: Any, at: int, axis: int, angle: float) -> None:
+    """Multiply the quaternion at state[at] by the rotation by an angle about one of its axes, 0 to 2."""
+    c, s = math.cos(0.5 * angle), math.sin(0.5 * angle)
+    w, x, y, z = state[at], state[at + 1], state[at + 2], state[at + 3]
+    if axis == 0:
+        w, x, y, z = w * c - x * s, x * c + w * s, y * c + z * s, z * c - y * s
+    elif axis == 1:
+        w, x, y, z = w * c - y * s, x * c - z * s, y * c + w * s, z * c + x * s
+    else:
+        w, x, y, z = w * c - z * s, x * c + y * s, y * c - x * s, z * c + w * s
+    state[at], state[at + 1], state[at + 2], state[at + 3] = w, x, y, z
+
+
+@kernel
+def rotation(quaternion: Any, out: Any) -> None:
+    """Write the matrix of a quaternion by rows, out (9,)."""
+    w, x, y, z = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
+    out[0], out[1], out[2] = 1.0 - 2.0 * (y * y + z * z), 2.0 * (x * y - w * z), 2.0 * (x * z + w * y)
+    out[3], out[4], out[5] = 2.0 * (x * y + w * z), 1.0 - 2.0 * (x * x + z * z), 2.0 * (y * z - w * x)
+    out[6], out[7], out[8] = 2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+
+
+@kernel
+def move(state: Any, words: Any, pose: int, frame: Any, m: int, by: float) -> None:
+    """Move a state by so much along coordinate m; frame (9,) is the rotation of its pose before."""
+    if pose < 0 or m >= 6:
+        state[words[m]] += by
+    elif m < 3:  # p = p_ref + R_ref e
+        for k in range(3):
+            state[pose + k] += frame[3 * k + m] * by
+    else:  # R = R_ref exp theta^
+        turn(state, pose + 3, m - 3, by)
+
+
+@kernel
+def coordinates_of(state: Any, words: Any, pose: int, reference: Any, frame: Any, out: Any) -> None:
+    """Write words of a state as they are, and its pose (6,) from a reference (7,) whose rotation is `frame` (9,)."""
+    first = 0
+    if pose >= 0:
+        first = 6
+        dx, dy, dz = state[pose] - reference[0], state[pose + 1] - reference[1], state[pose + 2] - reference[2]
+        for k in range(3):
+            out[k] = frame[k] * dx + frame[3 + k] * dy + frame[6 + k] * dz
+        w, x, y, z = reference[3], -reference[4], -reference[5], -reference[6]
+        a, b, c, d = state[pose + 3], state[pose + 4], state[pose + 5], state[pose + 6]
+        cosine = w * a - x * b - y * c - z * d
+        ux, uy, uz = w * b + x * a + y * d - z * c, w * c - x * d + y * a + z * b, w * d + x * c - y * b + z * a
+        sine = math.sqrt(ux * ux + uy * uy + uz * uz)
+        if cosine < 0.0:  # the shorter way
+            cosine, ux, uy, uz = -cosine, -ux, -uy, -uz
+        factor = 2.0 * math.atan2(sine, cosine) / sine if sine > 1e-12 else 2.0
+        out[3], out[4], out[5] = factor * ux, factor * uy, factor * uz
+    for i in range(first, words.shape[0]):
+        out[i] = state[words[i]]
+
+
+@kernel
+def copy(source: Any, out: Any) -> None:
+    """Write out = source, number by number, which becomes vector instructions."""
+    for i in range(out.shape[0]):
+        out[i] = source[i]
+
+
+# A batch of runs, and the kernel that advances it.
+
+FUNCTION, ARGUMENTS_AT, COMMAND_AT, START_AT, STATE_AT, SETTLE, SETTLE_AT, ACCOUNT, ACCOUNT_AT, NUMBERS_AT = range(10)
+"""Words of a packed fork: its step, its settling and its account as functions with the addresses of their arguments;
+where command, start and state stand; from NUMBERS_AT on address and length of each output that the account writes."""
+
+
+class Batch(NamedTuple):
+    """Runs of one plant: where they begin, how they are commanded, and what is written of them.
+
+    An array with one row where there may be r serves all runs. An array without rows asks for nothing.
+
+    Attributes
+    ----------
+    starts : (r, w)
+        State that each run begins from, as a Fork has it.
+    counts : (r,) int64
+        Steps since the reset before each run.
+    commands : (r, s, n)
+        Commands in straight lines to each row, `stage` steps each; a single row is held in all steps.
+    steps : int
+        Steps of each run.
+    dt : float
+        Length of a step, s.
+    status : (r,) int64, written
+        0, or the status of the step that failed.
+    done : (r,) int64, written
+        Steps that were taken.
+    stop : (1,) int64
+        Anything but 0 ends the runs after their present step.
+    stage : int
+        Steps from one row of commands to the next.
+    before : (n,)
+        Command before the first row, where a stage has more than one step or feedback writes it.
+    run_forks : (r, words) int64
+        Packed forks of single runs; rows of 0 and runs without a row use the fork of their thread.
+    words, pose
+        Of `Coordinates`.
+    by : (d, k + 2 n)
+        Displacements of the coordinates, of the command before, and of all rows of commands.
+    displacements : (r, 3) int64
+        Row of `by` of each run, and the first and the end of the numbers in it that displace the run.
+    settles : (r,) bool
+        Whether what follows from the displaced coordinates is put in order.
+    reference : (7,)
+        Pose from which the pose at the end is measured.
+    errors : (r, k), written
+        Coordinates at the end.
+    base, base_rows : (s + 1, w), (s + 1, n)
+        Motion that feedback refers to: its states before each stage and after the last, and its commands.
+    correction, gain, share : (s, n), (s, n, k + n), (r,)
+        Feedback: row t of `commands` is written as base_rows[t + 1] + share correction[t] + gain[t] (x - x_base,
+        u_before - u_base_before), clamped to the limits.
+    lower, upper : (s, n)
+        Limits of rows that feedback writes.
+    every : int
+        Steps from one sample to the next. A run of no steps is sampled where it begins.
+    places : (p, 2) int64
+        Begin and length in the state of the first numbers of a sample; numbers of the account follow them.
+    samples : (r, samples, width), written
+    states : (r, samples, w), written
+        Whole states at the same times.
+    applied : (r, steps, n), written
+        Command of each step.
+    ends : (r, w), written
+        State of each run that went well, at its end. May be the same array as `starts`.
+    recovered : (r, w), written
+        State of each run that failed, where the plant recovers it (`Fork.sound`).
+    """
+
+    starts: Array
+    counts: Integers
+    commands: Array
+    steps: int
+    dt: float
+    status: Integers
+    done: Integers
+    stop: Integers
+    stage: int = 1
+    before: Array = np.zeros(0)
+    run_forks: Integers = np.zeros((0, 0), dtype=np.int64)
+    words: Integers = np.zeros(0, dtype=np.int64)
+    pose: int = -1
+    by: Array = np.zeros((0, 0))
+    displacements: Integers = np.zeros((0, 3), dtype=np.int64)
+    settles: npt.NDArray[np.bool_] = np.zeros(0, dtype=bool)
+    reference: Array = np.zeros(7)
+    errors: Array = np.zeros((0, 0))
+    base: Array = np.zeros((0, 0))
+    base_rows: Array = np.zeros((0, 0))
+    correction: Array = np.zeros((0, 0))
+    gain: Array = np.zeros((0, 0, 0))
+    share: Array = np.zeros(0)
+    lower: Array = np.zeros((0, 0))
+    upper: Array = np.zeros((0, 0))
+    every: int = 1
+    places: Integers = np.zeros((0, 2), dtype=np.int64)
+    samples: Array = np.zeros((0, 0, 0))
+    states: Array = np.zeros((0, 0, 0))
+    applied: Array = np.zeros((0, 0, 0))
+    ends: Array = np.zeros((0, 0))
+    recovered: Array = np.zeros((0, 0))
+
+
+def batch_of(
+    starts: Array, counts: Any, commands: Array, dt: float, *, runs: int | None = None, steps: int | None = None,
+    **fields: Any,
+) -> Batch:  # fmt: skip
+    """Return a batch, with the books of its runs.
+
+    Parameters
+    ----------
+    starts, counts, commands, dt
+        Of `Batch`.
+    runs : int, optional
+        Number of runs; None: the rows of `commands`.
+    steps : int, optional
+        Steps of a run; None: one for each row of commands.
+    fields
+        Others of `Batch`.
+    """
+    count = len(commands) if runs is None else runs
+    return Batch(
+        _writable(starts, np.float64), _writable(np.atleast_1d(counts), np.int64), _writable(commands, np.float64),
+        int(commands.shape[1] if steps is None else steps), float(dt),
+        np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64), np.zeros(1, dtype=np.int64), **fields,
+    )  # fmt: skip
+
+
+def _writable(array: Any, dtype: Any) -> Any:
+    """The array, or a copy that compiled code takes for the same type: contiguous, and not read-only."""
+    return np.require(array, dtype, ("C", "W"))
+
+
+@kernel
+def _displace(
+    by: Any, begin: int, end: int, words: Any, pose: int, state: Any, frame: Any, before: Any, more: Any
+) -> None:
+    """Displace a run by numbers begin to end of by (k + 2 n,): its start, the command before it (n,), and what is added
+    to its rows of commands, more (n,)."""
+    k, n = words.shape[0], more.shape[0]
+    if pose >= 0:
+        rotation(state[pose + 3 : pose + 7], frame)
+    for m in range(begin, end):
+        if m < k:
+            move(state, words, pose, frame, m, by[m])
+        elif m < k + n:
+            before[m - k] += by[m]
+        else:
+            more[m - k - n] = by[m]
+
+
+@kernel
+def _correct(batch: Any, run: int, t: int, state: Any, before: Any, frame: Any, off: Any, out: Any) -> None:
+    """Feedback at stage t, whose command before is `before` (n,): a row of commands, out (n,)."""
+    words, pose, k, n, first = batch.words, batch.pose, batch.words.shape[0], out.shape[0], 0
+    if pose >= 0:
+        first = 6
+        rotation(batch.base[t, pose + 3 : pose + 7], frame)
+        coordinates_of(state, words[:6], pose, batch.base[t, pose : pose + 7], frame, off)
+    for i in range(first, k):
+        off[i] = state[words[i]] - batch.base[t, words[i]]
+    for i in range(n):
+        off[k + i] = before[i] - batch.base_rows[t, i]
+    for i in range(n):
+        u = batch.base_rows[t + 1, i] + batch.share[run] * batch.correction[t, i]
+        for j in range(k + n):
+            u += batch.gain[t, i, j] * off[j]
+        out[i] = min(max(u, batch.lower[t, i]), batch.upper[t, i])
+
+
+@kernel
+def _sample(places: Any, fork: Any, state: Any, samples: Any, states: Any, run: int, sample: int) -> None:
+    """Write a sample of a run: words of its state, numbers of its account, and the whole state."""
+    if len(samples):
+        at = 0
+        for p in range(len(places)):
+            begin = places[p, 0]
+            for i in range(begin, begin + places[p, 1]):
+                samples[run, sample, at] = state[i]
+                at += 1
+        if len(fork) > NUMBERS_AT:
+            call(fork[ACCOUNT], fork[ACCOUNT_AT])
+        for p in range(NUMBERS_AT, len(fork), 2):
+            numbers = carray(numbers_at(fork[p]), (fork[p + 1],))
+            for i in range(fork[p + 1]):
+                samples[run, sample, at] = numbers[i]
+                at += 1
+    if len(states):
+        copy(state, states[run, sample])
+
+
+@kernel
+def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> int:
+    """Advance runs order[begin:end] of a batch.
+
+    thread_fork (words,) is the packed fork of all runs without a row of `run_forks`. Returns the place in `order` of a
+    run that failed, whose fork must be cleared before the next run; -1 when all runs are done.
+    """
+    # local names, because each look into the batch counts references, in every step
+    starts, counts, commands, run_forks, stop = batch.starts, batch.counts, batch.commands, batch.run_forks, batch.stop
+    by, displacements, settles, gain = batch.by, batch.displacements, batch.settles, batch.gain
+    places, samples, states, applied = batch.places, batch.samples, batch.states, batch.applied
+    status_of, done, errors, ends, words = batch.status, batch.done, batch.errors, batch.ends, batch.words
+    n, k, steps, stage, rows = commands.shape[2], words.shape[0], batch.steps, batch.stage, commands.shape[1]
+    width, dt, every, pose = starts.shape[1], batch.dt, batch.every, batch.pose
+    displaced, fed_back, recorded = len(displacements) > 0, len(gain) > 0, len(applied) > 0
+    adds = displaced or fed_back  # 0.0 to the latter's rows, so that no command is -0.0
+    frame, before, more, off = np.empty(9), np.zeros(n), np.zeros(n), np.empty(k + n)
+    for at in range(begin, end):
+        if stop[0] != 0:
+            return -1
+        run = order[at]
+        fork = thread_fork
+        if len(run_forks) and run_forks[run, FUNCTION] != 0:
+            fork = run_forks[run]
+        function, arguments = fork[FUNCTION], fork[ARGUMENTS_AT]
+        state = carray(numbers_at(fork[STATE_AT]), (width,))
+        command, start = carray(numbers_at(fork[COMMAND_AT]), (n,)), carray(numbers_at(fork[START_AT]), (1,))
+        of = run if len(commands) > 1 else 0
+        first = counts[run if len(counts) > 1 else 0]
+        copy(starts[run if len(starts) > 1 else 0], state)
+        done[run], status = 0, 0
+        if len(batch.before):
+            copy(batch.before, before)
+        if displaced:
+            for i in range(n):
+                more[i] = 0.0
+            row, number, number_end = displacements[run, 0], displacements[run, 1], displacements[run, 2]
+            _displace(by[row], number, number_end, words, pose, state, frame, before, more)
+            if settles[run]:
+                start[0] = first * dt
+                status = call(fork[SETTLE], fork[SETTLE_AT])
+        if steps == 0 and status == 0:
+            _sample(places, fork, state, samples, states, run, 0)
+        t, j, since, sample = 0, 0, 0, 0  # the stage, the step in it, the steps since the last sample
+        for s in range(steps):
+            if status != 0:
+                break
+            if fed_back and j == 0:
+                _correct(batch, run, t, state, before if t == 0 else commands[of, t - 1], frame, off, commands[of, t])
+            j += 1
+            for i in range(n):
+                b = commands[of, t, i] + more[i] if adds else commands[of, t, i]
+                if j < stage:  # on the straight line to the row
+                    a = before[i] if t == 0 else commands[of, t - 1, i] + more[i]
+                    b = a + j / stage * (b - a)
+                command[i] = b
+            if recorded:
+                for i in range(n):
+                    applied[run, s, i] = command[i]
+            start[0] = (first + s) * dt
+            status = call(function, arguments)
+            if status != 0:
+                break
+            done[run] = s + 1
+            if j == stage:
+                j = 0
+                if rows > 1:
+                    t += 1
+            since += 1
+            if since == every:
+                _sample(places, fork, state, samples, states, run, sample)
+                since, sample = 0, sample + 1
+            if stop[0] != 0:
+                break
+        status_of[run] = status
+        if status != 0:
+            return int(at)
+        if len(errors):
+            if pose >= 0:
+                rotation(batch.reference[3:7], frame)
+            coordinates_of(state, words, pose, batch.reference, frame, errors[run])
+        if len(ends):
+            copy(state, ends[run])
+    return -1
+
+
+class Displaced(NamedTuple):
+    """Runs displaced to either side, for central differences: runs 2 m and 2 m + 1 by the m-th displacement.
+
+    Attributes
+    ----------
+    size : (d,)
+        How far a displacement goes to either side.
+    by, displacements, settles
+        Of `Batch`.
+    """
+
+    size: Array
+    by: Array
+    displacements: Integers
+    settles: npt.NDArray[np.bool_]
+
+    def order(self, *which: range) -> Integers:
+        """Return the runs of some of the displacements."""
+        return np.concatenate([np.arange(2 * part.start, 2 * part.stop) for part in which])
+
+    def slopes(self, ends: Array) -> Array:
+        """Return the central differences of ends (2 j, ...) of the runs of the first j displacements, a row of each."""
+        found = ends[0::2] - ends[1::2]
+        found *= (0.5 / self.size[: len(found)])[:, None]
+        return found
+
+
+def displaced_along(coordinates: Coordinates, by: Array) -> Displaced:
+    """Return displacements by all numbers of by (d, k + n) at once, of the coordinates and of the commands."""
+    k, runs = len(coordinates.names), 2 * len(by)
+    size = np.concatenate([by[:, :k], np.zeros((len(by), by.shape[1] - k)), by[:, k:]], axis=1)
+    displacements = np.array([(run, 0, size.shape[1]) for run in range(runs)], dtype=np.int64)
+    both = np.stack([size, -size], axis=1).reshape(runs, -1)
+    return Displaced(np.ones(len(by)), both, displacements, np.ones(runs, dtype=bool))
+
+
+def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
+    """Return displacements by each number of by (k + n,), of the coordinates and of the commands."""
+    k, n = len(coordinates.names), len(by) - len(coordinates.names)
+    size = np.concatenate([by, by[k:]])
+    runs = np.arange(2 * len(size))
+    settles = np.concatenate([coordinates.woven, np.zeros(2 * n, dtype=bool)])
+    displacements = np.stack([runs % 2, runs // 2, runs // 2 + 1], axis=1)
+    return Displaced(size, np.stack([size, -size]), displacements, np.repeat(settles, 2))
+
+
+# Forks and threads.
+
+PARTS = 4
+"""Parts of a batch for each thread, so that no thread waits for a slower one."""
+PART_STEPS = 20_000
+"""Steps of a part at most, where a run is not longer: between two parts the caller sees Ctrl-C."""
+LOOK_S = 0.2
+"""Seconds between two looks for Ctrl-C, which a wait without end would not see on every system."""
+
+
+def core_count() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class PackedFork:
+    """A fork, and its addresses as `advance` gets them."""
+
+    def __init__(self, plant: Any, fork: Fork) -> None:
+        self.fork, self._plant = fork, plant
+        self._arguments: list[Integers] = []
+        self._words = np.zeros(NUMBERS_AT, dtype=np.int64)
+        self._words[COMMAND_AT], self._words[START_AT] = fork.entry.command, fork.start.ctypes.data
+        self._words[STATE_AT] = fork.state.ctypes.data
+        self._put(FUNCTION, fork.entry)
+        if fork.account is not None:
+            self._put(ACCOUNT, fork.account)
+        self._rows: dict[tuple[str, ...], Integers] = {}
+
+    def _put(self, place: int, entry: Entry | Account) -> None:
+        """Write the address of a function, and that of its arguments."""
+        words = np.zeros(ARGUMENTS, dtype=np.int64)
+        words[: len(entry.arguments)] = entry.arguments
+        self._arguments.append(words)
+        self._words[place : place + 2] = entry.function, words.ctypes.data
+
+    def row(self, outputs: tuple[str, ...] = (), *, settles: bool = False) -> Integers:
+        """Return the words, with those of some outputs of the account, and of what settles a displaced state."""
+        if settles and not self._words[SETTLE]:  # its kernel is compiled only for callers that displace states
+            self._put(SETTLE, self._plant.settling(self.fork))
+            self._rows.clear()
+        if outputs not in self._rows:
+            numbers = self.fork.account.numbers if self.fork.account is not None else {}
+            places = [word for name in outputs for word in numbers[name]]
+            self._rows[outputs] = np.concatenate([self._words, np.array(places, dtype=np.int64)])
+        return self._rows[outputs]
+
+    def advance(
+        self, batch: Batch, order: Integers, outputs: tuple[str, ...] = (),
+        run_forks: Mapping[int, PackedFork] | None = None,
+    ) -> int:  # fmt: skip
+        """Advance runs of a batch, and clean up after those that fail; the least of these, -1 where none does."""
+        row, begin, failed = self.row(outputs, settles=len(batch.settles) > 0), 0, list[int]()
+        while begin < len(order):
+            at = int(advance(row, batch, order, begin, len(order)))
+            if at < 0:
+                break
+            failed.append(int(order[at]))
+            used = (run_forks or {}).get(failed[-1], self).fork
+            if len(batch.recovered):
+                batch.recovered[failed[-1]] = used.sound
+            used.clear()
+            begin = at + 1
+        return min(failed, default=-1)
+
+
+class ForkPool:
+    """Forks of a plant, one for each thread, and the threads.
+
+    Parameters
+    ----------
+    plant : Forking
+        Plant that makes the forks. The pool neither steps nor changes it.
+    threads : int
+        Threads that advance runs where a call names no other number; the caller's counts as one of them.
+    name : str
+        Prefix of the threads' names.
+    """
+
+    def __init__(self, plant: Any, threads: int, name: str) -> None:
+        self.plant, self.threads, self.name = plant, threads, name
+        self.forks: list[PackedFork] = []
+        self._executor: ThreadPoolExecutor | None = None
+        self._workers = 0
+
+    def close(self) -> None:
+        """End the threads. The next call starts others."""
+        if self._executor is not None:
+            self._executor.shutdown()
+            self._executor = None
+
+    def executor(self, count: int) -> ThreadPoolExecutor:
+        """Return the threads, at least `count` of them."""
+        if self._executor is None or self._workers < count:
+            self.close()
+            self._executor, self._workers = ThreadPoolExecutor(count, thread_name_prefix=self.name), count
+        return self._executor
+
+    def has_forks(self) -> bool:
+        """Return whether the plant makes forks now; the first one has its model and parameters then."""
+        if not isinstance(self.plant, Forking):
+            return False
+        if self.forks and self.forks[0].fork.follow():
+            return True
+        fork = self.plant.fork()
+        if fork is not None:
+            self.forks[:1] = [PackedFork(self.plant, fork)]
+        return fork is not None
+
+    def fork(self, k: int) -> PackedFork:
+        """Return the k-th fork."""
+        while len(self.forks) <= k:
+            self.forks.append(PackedFork(self.plant, self.plant.fork()))
+        return self.forks[k]
+
+    def follow(self, count: int | None = None) -> None:
+        """Bring the first `count` forks (None: those that there are) to the model and parameters of now."""
+        for k in range(len(self.forks) if count is None else count):
+            self.current_fork(k)
+
+    def current_fork(self, k: int) -> PackedFork:
+        """Return the k-th fork, with the model and parameters of now."""
+        if k < len(self.forks) and not self.forks[k].fork.follow():
+            self.forks[k] = PackedFork(self.plant, self.plant.fork())
+        return self.fork(k)
+
+    def parts(self, order: Integers, steps: int, threads: int | None = None) -> list[Integers]:
+        """Return the runs in parts, which threads take up one after the other."""
+        threads = self.threads if threads is None else threads
+        size = len(order) if threads == 1 else len(order) // (PARTS * threads)
+        size = max(1, min(size, PART_STEPS // max(1, steps)))
+        return [order[begin : begin + size] for begin in range(0, len(order), size)]
+
+    def advance(
+        self, batch: Batch, parts: Sequence[Integers] | None = None, outputs: tuple[str, ...] = (), *,
+        run_forks: Mapping[int, PackedFork] | None = None, threads: int | None = None,
+        show: Callable[[float], None] | None = None,
+    ) -> int:  # fmt: skip
+        """Advance the runs of a batch.
+
+        Ctrl-C ends them after their present step.
+
+        Parameters
+        ----------
+        batch : Batch
+        parts : sequence of (j,) int64, optional
+            Runs that one thread advances one after the other; None: all runs, in parts.
+        outputs : tuple of str
+            Outputs of the account that a sample has after the words of the state.
+        run_forks : {run: PackedFork}, optional
+            Forks of single runs, as in `batch.run_forks`.
+        threads : int, optional
+            Threads that take part; None: those of the pool.
+        show : callable, optional
+            Takes the share of the parts that is done.
+
+        Returns
+        -------
+        int
+            The least run that failed, -1 where none did.
+        """
+        threads = self.threads if threads is None else threads
+        parts = self.parts(np.arange(len(batch.status)), batch.steps, threads) if parts is None else parts
+        if len(parts) == 1 and batch.steps <= PART_STEPS:
+            return self.fork(0).advance(batch, parts[0], outputs, run_forks)
+        waiting, failed = deque(parts), list[int]()
+
+        def work(packed: PackedFork, thread: int) -> None:
+            while waiting and not batch.stop[0]:
+                try:
+                    part = waiting.popleft()
+                except IndexError:
+                    return
+                failed.append(packed.advance(batch, part, outputs, run_forks))
+                if show is not None and thread == 0:
+                    show(len(failed) / len(parts))
+
+        try:
+            self.each(work, min(threads, len(parts)), batch.steps <= PART_STEPS, batch.stop)
+        finally:
+            waiting.clear()
+        return min((run for run in failed if run >= 0), default=-1)
+
+    def each(
+        self, work: Callable[[PackedFork, int], Result], count: int, takes_part: bool = True,
+        stop: Integers | None = None,
+    ) -> list[Result]:  # fmt: skip
+        """Return work(fork, k) for the first `count` forks, each on a thread.
+
+        The caller's thread does the first one where `takes_part`, or where it would see no Ctrl-C. An exception in one
+        of them, and Ctrl-C, set `stop` until all have ended.
+        """
+        forks = [self.fork(k) for k in range(count)]
+        here = takes_part or (count == 1 and current_thread() is not main_thread())
+        jobs: list[Future[Result]] = []
+        if count > 1 or not here:
+            executor = self.executor(count)
+            jobs = [executor.submit(work, fork, k) for k, fork in enumerate(forks) if k or not here]
+        results, left = list[Result](), set() if here else set(jobs)
+        try:
+            if here and forks:
+                results.append(work(forks[0], 0))
+            while left and not any(job.done() and job.exception() for job in jobs):
+                _, left = wait(left, LOOK_S, FIRST_EXCEPTION)
+            return results + [job.result() for job in jobs]
+        finally:
+            running = [job for job in jobs if not job.done()]
+            if running:
+                if stop is not None:
+                    stop[0] = 1
+                wait(running)
+            if stop is not None:
+                stop[0] = 0
