@@ -93,7 +93,7 @@ class _Forked:
 
 
 class _Plain:
-    """By `step`, `snapshot` and `restore`: sensors, plants in plain Python, FMUs."""
+    """By `step`, `snapshot` and `restore`: plants in plain Python, FMUs, robots that see one another."""
 
     def __init__(self, plant: Plant, runs: int) -> None:
         self.plant, self.runs = plant, runs
@@ -103,8 +103,8 @@ class _Plain:
     def keep(self, run: int, parameters: Mapping[str, Any]) -> None:
         if parameters:
             raise ModelError(
-                "gym: randomise: expected a plant with compiled steps, and without sensors; this one is stepped by "
-                "Python alone"
+                "gym: randomise: expected a plant with compiled steps; Python steps this one, and its parameters are "
+                "those of the last run"
             )
         self.states[run], self.seen[run] = self.plant.snapshot(), self._told()
 
