@@ -19,12 +19,20 @@ IDS = ("MantaDepth", "QuadrotorHover", "EelCourse")
 
 
 def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict[str, Any]:
-    """Of one id: steps_s environment steps a second; rollout_s the same of the rollout; overhead between the two."""
+    """Measure one id.
+
+    Returns
+    -------
+    dict
+        steps_s: environment steps a second; rollout_s: the same of the rollout; overhead: of the environment beside
+        the rollout; sensors: steps a second with typical sensors, as a share of those without.
+    """
     import gymnasium
 
     import rtmms.gym
 
     many = gymnasium.make_vec(f"rtmms/{task}-v0", num_envs=runs, threads=threads)
+    sensed = gymnasium.make_vec(f"rtmms/{task}-v0", num_envs=runs, threads=threads, sensors="typical")
     many.reset(seed=0)
     actions = np.random.default_rng(0).uniform(-0.3, 0.3, (steps, *many.action_space.shape)).astype(np.float32)
     inside: Any = many.unwrapped
@@ -36,7 +44,7 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
         commands.append(np.broadcast_to(rows, (runs, episodes.steps, rows.shape[2])))
     episodes.memory.update(memory)
     whole = np.ascontiguousarray(np.concatenate(commands, axis=1))
-    environment, rollout = [], []
+    environment, rollout, through_sensors = [], [], []
     with rtmms.Rollout(episodes.plant, threads) as pool:
         for _ in range(blocks + 1):
             many.reset(seed=0)
@@ -44,13 +52,18 @@ def measure(task: str, runs: int, steps: int, blocks: int, threads: int) -> dict
             for action in actions:
                 many.step(action)
             environment.append(time.perf_counter() - began)
+            sensed.reset(seed=0)
+            began = time.perf_counter()
+            for action in actions:
+                sensed.step(action)
+            through_sensors.append(time.perf_counter() - began)
             began = time.perf_counter()
             pool(whole, every=episodes.steps)
             rollout.append(time.perf_counter() - began)
     count, one, other = runs * steps, min(environment[1:]), min(rollout[1:])
     return {
         "task": task, "runs": runs, "step_s": episodes.task.step_s, "steps_s": count / one, "rollout_s": count / other,
-        "overhead": one / other - 1.0,
+        "overhead": one / other - 1.0, "sensors": one / min(through_sensors[1:]),
     }  # fmt: skip
 
 
@@ -63,7 +76,9 @@ def main(as_json: bool = False, runs: int = 64, steps: int = 50, blocks: int = 5
     if as_json:
         print(json.dumps({"machine": machine(), "tasks": found}))
         return 0
-    print(f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}")
+    print(f"{'task':16}{'runs':>6}{'steps a second':>16}{'of the rollout':>16}{'overhead':>10}{'sensors':>9}")
     for one in found:
-        print(f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}")
+        print(
+            f"{one['task']:16}{one['runs']:6}{one['steps_s']:16.0f}{one['rollout_s']:16.0f}{one['overhead']:10.1%}{one['sensors']:9.2f}"
+        )
     return 0
