@@ -32,6 +32,10 @@ _MAX_NAMES = 400
 _MAX_INT64 = (1 << 63) - 1
 
 
+Fields = dict[str, tuple[Struct, int, bool]]
+"""How the numbers of an output are unpacked, from which place, and whether they are one scalar."""
+
+
 class StateReader:
     """Reader of the states of one layout that are frames with one length of head.
 
@@ -43,28 +47,25 @@ class StateReader:
     """
 
     def __init__(self, layout: StepLayout, frame_start: bytes) -> None:
-        self._layout, self._begin = layout, len(frame_start)
+        begin = len(frame_start)
         first, *others = layout.pieces[:4]
         texts = [frame_start + first, *others]
         form = "".join(f"{len(text)}s{kind}" for text, kind in zip(texts, "qdqq", strict=True))
         self.head: Head = (Struct(">" + form).unpack_from, *texts, self)  # type: ignore[assignment]
-        self._fields: dict[str, tuple[Struct, int, bool]] = {}
+        self._end, self._endings = begin + len(layout.body), layout.endings
+        self._mask = int.from_bytes(b"\xff" * begin + layout.mask, "little")
+        self._value = int.from_bytes(frame_start + layout.body, "little")
+        self._fields: Fields = {}
+        for name, (at, count) in layout.outputs.items():
+            each_behind_its_type = Struct(">" + "xd" * (1 if count is None else count))
+            self._fields[name] = each_behind_its_type, begin + at - 1, count is None
 
-    def matches(self, raw: bytes) -> bool:
-        """Return whether all of a frame is of this layout."""
-        return self._layout.matches(raw, self._begin)
-
-    def field(self, name: str) -> tuple[Struct, int, bool] | None:
-        """Return how the numbers of an output are unpacked, from which place, and whether they are one scalar.
-
-        The result is None for an output that the states do not have.
-        """
-        field = self._fields.get(name)
-        if field is None and name in self._layout.outputs:
-            first, count = self._layout.outputs[name]
-            form = Struct(">" + "xd" * (1 if count is None else count))  # each number behind its type byte
-            field = self._fields[name] = form, self._begin + first - 1, count is None
-        return field
+    def fields(self, raw: bytes) -> Fields:
+        """Return those of a frame, none where it has another layout."""
+        end = self._end
+        if raw[end:] in self._endings and int.from_bytes(raw[:end], "little") & self._mask == self._value:
+            return self._fields
+        return {}
 
 
 def state_heads(plant: PlantInfo) -> dict[int, Head]:
@@ -90,9 +91,9 @@ def state_heads(plant: PlantInfo) -> dict[int, Head]:
 class ReceivedState(State):
     """State as it was received: its outputs are read on demand. Raises ModelError for an output that is malformed."""
 
-    __slots__ = ("_matches", "_raw", "_reader")
+    __slots__ = ("_fields", "_raw", "_reader")
+    _fields: Fields
     _info: PlantInfo
-    _matches: bool
     _raw: bytes
     _reader: StateReader
 
@@ -102,9 +103,9 @@ class ReceivedState(State):
 
     def __getattr__(self, name: str) -> Any:
         """Read the rest of the message at the first access."""
-        if name == "_matches":
-            self._matches = self._reader.matches(self._raw)
-            return self._matches
+        if name == "_fields":
+            self._fields = self._reader.fields(self._raw)
+            return self._fields
         if name not in ("_message", "outputs"):
             raise AttributeError(name)
         try:
@@ -119,7 +120,7 @@ class ReceivedState(State):
         return State, (self._message, self._info)
 
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
-        field = self._reader.field(name) if self._matches else None
+        field = self._fields.get(name)
         if field is None:
             return super().__getitem__(name)
         form, at, scalar = field
@@ -189,5 +190,5 @@ def rehearse(heads: Mapping[int, Head], write: Write, actuators: Sequence[str]) 
     for size, head in heads.items():
         unpack, *_, reader = head
         unpack(bytes(size))
-        reader.matches(bytes(size))
+        reader.fields(bytes(size))
     write(1, 1, dict.fromkeys(actuators, 0.5))

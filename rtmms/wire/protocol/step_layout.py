@@ -84,15 +84,11 @@ class StepLayout:
         """Mask and body as one great number each."""
         return int.from_bytes(self.mask, "little"), int.from_bytes(self.body, "little")
 
-    def matches(self, frame: bytes, begin: int = 0) -> bool:
-        """Return whether frame[begin:] is a message of this layout."""
-        end = begin + len(self.body)
+    def matches(self, frame: bytes) -> bool:
+        """Return whether a frame is a message of this layout."""
+        end = len(self.body)
         mask, body = self._bits
-        return (
-            frame[end:] in self.endings
-            and len(frame) >= end
-            and int.from_bytes(frame[begin:end], "little") & mask == body
-        )
+        return frame[end:] in self.endings and int.from_bytes(frame[:end].ljust(end), "little") & mask == body
 
 
 class _Body:

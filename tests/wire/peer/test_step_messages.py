@@ -81,7 +81,7 @@ def test_a_state_of_our_plant_says_what_the_general_reader_says(policy: str) -> 
     frame = state(60_000, -2.25, Applied(1 << 40, -1, 5, policy, True), velocity=[4.0, 5.0, math.nan])
     mine = arrive(state_heads(INFO), frame)
     assert mine is not None
-    assert mine._matches
+    assert mine._fields
     assert mine.plant is INFO
     same(mine, State(read_message(frame), INFO))
     assert "speed" in mine
@@ -121,8 +121,8 @@ def test_any_frame_that_is_accepted_as_a_state_is_read_as_by_the_general_reader(
         try:
             general = State(read_message(bytes(frame)), INFO)
         except Refused:
-            refused += not mine._matches
-            if not mine._matches:  # else only the head, such as a deadline below 0, is what the general reader refuses
+            refused += not mine._fields
+            if not mine._fields:  # else only the head, such as a deadline below 0, is what the general reader refuses
                 for name in NAMES:
                     with pytest.raises(ModelError, match="what the plant sent cannot be read"):
                         mine[name]

@@ -132,8 +132,9 @@ UNUSUAL = {
         "continue"
     ),
     "two at once": (
-        "raw({names[0]: 0.3}, step=k)\n"
-        "link._seq = k + 5000\n"
+        "link._seq = 2 * k + 1000\n"
+        "link._send(link._encode(link._seq, k, dict.fromkeys(names, 0.3))[2:])\n"
+        "link._seq += k % 2 == 0\n"  # else the second is refused
         "link._at.data._connection.send(bytes([4, 2, 1, 88]) + link._encode(link._seq, k, values))\n"
         "continue"
     ),
