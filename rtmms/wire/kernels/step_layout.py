@@ -68,7 +68,7 @@ bits_of = _reinterpreted(types.float64, types.int64)
 
 
 @kernel(inline=True)
-def read_bits(frame: Any, at: int) -> int:
+def read_bits(frame: Any, at: int) -> Any:
     """Return eight big-endian bytes as an int64."""
     bits = np.int64(0)
     for k in range(8):

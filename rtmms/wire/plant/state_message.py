@@ -213,7 +213,7 @@ class StateMessage:
         room = len(layout.body) + max(map(len, layout.endings))
         self.buffer: npt.NDArray[np.uint8] = np.zeros(_HEAD_BYTES + room, dtype=np.uint8)
         self.buffer[_HEAD_BYTES : _HEAD_BYTES + len(layout.body)] = np.frombuffer(layout.body, np.uint8)
-        self._bytes = memoryview(self.buffer)
+        self._bytes = memoryview(self.buffer.data)
         self._integers = [_HEAD_BYTES + at for at in layout.integers]
         self._time = self._reals(layout.reals[0], ())
         self._outputs = [

@@ -11,9 +11,10 @@ varies: it contains the name of a policy. Messages of any other form go to the g
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 from msgpack import Packer  # type: ignore[attr-defined]
 
@@ -32,7 +33,8 @@ STATE_STEP, STATE_DEADLINE, STATE_BUDGET, APPLIED_SEQ, APPLIED_STEP, APPLIED_LAT
 COMMAND_SEQ, COMMAND_STEP = range(2)
 """The same of a command."""
 
-_packer = Packer()
+_new_packer: Callable[[], Any] = Packer
+_packer = _new_packer()
 _ZERO = bytes(NUMBER_BYTES)
 
 
@@ -88,7 +90,9 @@ class StepLayout:
         """Return whether a frame is a message of this layout."""
         end = len(self.body)
         mask, body = self._bits
-        return frame[end:] in self.endings and int.from_bytes(frame[:end].ljust(end), "little") & mask == body
+        return (
+            len(frame) >= end and frame[end:] in self.endings and int.from_bytes(frame[:end], "little") & mask == body
+        )
 
 
 class _Body:
