@@ -37,7 +37,7 @@ PLANTS = (
 )  # fmt: skip
 """Folders with kernels of plants, or with constants that they are compiled with."""
 
-EXCHANGE = ("loop/kernels", "wire/kernels", "base/contract.py")
+EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
 """Sources of the exchange: separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")
