@@ -220,7 +220,7 @@ class WireFastPath:
     ) -> Batched | None:  # fmt: skip
         """See FastPath."""
         port, batch = self._port, self._batch
-        if batch is None or not self._usual(step):
+        if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a policy stands in
             return None
         for k, line in enumerate(self._lines):
             state = line.peer.selection.message
