@@ -299,7 +299,7 @@ CHECKED: dict[str, str] = {
     "rtmms/planning/cost.py": "the source is the project's own",
     "rtmms/fmi/slave.py": "the library that runs this FMU already",
     "rtmms/base/memory.py": "sizes of arrays in layouts, of the project's own",
-    "rtmms/wire/peer/message_layouts.py": "the source is made of checked names of channels",
+    "rtmms/wire/peer/step_messages.py": "the source has the names of actuators as literals",
 }
 
 

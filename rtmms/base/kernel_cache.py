@@ -41,7 +41,7 @@ PLANTS = (
 DRAWING = "_drawing.py"
 """End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
 
-EXCHANGE = ("loop/kernels", "wire/kernels", "base/contract.py")
+EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
 """Sources of the exchange: separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")

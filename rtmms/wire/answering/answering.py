@@ -13,20 +13,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from rtmms.base.contract import APPLIED_POLICIES
 from rtmms.base.errors import ModelError, uncoloured
 from rtmms.base.jit import COMPILED
 from rtmms.loop.kernels.miss_policies import address, view
 from rtmms.wire.kernels import answer as a
-from rtmms.wire.kernels.message_layout import OTHER, SEQ, STEP
-from rtmms.wire.kernels.step import ANSWER, PATTERN
+from rtmms.wire.kernels.step import ANSWER
+from rtmms.wire.kernels.step_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
 from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.controller import Bound, memory_of
-from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
-from rtmms.wire.protocol.messages import packer
+from rtmms.wire.protocol.state import PlantInfo
+from rtmms.wire.protocol.step_layout import command_layout, state_layout
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.listener import Alarm
+from rtmms.wire.stream.zmtp import frame_head
 
 
 class Signals:
@@ -66,7 +66,7 @@ class Signals:
             self._there.close()
 
 
-_ROOM, _MOST = 65536, 8
+_ROOM = 65536
 _LOOK_NS, _RARELY_NS = 100_000_000, 1_000_000_000
 """Python runs, for the sake of signals, as often as that; rarely where a signal wakes us by itself."""
 Words = npt.NDArray[np.int64]
@@ -111,25 +111,8 @@ def _kept(function: Any) -> bool:
     return not function.__code__.co_filename.startswith("<")
 
 
-def _alike(frame: bytes, rows: Words) -> list[tuple[npt.NDArray[np.uint8], Words]]:
-    """Of a state: what it is known by, and what its like are in which another policy stood in, or a value was
-    clamped."""
-    found = [(np.frombuffer(frame, np.uint8).copy(), rows)]
-    begin = int(rows[-1, 0])
-    head, tail = frame[:begin], frame[begin:]
-    with suppress(UnlikelyError):
-        for policy in APPLIED_POLICIES:
-            for clamped in (False, True):
-                text = with_policy(tail, policy, clamped)
-                if text != tail:
-                    row = rows.copy()
-                    row[-1, 1] = len(text)
-                    found.append((np.frombuffer(head + text, np.uint8).copy(), row))
-    return found
-
-
 class Answering:
-    """One controller on one link. `go` answers what it can; states that are told to `heard` are what it learns from."""
+    """One controller on one link. `go` answers what it can."""
 
     def __init__(self, link: Link, controller: Any) -> None:
         update: Bound = controller.update
@@ -140,11 +123,8 @@ class Answering:
         self._epoll: Any = None
         self._watched: tuple[int, ...] = ()
         self._socket: Any = None
-        self._heard, self._known = b"", False
+        self._plant: PlantInfo | None = None
         self._answer_memory, self._at = view(self._record), address(self._record)
-        self._names: tuple[str, ...] | None = None
-        self._patterns: list[tuple[npt.NDArray[np.uint8], Words]] = []
-        self._table = np.zeros(_MOST, dtype=PATTERN)
         self.able = AVAILABLE and kernel is not None and isinstance(link._at.data, Dealer)
         if not self.able:
             return
@@ -167,7 +147,6 @@ class Answering:
         if self._signals is not None:
             self._epoll.register(self._signals.descriptor, select.EPOLLIN)
         m.epoll, m.alarm = self._epoll.fileno(), self._alarm.descriptor
-        m.patterns_at = address(self._table)
 
     def go(self) -> None:
         """After a state was answered by Python: the next ones, until there is something that is for Python."""
@@ -179,8 +158,9 @@ class Answering:
         code = a.LOOK
         while code == a.LOOK and not (link.ended or link.lost or link.errors):
             line = dealer.line()
-            if line < 0 or dealer is not link._at.data or not self._learn():
+            if line < 0 or dealer is not link._at.data or not link._heads:
                 return
+            self._fill()
             watched = (line, link._at.exchange.descriptor)
             plain = dealer.at_hand()
             if watched != self._watched or plain is not self._socket:  # another one may have the same number
@@ -239,72 +219,28 @@ class Answering:
             self._epoll.register(descriptor, select.EPOLLIN)
         self._watched, self._answer_memory.data = watched, watched[0]
 
-    def _learn(self) -> bool:
-        """The pattern of the last state that Python read, and a command as it would be written now."""
+    def _fill(self) -> None:
+        """Give compiled code the layouts of this plant's messages, and the arrays of the controller."""
         link, m, controller = self._link, self._answer_memory, self._controller
-        if not link._heard:
-            return False
-        if link._heard is not self._heard:
-            self._heard = link._heard
-            self._known = self._learn_state(link.heard)
-        if not self._known:
-            return False
+        if link.plant is not self._plant:
+            self._set_plant(link.plant)
         memory, command = memory_of(controller), controller.command
         self._memory = memory
         m.memory_at, m.n_memory = address(memory), len(memory)
         m.command_at, m.n_command = address(command), len(command)
         m.near, m.lockstep, m.delay = link._at.near, link._lockstep, link.plant.delay
-        return self._learn_command()
 
-    def _learn_state(self, frame: bytes) -> bool:
-        rows: list[tuple[int, int, int]] = []
-        begin = count = 0
-        purpose: dict[Any, int] = {("step",): STEP, ("deadline_ns",): SEQ, ("timestamp",): 0}
-        try:
-            found = numbers(frame)
-        except UnlikelyError:
-            return False
-        if not set(purpose) <= {path for _, _, path in found} or found[0].path != ("step",):
-            return False
-        for at, size, path in found:
-            target = purpose.get(path, OTHER)
-            if path[0] == "outputs":
-                count += 1
-                target = count
-            rows.append((begin, at - begin, target))
-            begin = at + size
-        rows.append((begin, len(frame) - begin, OTHER))
+    def _set_plant(self, plant: PlantInfo) -> None:
+        state = state_layout([plant.output(name) for name in plant.selected])
+        command = command_layout(plant.granted)
+        head, body = frame_head(len(command.body)), command.body
+        self._plant, self._layouts = plant, (CompiledLayout(state), CompiledLayout(command))
+        self._values = np.zeros(len(state.reals))
+        self._frame = np.frombuffer(bytes(a.HEAD - len(head)) + head + body, np.uint8).copy()
         m = self._answer_memory
-        if count != m.n_outputs or not self._patterns:
-            self._patterns.clear()
-            self._values = np.zeros(1 + count)
-            m.values_at, m.n_outputs = address(self._values), count
-        self._patterns[:0] = _alike(frame, np.array(rows, dtype=np.int64))
-        del self._patterns[_MOST:]
-        for k, (pattern, row) in enumerate(self._patterns):
-            self._table[k] = address(pattern), len(pattern), address(row), len(row)
-        m.n_patterns = len(self._patterns)
-        return True
-
-    def _learn_command(self) -> bool:
-        """The pieces of a command of all actuators."""
-        names = self._link.plant.granted
-        if self._names == names:
-            return True
-        message = packer()({"type": "command", "seq": 1, "step": 1, "values": dict.fromkeys(names, 0.5)})
-        pieces, places, begin = b"", [0], 0
-        for at, size, _ in numbers(message):
-            pieces += message[begin:at]
-            places.append(len(pieces))
-            begin = at + size
-        self._names, self._pieces = names, np.frombuffer(pieces, np.uint8).copy()
-        self._places = np.array(places, dtype=np.int64)
-        self._frame = np.zeros(a.HEAD + len(message) + 16, dtype=np.uint8)
-        m = self._answer_memory
-        m.frame_at, m.room = address(self._frame), len(self._frame)
-        m.pieces_at, m.pieces_bytes = address(self._pieces), len(pieces)
-        m.places_at = address(self._places)
-        return len(places) == 3 + len(names)
+        m.state_layout_at, m.command_layout_at = (layout.at for layout in self._layouts)
+        m.values_at, m.n_outputs = address(self._values), len(self._values) - 1
+        m.frame_at, m.frame_from, m.frame_bytes = address(self._frame), a.HEAD - len(head), len(head) + len(body)
 
     def close(self) -> None:
         """Twice does nothing."""

@@ -9,12 +9,12 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from rtmms.base.jit import kernel
-from rtmms.wire.kernels.message_layout import FLOAT64, HEAD_SEQ, HEAD_STEP, bits_of, put_whole, read_command, write_bits
-from rtmms.wire.kernels.step import answer_at, frame_extent, patterns_at
+from rtmms.wire.kernels.step import answer_at, frame_extent
+from rtmms.wire.kernels.step_layout import layout_at, read_message, write_integer, write_reals
 from rtmms.wire.kernels.system import (
     EAGAIN,
-    HEAD_AT,
     IN,
+    INTEGERS_AT,
     arm,
     bytes_at,
     event_descriptor,
@@ -26,6 +26,7 @@ from rtmms.wire.kernels.system import (
     wait,
     words_at,
 )
+from rtmms.wire.protocol.step_layout import COMMAND_SEQ, COMMAND_STEP, STATE_DEADLINE, STATE_STEP
 
 LOOK, UNREAD, UNSENT, FAILED, PAUSE = range(5)
 """Why it came back: something else to look at, or a signal; a message for the general reader; the last command left in
@@ -58,7 +59,7 @@ def answer(at: int) -> int:
     outputs = carray(numbers_at(m.values_at + 8), (m.n_outputs,))
     memory = carray(numbers_at(m.memory_at), (m.n_memory,))
     command = carray(numbers_at(m.command_at), (m.n_command,))
-    head = carray(words_at(m.scratch_at + HEAD_AT), (2,))
+    integers = carray(words_at(m.scratch_at + INTEGERS_AT), (6,))
     m.answered = m.got = 0
     m.step_heard = -1
     while True:
@@ -78,12 +79,12 @@ def answer(at: int) -> int:
             if got <= 0:
                 return UNREAD
             m.got = got
-            if not _read_all(m, carray(bytes_at(m.buffer_at), (got,)), got, head, values):
+            if not _read_all(m, carray(bytes_at(m.buffer_at), (got,)), got, integers, values):
                 return UNREAD
-            m.got, m.step_heard = 0, head[HEAD_STEP]
-            newest = m.lockstep != 0 or (m.near != 0 and head[HEAD_SEQ] > now_ns(m.scratch_at))
+            m.got, m.step_heard = 0, integers[STATE_STEP]
+            newest = m.lockstep != 0 or (m.near != 0 and integers[STATE_DEADLINE] > now_ns(m.scratch_at))
         m.step_heard = -1
-        m.step = head[HEAD_STEP]
+        m.step = integers[STATE_STEP]
         if _call_update(m.update, values[0], outputs, memory, command):
             return FAILED
         m.seq += 1
@@ -94,7 +95,7 @@ def answer(at: int) -> int:
             return UNSENT
         now = now_ns(m.scratch_at)
         if found > 1:
-            deadline = head[HEAD_SEQ]
+            deadline = integers[STATE_DEADLINE]
             if m.near == 0 or m.lockstep != 0 or deadline <= now:
                 return LOOK  # where no state is waited for
             arm(m.alarm, deadline, m.scratch_at)
@@ -103,51 +104,23 @@ def answer(at: int) -> int:
 
 
 @kernel
-def _read_all(m: Any, buffer: Any, got: int, head: Any, values: Any) -> bool:
-    """Whether what came are whole states, one after the other; head and values are the last one's."""
+def _read_all(m: Any, buffer: Any, got: int, integers: Any, values: Any) -> bool:
+    """Whether what came are whole states, one after the other; integers and values are the last one's."""
     at = 0
     while at < got:
         begin, end = frame_extent(buffer, at, got)
-        if begin < 0 or not _read(m, buffer, begin, end, head, values) or head[HEAD_STEP] < 0:
+        if begin < 0 or not read_message(m.state_layout_at, buffer, begin, end, integers, values):
+            return False
+        if integers[STATE_STEP] < 0:
             return False
         at = end
     return True
 
 
 @kernel
-def _read(m: Any, frame: Any, begin: int, end: int, head: Any, values: Any) -> bool:
-    """Whether it is a state of one of the patterns: one for each policy that stood in, as a rule."""
-    patterns = carray(patterns_at(m.patterns_at), (m.n_patterns,))
-    for k in range(len(patterns)):
-        pattern = patterns[k]
-        known = carray(bytes_at(pattern.frame_at), (pattern.bytes,))
-        rows = carray(words_at(pattern.rows_at), (pattern.n_rows, 3))
-        if read_command(frame, begin, end, known, rows, head, values):
-            return True
-    return False
-
-
-@kernel
 def _write(m: Any, command: Any) -> None:
-    """A command and the head of its frame, from its pieces: before seq, before step, and before each value."""
-    frame, pieces = carray(bytes_at(m.frame_at), (m.room,)), carray(bytes_at(m.pieces_at), (m.pieces_bytes,))
-    places = carray(words_at(m.places_at), (3 + len(command),))
-    at = HEAD
-    for k in range(2 + len(command)):
-        for j in range(places[k], places[k + 1]):
-            frame[at] = pieces[j]
-            at += 1
-        if k < 2:
-            at = put_whole(frame, at, m.seq if k == 0 else m.step + m.delay)
-        else:
-            frame[at] = FLOAT64
-            write_bits(frame, at + 1, bits_of(command[k - 2]), 8)
-            at += 9
-    size = at - HEAD
-    m.frame_from = HEAD - 2 if size < 256 else 0
-    if size < 256:
-        frame[HEAD - 2], frame[HEAD - 1] = 0, size
-    else:
-        frame[0] = 2
-        write_bits(frame, 1, size, 8)
-    m.frame_bytes = at - m.frame_from
+    """Write the numbers of a command into its frame."""
+    frame, layout = carray(bytes_at(m.frame_at), (m.frame_from + m.frame_bytes,)), layout_at(m.command_layout_at)
+    write_integer(layout, frame, HEAD, COMMAND_SEQ, m.seq)
+    write_integer(layout, frame, HEAD, COMMAND_STEP, m.step + m.delay)
+    write_reals(layout, frame, HEAD, 0, command)

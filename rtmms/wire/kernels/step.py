@@ -29,13 +29,12 @@ from rtmms.loop.kernels.miss_policies import (
     words,
 )
 from rtmms.loop.kernels.row import push_row, row_head_at, row_memory_at
-from rtmms.wire.kernels.message_layout import FALSE, HEAD_SEQ, HEAD_STEP, TRUE, read_command, write_bits, write_state
+from rtmms.wire.kernels.step_layout import layout_at, read_message, write_bits, write_integer, write_reals
 from rtmms.wire.kernels.system import (
     EAGAIN,
     EINTR,
-    HEAD_AT,
     IN,
-    WHOLES_AT,
+    INTEGERS_AT,
     bytes_at,
     event_descriptor,
     event_flags,
@@ -47,6 +46,18 @@ from rtmms.wire.kernels.system import (
     wait,
     wait_for_one,
     words_at,
+)
+from rtmms.wire.protocol.step_layout import (
+    APPLIED_LATENESS,
+    APPLIED_SEQ,
+    APPLIED_STEP,
+    COMMAND_SEQ,
+    COMMAND_STEP,
+    FALSE,
+    STATE_BUDGET,
+    STATE_DEADLINE,
+    STATE_STEP,
+    TRUE,
 )
 
 # The memory of a compiled step: one record for the step, one for each peer; and of a batch of steps in one call.
@@ -84,8 +95,8 @@ PEER = words(
     # given
     "descriptor",
     "state_at", "state_bytes", "budget_place",  # its state as it leaves, and where in it the budget stands (0: nowhere)
-    "own_at", "n_own",  # its actuators
-    "pattern_at", "pattern_bytes", "pattern_rows_at", "n_pattern_rows", "targets_at", "n_targets",  # of its commands
+    "own_at", "n_own",  # its actuators, in the order of its commands
+    "layout_at",  # of its commands, see rtmms.wire.kernels.step_layout
     "buffer_at", "buffer_bytes",  # room for what it says
     # written
     "seq",  # of its newest command (given, too)
@@ -102,7 +113,7 @@ BATCH = record(
     *((name, WORD) for name in (
         "most", "until_ns", "free",  # steps; the instant after which none is begun; nothing is waited for
         "function", "arguments_at",  # the plant's account
-        "templates_at", "times_at",  # a TEMPLATE for each peer, a TIME for each step
+        "states_at", "times_at",  # a STATE for each peer, a TIME for each step
         "deadline_ns", "budget_ns", "lateness_ns",  # of the state, and of `applied` in it
         # given and written
         "seq", "step", "clamped",  # what `applied` says
@@ -112,50 +123,45 @@ BATCH = record(
     )),
 )  # fmt: skip
 
-TEMPLATE = words(
-    "payload_at", "payload_bytes",  # the message
-    "wholes_at", "reals_at", "n_reals",  # where its numbers stand
-    "sources_at", "n_sources",  # where they come from: address and count of each piece
-    "flat_at",  # room for them
+STATE = words(
+    "payload_at", "payload_bytes", "layout_at",  # the message, and the places of its numbers
+    "sources_at", "n_sources",  # address and count of each output, in the order of the message
 )  # fmt: skip
 
 TIME = words("exchange_ns", "plant_ns", "complete")
 """Of a step of a batch: how long its parts took, and whether all commands were in hand."""
-
-PATTERN = words("frame_at", "bytes", "rows_at", "n_rows")
-"""Of a message of a known layout, see message_layout."""
 
 ANSWER = words(
     # given
     "epoll", "data", "alarm", "events_at", "scratch_at",
     "buffer_at", "buffer_bytes",
     "near", "lockstep", "delay",  # the plant's clock is ours; it waits for each answer; steps
-    "patterns_at", "n_patterns",  # of states; their values are the time and the outputs
-    "values_at", "n_outputs",
+    "state_layout_at",
+    "values_at", "n_outputs",  # room for the time and the outputs
     "update", "memory_at", "n_memory", "command_at", "n_command",
-    "frame_at", "room", "pieces_at", "pieces_bytes", "places_at",  # a command: its bytes between the numbers
+    "command_layout_at", "frame_at", "frame_from", "frame_bytes",  # a command, and the head of its frame before it
     "look_ns",  # once an answer was given after this instant, it pauses
     # written
     "seq",  # of the last command (given, too)
     "got",  # bytes in the buffer that are for the general reader
     "step",  # that was answered last
     "step_heard",
-    "sent", "frame_from", "frame_bytes",  # of the last command: bytes sent, or -errno; where it begins
+    "sent",  # of the last command: bytes, or -errno
     "answered",  # how many
 )  # fmt: skip
 """Of a controller that answers in compiled code. Where something else has come as well, Python looks at it, but not
 before the state's deadline, for which the alarm is set: until then others on this core may have theirs to answer."""
 
 step_at, peers_at = record_at(STEP), records_at(PEER)
-batch_at, templates_at, times_at = record_at(BATCH), records_at(TEMPLATE), records_at(TIME)
-answer_at, patterns_at = record_at(ANSWER), records_at(PATTERN)
+batch_at, states_at, times_at = record_at(BATCH), records_at(STATE), records_at(TIME)
+answer_at = record_at(ANSWER)
 
 
 # A usual step without Python: from the wake-up to the end of the plant's step.
 #
-# What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout of
-# its last good one, with finite numbers, or too late. Everything else is handed over as it came, and the general path
-# (rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
+# What is usual: each claimant owes a command for this very step, and sends it in a message of its own, of the layout
+# that follows from its welcome, with finite numbers, or too late. Everything else is handed over as it came, and the
+# general path (rtmms.wire.plant.step_port, rtmms.loop.fallback) goes on from there.
 
 
 ANY = 1 << 30
@@ -248,7 +254,7 @@ def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
             continue
         state, size = peers[k].state_at, peers[k].state_bytes
         if peers[k].budget_place:
-            write_bits(carray(bytes_at(state), (size,)), peers[k].budget_place, budget, 4)
+            write_bits(carray(bytes_at(state), (size,)), peers[k].budget_place, budget)
         peers[k].sent = send(peers[k].descriptor, state, size)
         usual = usual and peers[k].sent == size
     return usual
@@ -353,22 +359,18 @@ def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
 def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
     """What has come is one command of the peer's layout, with a seq that rises, for this step, and it counts from now
     on; or nothing of it does."""
-    frame, head = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + HEAD_AT), (2,))
-    values = carray(numbers_at(m.values_at), (peer.n_targets,))
+    frame, integers = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + INTEGERS_AT), (2,))
+    values = carray(numbers_at(m.values_at), (peer.n_own,))
     begin, end = frame_extent(frame, 0, got)
-    if begin < 0 or end != got:
+    if begin < 0 or end != got or not read_message(peer.layout_at, frame, begin, end, integers, values):
         return False
-    pattern = carray(bytes_at(peer.pattern_at), (peer.pattern_bytes,))
-    rows = carray(words_at(peer.pattern_rows_at), (peer.n_pattern_rows, 3))
-    if not read_command(frame, begin, got, pattern, rows, head, values):
-        return False
-    step = head[HEAD_STEP]
-    if not peer.seq < head[HEAD_SEQ] < _MOST_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
+    seq, step = integers[COMMAND_SEQ], integers[COMMAND_STEP]
+    if not peer.seq < seq < _MOST_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
         return False
     for k in range(len(values)):
         if not math.isfinite(values[k]):
             return False
-    use(m, peer, head[HEAD_SEQ], step, values)
+    use(m, peer, seq, step, values)
     return True
 
 
@@ -377,10 +379,10 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
     """Within its limits into the command; see StepPort._use."""
     n = m.actuators
     command, actuators = carray(numbers_at(m.command_at), (n,)), carray(actuators_at(m.actuators_at), (n,))
-    targets, fresh = carray(words_at(peer.targets_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
+    own, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
     moved = 0
     for k in range(len(values)):
-        i = targets[k]
+        i = own[k]
         value = clamp(values[k], actuators[i].lower, actuators[i].upper)
         if value != values[k]:
             moved = 1
@@ -390,7 +392,6 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
         for k in range(m.n_coupled):
             if abs(command[int(coupled[k, 0])] - command[int(coupled[k, 1])]) > coupled[k, 2]:
                 moved = 1
-    own = carray(words_at(peer.own_at), (peer.n_own,))
     for k in range(len(own)):
         fresh[own[k]] = 1
     peer.seq, peer.answered, peer.out_of_range = seq, 1, moved
@@ -420,11 +421,8 @@ def resolve(m: Any, complete: bool, now: int) -> bool:
 # Many usual steps without Python, where no clock paces them: lockstep and free.
 #
 # Each is as in step.py, with what Python does in the slack before it: the plant is observed, and its state written. A
-# step that is not a usual one is handed over as there; one whose state does not fit its template is not begun. A step
-# whose row the recorder's ring has no room for is the last.
-
-
-_WHOLES = 6
+# step that is not a usual one is handed over as there. A step whose row the recorder's ring has no room for is the
+# last.
 
 
 @kernel
@@ -442,8 +440,9 @@ def take_steps(step: int, batch: int) -> None:
         if tell:
             if not m.kept:  # else the row of the step before has made it tell
                 call(b.function, b.arguments_at)
-            if fallback.stood_in != MissPolicy.NONE or not _write(m, b):
+            if fallback.stood_in != MissPolicy.NONE:
                 return
+            _write(m, b)
         clear(m, peers)
         for i in range(len(fresh)):
             fresh[i] = 0
@@ -471,11 +470,11 @@ def take_steps(step: int, batch: int) -> None:
 
 
 @kernel
-def write_states(step: int, batch: int) -> bool:
-    """The state of one step to come, for each peer, by the same memory; False where it does not fit its template."""
+def write_states(step: int, batch: int) -> None:
+    """The state of one step to come, for each peer, by the same memory."""
     m, b = step_at(step), batch_at(batch)
     call(b.function, b.arguments_at)
-    return _write(m, b)
+    _write(m, b)
 
 
 @kernel
@@ -512,29 +511,25 @@ def _pass_on(m: Any, time: Any) -> None:
 
 
 @kernel
-def _write(m: Any, b: Any) -> bool:
-    """What the plant has told into each template; False where it does not fit."""
-    wholes = carray(words_at(m.scratch_at + WHOLES_AT), (_WHOLES,))
-    wholes[0], wholes[1], wholes[2] = m.step, b.deadline_ns, b.budget_ns
-    wholes[3], wholes[4], wholes[5] = b.seq, b.step, b.lateness_ns
-    templates = carray(templates_at(b.templates_at), (m.peers,))
-    for k in range(len(templates)):
-        template = templates[k]
-        flat = carray(numbers_at(template.flat_at), (template.n_reals,))
-        flat[0] = float(m.step) * b.dt
-        sources, at = carray(words_at(template.sources_at), (template.n_sources, 2)), 1
+def _write(m: Any, b: Any) -> None:
+    """Write the plant's outputs into the state of each peer."""
+    states = carray(states_at(b.states_at), (m.peers,))
+    for k in range(len(states)):
+        state = states[k]
+        layout, size = layout_at(state.layout_at), state.payload_bytes
+        payload = carray(bytes_at(state.payload_at), (size,))
+        write_integer(layout, payload, 0, STATE_STEP, m.step)
+        write_integer(layout, payload, 0, STATE_DEADLINE, b.deadline_ns)
+        write_integer(layout, payload, 0, STATE_BUDGET, b.budget_ns)
+        write_integer(layout, payload, 0, APPLIED_SEQ, b.seq)
+        write_integer(layout, payload, 0, APPLIED_STEP, b.step)
+        write_integer(layout, payload, 0, APPLIED_LATENESS, b.lateness_ns)
+        write_reals(layout, payload, 0, 0, (float(m.step) * b.dt,))
+        sources, at = carray(words_at(state.sources_at), (state.n_sources, 2)), 1
         for j in range(len(sources)):
-            part = carray(numbers_at(sources[j, 0]), (sources[j, 1],))
-            for i in range(len(part)):
-                flat[at] = part[i]
-                at += 1
-        payload = carray(bytes_at(template.payload_at), (template.payload_bytes,))
-        places = carray(words_at(template.wholes_at), (_WHOLES,))
-        reals = carray(words_at(template.reals_at), (template.n_reals,))
-        if not write_state(payload, places, reals, wholes, flat):
-            return False
-        payload[template.payload_bytes - 1] = TRUE if b.clamped else FALSE
-    return True
+            write_reals(layout, payload, 0, at, carray(numbers_at(sources[j, 0]), (sources[j, 1],)))
+            at += sources[j, 1]
+        payload[size - 1] = TRUE if b.clamped else FALSE
 
 
 @kernel

@@ -123,6 +123,5 @@ def receive(descriptor: int, buffer: int, size: int) -> int:
     return got if got >= 0 else -_errno()
 
 
-SCRATCH_WORDS, HEAD_AT, WHOLES_AT = 16, 32, 64
-"""Room that kernels write into: 4 words of a system call; from byte HEAD_AT on seq and step of a command; from
-WHOLES_AT on the whole numbers of a state."""
+SCRATCH_WORDS, INTEGERS_AT = 16, 32
+"""Room that kernels write into: 4 words of a system call; from byte INTEGERS_AT on the integers of a message."""

@@ -16,14 +16,21 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.decode import read_message
-from rtmms.wire.peer.message_layouts import Arrived, Head, StateLayouts, Write, command_layout, rehearse
 from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, Settable, Terms, check_command
+from rtmms.wire.peer.step_messages import (
+    Head,
+    ReceivedState,
+    Write,
+    as_floats,
+    command_writer,
+    rehearse,
+    state_heads,
+)
 from rtmms.wire.protocol.messages import AHEAD_STEPS, INTERPOLATIONS, MOST_EVERY, Hello, NotConnectedError, Refused
 from rtmms.wire.protocol.port import SENT
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms.wire.stream.dealer import Dealer
 from rtmms.wire.stream.listener import NOW, Alarm
-from rtmms.wire.stream.zmtp import framed
 
 # Waiting on a few descriptors of any number, for as long as a second or so.
 
@@ -174,13 +181,11 @@ def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
 _LOOK_S = 0.1
 _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
-_PATIENCE = 16
-"""Commands, of which one may be learnt, beyond the first few."""
 _EXCHANGE_NS = 10_000_000
 """Between two looks at the exchange endpoint, where the states come in time."""
 Usual = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
 """Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
-new = Arrived.__new__
+new = ReceivedState.__new__
 
 
 def _nothing(raw: bytes, flags: int) -> int:
@@ -189,7 +194,7 @@ def _nothing(raw: bytes, flags: int) -> int:
 
 
 def _no_layout(seq: int, step: int, values: Mapping[str, float]) -> bytes | None:
-    """Before one is learnt."""
+    """Where no command is written by a layout."""
     return None
 
 
@@ -206,8 +211,8 @@ class Link(Session):
 
     # more than thirty in a dict are found more slowly
     __slots__ = (
-        "_awaiting", "_delay", "_due_ns", "_heard", "_learnt", "_lockstep", "_look_ns", "_look_soon", "_post", "_seq",
-        "_states", "_step", "_strict", "_tick_seq", "_to_learn", "_usual", "_waiting", "_warm", "_write", "dropped",
+        "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_lockstep", "_look_ns", "_look_soon", "_post", "_seq",
+        "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
     )  # fmt: skip
 
     def __init__(
@@ -219,7 +224,6 @@ class Link(Session):
         self._usual: Usual | None = None
         self._post: Callable[[bytes, int], int] = _nothing
         self._write: Write = _no_layout
-        self._to_learn = b""
         self._look_ns, self._look_soon = 0, False
         self._warm = self._lockstep = False
         self._step, self._due_ns = -1, 0
@@ -238,9 +242,6 @@ class Link(Session):
         The usual state, one that is like those before it where there cannot be a newer one, is read here, in one go:
         whatever is called in between lies in no cache, and is paid for in the exchange."""
         while True:
-            if self._to_learn:
-                self._states.learn(self._to_learn)
-                self._to_learn = b""
             usual = self._usual
             if usual is not None:
                 receive, longest, known, info, any_time = usual
@@ -252,7 +253,7 @@ class Link(Session):
                     raw = b""
                 head = known.get(len(raw))
                 if head is not None:
-                    unpack, a, b, c, d, layout = head
+                    unpack, a, b, c, d, reader = head
                     a_too, step, b_too, time, c_too, deadline_ns, d_too, _ = unpack(raw)
                     now_ns = monotonic_ns()
                     if (
@@ -261,9 +262,9 @@ class Link(Session):
                     ):  # fmt: skip
                         if now_ns > self._look_ns:
                             self._usual = None
-                        self._step, self._heard, self._due_ns = step, raw, deadline_ns
-                        state = new(Arrived)
-                        state.step, state.time, state._raw, state._layout, state._info = step, time, raw, layout, info
+                        self._step, self._due_ns = step, deadline_ns
+                        state = new(ReceivedState)
+                        state.step, state.time, state._raw, state._reader, state._info = step, time, raw, reader, info
                         return state
                 self._usual = None
                 if raw:  # else reading will tell again
@@ -312,7 +313,7 @@ class Link(Session):
         dealer = self._at.data
         if not isinstance(dealer, Dealer) or self._waiting is not None or not (self._lockstep or self._at.near):
             return False
-        line, known = dealer.at_hand(), self._states.known
+        line, known = dealer.at_hand(), self._heads
         if line is None or not known:
             return False
         self._usual, self._post = (line.recv, max(known) + _BESIDE, known, self.plant, self._lockstep), line.send
@@ -362,12 +363,6 @@ class Link(Session):
         self._usual = None
         self._refusals.due()
         return self._take()
-
-    @property
-    def heard(self) -> bytes:
-        """The last state as it came, of those that can be answered at once."""
-        raw = self._heard
-        return raw[2 if raw[0] == 0 else 9 :] if raw else b""
 
     def command(self, values: Mapping[str, float], step: int | None = None) -> None:
         """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
@@ -448,24 +443,18 @@ class Link(Session):
     def _command(self, values: Mapping[str, float], step: int) -> None:
         """Of any kind."""
         self._seq += 1
-        message = {
-            "type": "command",
-            "seq": self._seq,
-            "step": step,
-            "values": values,
-        }
         try:
             if type(values) is not dict:
-                message["values"] = dict(values)
-            frame = self._pack(message)
+                values = dict(values)
+            floats = as_floats(values)
+            raw = None if floats is None else self._encode(self._seq, step, floats)
+            if raw is not None:
+                frame = raw[2 if raw[0] == 0 else 9 :]
+            else:
+                frame = self._pack({"type": "command", "seq": self._seq, "step": step, "values": values})
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         self._send(frame)
-        often = self._learnt * _PATIENCE > self._seq + 8 * _PATIENCE
-        if step >= 0 and not often and isinstance(self._at.data, Dealer):
-            self._learnt += 1
-            layout = command_layout(frame, values)
-            self._write = _no_layout if layout is None else layout.write
 
     def _send(self, frame: bytes) -> None:
         data = self._at.data
@@ -499,8 +488,11 @@ class Link(Session):
     def _took_up(self) -> None:
         """There is a plant, perhaps another one."""
         super()._took_up()
-        self._states, self._learnt, self._heard, self._to_learn = StateLayouts(), 0, b"", b""
-        self._usual, self._post, self._write = None, _nothing, _no_layout
+        self._usual, self._post = None, _nothing
+        by_stream = isinstance(self._at.data, Dealer)
+        self._heads = state_heads(self.plant) if by_stream else {}
+        self._encode = command_writer(self.plant.granted) or _no_layout
+        self._write = self._encode if by_stream else _no_layout
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 
     def _let_go(self) -> None:
@@ -523,10 +515,6 @@ class Link(Session):
                     if message["step"] >= 0:
                         newest = self._mine(message) if kind == "telemetry" else message
                         in_time = self._at.near and message.get("deadline_ns", 0) > monotonic_ns()
-                        if kind == "state":
-                            self._heard = framed(heard[2])
-                            if self._lockstep or in_time:
-                                self._to_learn = heard[2]  # once it has been answered
                         if in_time:
                             data.stands()
                             return newest  # it can still be answered in time: so the plant has not sent another one
@@ -535,7 +523,7 @@ class Link(Session):
                             return newest  # the plant goes on for `delay` steps, and then waits for each answer
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
-                        rehearse(heard[2], self.plant.granted)
+                        rehearse(self._heads, self._write, self.plant.granted)
                         # a plant that asks whether we are there says -1, too, but nothing of itself
                         last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
                         self._warm = self._warm or last

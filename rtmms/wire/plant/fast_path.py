@@ -18,28 +18,26 @@ from rtmms.base.memory import ARGUMENTS
 from rtmms.loop.kernels.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED, address, view
 from rtmms.loop.ports import Batched, Progress
 from rtmms.plant.protocol import Accounted, Entered
-from rtmms.wire.kernels.step import BATCH, PEER, STEP, TEMPLATE, TIME, UNREAD, take_step, take_steps, write_states
+from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take_step, take_steps, write_states
+from rtmms.wire.kernels.step_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
-from rtmms.wire.plant.message_layouts import CommandPattern, command_pattern
 from rtmms.wire.plant.peers import LIVE
-from rtmms.wire.plant.state_message import STAND_IN
 from rtmms.wire.protocol.port import GONE, Answering, Bypassed
+from rtmms.wire.protocol.step_layout import command_layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rtmms.loop.ports import Keeping, Memory
     from rtmms.plant.protocol import Account, Plant
-    from rtmms.wire.plant.message_layouts import StateTemplate
     from rtmms.wire.plant.peers import Peer, Peers
+    from rtmms.wire.plant.state_message import StateMessage
     from rtmms.wire.plant.step_port import StepPort
 
 MOST_PEERS, MOST_STEPS = 16, 512
 _ROOM = 65536
-_LEARN_EVERY = 64
 _WATCH_NS = 50_000_000
 """Where there is no deadline: waiting for a command goes back to Python after so long, or twice as long."""
-_EXAMPLE = b"\x82\xa3seq\x01\xa4step\x01"
 
 Words = npt.NDArray[np.int64]
 
@@ -54,40 +52,38 @@ class BatchedSteps:
         self._account, self._step = account, view(step)
         self._batch = np.zeros(1, dtype=BATCH)
         self._times = np.zeros(MOST_STEPS, dtype=TIME)
-        self._templates = np.zeros(peers, dtype=TEMPLATE)
+        self._states = np.zeros(peers, dtype=STATE)
         self._arguments: Words = np.zeros(ARGUMENTS, dtype=np.int64)
         self._arguments[: len(account.arguments)] = account.arguments
-        self._fitted: dict[int, StateTemplate] = {}
-        self._kept: dict[int, tuple[Words, npt.NDArray[np.float64]]] = {}
+        self._fitted: dict[int, StateMessage] = {}
+        self._owners: dict[int, tuple[Words, CompiledLayout]] = {}
         self._at = address(step), address(self._batch)
         self._words = words = view(self._batch)
         words.dt, words.function, words.arguments_at = dt, account.function, address(self._arguments)
-        words.times_at, words.templates_at = address(self._times), address(self._templates)
+        words.times_at, words.states_at = address(self._times), address(self._states)
 
-    def fit(self, k: int, template: StateTemplate) -> bool:
-        """The state of peer k is written by this template; False where the plant has not all of its outputs."""
-        if self._fitted.get(k) is template:
-            self._templates["payload_bytes"][k] = template.size
-            return True
-        parts = [self._account.numbers.get(name) for name in template.names]
-        sources: Words = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)
-        flat = np.zeros(len(template.reals))
-        if len(sources) != len(parts) or len(flat) != 1 + int(sources[:, 1].sum()):
-            return False
-        self._kept[k], self._fitted[k] = (sources, flat), template
-        self._templates[k] = (
-            address(template.payload), template.size, address(template.wholes), address(template.reals), len(flat),
-            address(sources), len(sources), address(flat),
-        )  # fmt: skip
+    def fit(self, k: int, state: StateMessage, policy: str) -> bool:
+        """The state of peer k is written to this message; False where the plant has not all of its outputs."""
+        if state.policy != policy:
+            state.set_policy(policy)
+        if self._fitted.get(k) is not state:
+            parts = [self._account.numbers.get(name) for name in state.names]
+            sources: Words = np.array([part for part in parts if part is not None], dtype=np.int64).reshape(-1, 2)
+            if len(sources) != len(parts) or len(state.layout.reals) != 1 + int(sources[:, 1].sum()):
+                return False
+            layout = CompiledLayout(state.layout)
+            self._owners[k], self._fitted[k] = (sources, layout), state
+            self._states[k] = address(state.payload), 0, layout.at, address(sources), len(sources)
+        self._states["payload_bytes"][k] = state.size
         return True
 
-    def write(self, step: int, deadline_ns: int, budget_ns: int, applied: Applied) -> bool:
-        """The state of this step by each peer's template; False where one does not fit."""
+    def write(self, step: int, deadline_ns: int, budget_ns: int, applied: Applied) -> None:
+        """The state of this step to each peer's message."""
         words = self._words
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
         words.deadline_ns, words.budget_ns, words.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
         self._step.step = step
-        return bool(write_states(*self._at))
+        write_states(*self._at)
 
     def run(
         self, most: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
@@ -111,6 +107,30 @@ class BatchedSteps:
         )  # fmt: skip
 
 
+class _Line:
+    """A claimant and its connection.
+
+    Attributes
+    ----------
+    own : numpy.ndarray of int64
+        The actuators of its commands, in their order.
+    """
+
+    def __init__(self, peer: Peer, descriptor: int) -> None:
+        self.peer, self.descriptor = peer, descriptor
+        self.own: Words = np.array(peer.actuators, dtype=np.int64)
+        self._layout = command_layout(tuple(peer.index))
+        self.layout = CompiledLayout(self._layout)
+        self._newest, self._fixed = b"", False
+
+    def writes_layout(self) -> bool:
+        """Return whether the newest good command of the peer has the layout."""
+        if self.peer.heard is not self._newest:
+            self._newest = self.peer.heard
+            self._fixed = self._layout.matches(self._newest)
+        return self._fixed
+
+
 class WireFastPath:
     """Implements rtmms.loop.ports.FastPath over the streams of the step socket.
 
@@ -123,12 +143,10 @@ class WireFastPath:
     def __init__(self, port: StepPort, socket: Answering, peers: Peers) -> None:
         self._port, self._peers = port, peers
         self._socket = socket if isinstance(socket, Bypassed) else None
-        self._patterns: dict[Peer, CommandPattern] = {}
-        self._learn_at: dict[Peer, int] = {}
-        self._lines: list[tuple[Peer, int]] = []
+        self._lines: list[_Line] = []
         self._seen = -1
         self._entered: Entered | None = None
-        self._sent: list[tuple[Peer, StateTemplate]] = []
+        self._sent: list[tuple[Peer, StateMessage]] = []
         self._batch: BatchedSteps | None = None
         self._keeper: Keeping | None = None
         self.keeps = False
@@ -141,7 +159,6 @@ class WireFastPath:
         self._entered = plant if isinstance(plant, Entered) else None
         step, peers = np.zeros(1, dtype=STEP), np.zeros(MOST_PEERS, dtype=PEER)
         self._buffers = np.zeros((MOST_PEERS, _ROOM), dtype=np.uint8)
-        self._own: list[Words] = []
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
         scratch, values = np.zeros(SCRATCH_WORDS, dtype=np.int64), np.zeros(max(1, n))
         events = np.zeros((MOST_PEERS + 1) * EVENT_BYTES, dtype=np.uint8)
@@ -168,7 +185,6 @@ class WireFastPath:
                 m.row_memory_at = keeper.row_memory((address(memory.command), n), account)
                 self.keeps = m.row_memory_at != 0
                 self._keeper = keeper if self.keeps else None
-        CommandPattern(_EXAMPLE, {}).read(_EXAMPLE)
         return True
 
     # --- before the step --------------------------------------------------------------------------------------------
@@ -178,25 +194,23 @@ class WireFastPath:
         port, batch = self._port, self._batch
         if batch is None or port.free or not self._usual(step):
             return False
-        for k, (peer, _) in enumerate(self._lines):
-            state = peer.selection.templates.of(port.applied.policy)
-            if state is None or not batch.fit(k, state):
-                return False
-        if not batch.write(step, deadline_ns, STAND_IN if deadline_ns else 0, port.applied):
+        policy = port.applied.policy
+        if not all(batch.fit(k, line.peer.selection.message, policy) for k, line in enumerate(self._lines)):
             return False
-        for peer, _ in self._lines:
-            peer.selection.prepared(step, deadline_ns, port.applied.policy)
+        batch.write(step, deadline_ns, 0, port.applied)
+        for line in self._lines:
+            line.peer.selection.prepared(step, deadline_ns)
         return True
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
         """Whether, as far as can be known, this step will be a usual one. Its state has been prepared."""
         if self._port.free or not self._usual(step):
             return False
-        for k, (peer, _) in enumerate(self._lines):
-            state = peer.selection.ready(step, deadline_ns)
-            if state is None or (deadline_ns and not state.budget_at):
+        for k, line in enumerate(self._lines):
+            state = line.peer.selection.ready(step, deadline_ns)
+            if state is None:
                 return False
-            self._send(k, peer, state, state.budget_at if deadline_ns else 0)
+            self._send(k, line.peer, state, state.budget_at if deadline_ns else 0)
         self._port.begin(step, deadline_ns)
         self._set(step, due_ns, deadline_ns)
         return True
@@ -206,13 +220,13 @@ class WireFastPath:
     ) -> Batched | None:  # fmt: skip
         """See FastPath."""
         port, batch = self._port, self._batch
-        if batch is None or not self._usual(step):
+        if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a policy stands in
             return None
-        for k, (peer, _) in enumerate(self._lines):
-            state = peer.selection.templates.of("")
-            if state is None or not batch.fit(k, state):
+        for k, line in enumerate(self._lines):
+            state = line.peer.selection.message
+            if not batch.fit(k, state, ""):
                 return None
-            self._send(k, peer, state, 0)
+            self._send(k, line.peer, state, 0)
         self._set(step, 0, 0)
         if not self._step.function:
             return None
@@ -228,22 +242,20 @@ class WireFastPath:
         if self._seen != self._peers.changes:
             self._renew()
         self._sent.clear()
-        for peer, descriptor in self._lines:
-            known = self._patterns.get(peer)
-            if known is None or not known.holds(peer.heard, peer.index):
-                known = self._learn(peer, step)
+        for line in self._lines:
+            peer = line.peer
             if (
-                known is None
+                not line.writes_layout()
                 or peer.state is not LIVE
                 or (peer.owed > port.credits and not port.free)
                 or peer.early
                 or peer.queue
-                or socket.line(peer.identity) != descriptor
+                or socket.line(peer.identity) != line.descriptor
             ):
                 return False
         return bool(self._lines)
 
-    def _send(self, k: int, peer: Peer, state: StateTemplate, budget_place: int) -> None:
+    def _send(self, k: int, peer: Peer, state: StateMessage, budget_place: int) -> None:
         """This state to this peer."""
         row = self._rows[k]
         row.state_at, row.state_bytes, row.budget_place = state.address, state.bytes, budget_place
@@ -277,41 +289,23 @@ class WireFastPath:
         peers, socket = self._peers, self._socket
         assert socket is not None
         listeners = peers.listeners
-        self._patterns.clear()
-        self._learn_at.clear()
         plain = all(
             peer.actuators and peer.multirate.plain and not peer.multirate.linear and peer.link is None
             for peer in listeners
         )
         if not plain or len(listeners) > MOST_PEERS:
             return
-        found = [(peer, socket.line(peer.identity)) for peer in listeners]
-        if any(descriptor < 0 for _, descriptor in found):
+        descriptors = [socket.line(peer.identity) for peer in listeners]
+        if any(descriptor < 0 for descriptor in descriptors):
             self._seen = -1  # look again
             return
-        self._own = [np.array(peer.actuators, dtype=np.int64) for peer in listeners]
-        for k, (_, descriptor) in enumerate(found):
-            row, own = self._rows[k], self._own[k]
-            row.descriptor, row.buffer_at, row.buffer_bytes = descriptor, address(self._buffers[k]), _ROOM
-            row.own_at, row.n_own = address(own), len(own)
-        self._step.peers = len(found)
-        self._lines = found
-
-    def _learn(self, peer: Peer, step: int) -> CommandPattern | None:
-        """The pattern of its last good command; seldom, as it takes some 50 us."""
-        if not peer.heard or step < self._learn_at.get(peer, 0) <= step + _LEARN_EVERY:
-            return None
-        self._learn_at[peer] = step + _LEARN_EVERY
-        known = command_pattern(peer.heard, peer.index)
-        if known is None:
-            self._patterns.pop(peer, None)
-            return None
-        self._patterns[peer] = known
-        row = self._rows[[one for one, _ in self._lines].index(peer)]
-        row.pattern_at, row.pattern_bytes = address(known.frame), len(known.frame)
-        row.pattern_rows_at, row.n_pattern_rows = address(known.rows), len(known.rows)
-        row.targets_at, row.n_targets = address(known.targets), len(known.targets)
-        return known
+        lines = list(map(_Line, listeners, descriptors))
+        for k, line in enumerate(lines):
+            row = self._rows[k]
+            row.descriptor, row.buffer_at, row.buffer_bytes = line.descriptor, address(self._buffers[k]), _ROOM
+            row.own_at, row.n_own, row.layout_at = address(line.own), len(line.own), line.layout.at
+        self._step.peers = len(lines)
+        self._lines = lines
 
     # --- after it ---------------------------------------------------------------------------------------------------
 
@@ -363,7 +357,7 @@ class WireFastPath:
         port.begin(last, 0)
         return found._replace(handed=self.commit(PUBLISHED))
 
-    def _unsent(self, peer: Peer, state: StateTemplate, sent: int) -> None:
+    def _unsent(self, peer: Peer, state: StateMessage, sent: int) -> None:
         assert self._socket is not None
         if self._socket.went(peer.identity, state.frame, sent) == GONE and peer.state is LIVE:
             peer.dies()

@@ -405,9 +405,6 @@ class Server:
         )
         self._sockets.telemetry.attend(Guests(refused=self._port.count), EXCHANGE_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
-        first = Selection(plant.outputs[:1])
-        for _ in range(2):  # the second one is written in place: compiled, or fetched from the cache, before the run
-            first.packed(0, 0.0, 0, 0, self._outputs, Applied())
         self._telemetry_hz, self._scopes = telemetry_hz, Scopes(robot, plant)
         self._prepared = -1
         self._selections: dict[tuple[str, tuple[str, ...], int], Selection] = {}

@@ -1,15 +1,34 @@
-"""Which outputs a peer gets, and a state message of them packed with nothing kept from step to step."""
+"""Which outputs a peer gets, and the state messages with these outputs."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from struct import Struct
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from rtmms.base.contract import TRUTH, Applied
 from rtmms.base.errors import UnknownNameError
 from rtmms.plant.protocol import Channel
-from rtmms.wire.plant.message_layouts import StateTemplate, StateTemplates
-from rtmms.wire.protocol.messages import Reason, Refused, packer
+from rtmms.wire.protocol.messages import Reason, Refused
+from rtmms.wire.protocol.step_layout import (
+    APPLIED_LATENESS,
+    APPLIED_SEQ,
+    APPLIED_STEP,
+    FALSE,
+    NUMBER_BYTES,
+    STATE_BUDGET,
+    STATE_DEADLINE,
+    STATE_STEP,
+    STRIDE,
+    TRUE,
+    StepLayout,
+    ending,
+    state_layout,
+)
+from rtmms.wire.stream.zmtp import frame_head
 
 STRANGERS_WORK = 150
 """Steps of comparison, some 0.3 us each, for all the patterns of one that did not say the token: a display's names cost
@@ -136,11 +155,6 @@ FIELD_DIMENSIONS = 3
 
 NOTHING = "none"
 
-STAND_IN = 0xB0D6E7A5
-_BUDGET = b"\xa9budget_ns\xce" + STAND_IN.to_bytes(4, "big")
-"""Key and value as msgpack writes them: a whole number of 32 bits, whatever it will be."""
-_MOST_BUDGET = 0xFFFFFFFF
-
 
 def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEERS_WORK) -> tuple[Channel, ...]:
     """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
@@ -174,48 +188,114 @@ def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEER
     return tuple(channel for channel in outputs if channel.name in wanted)
 
 
-_DEADLINE = b"\xabdeadline_ns"
-_BUDGET_KEY = b"\xa9budget_ns"
-_WIDTHS = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
-"""Of msgpack's whole numbers: bytes after the first."""
+_HEAD_BYTES = 9
+"""Bytes before the message for the head of its frame."""
+_INTEGER = Struct(">q")
 
 
-def dated(payload: bytes, deadline_ns: int, budget_ns: int) -> bytes:
-    """A packed state that is sent later than it was made, with the deadline and the budget of then."""
-    for key, value in ((_DEADLINE, deadline_ns), (_BUDGET_KEY, budget_ns)):
-        before, _, rest = payload.partition(key)
-        after = rest[1 + _WIDTHS.get(rest[0], 0) :]
-        payload = b"".join((before, key, b"\xcf", value.to_bytes(8, "big"), after))
-    return payload
+class StateMessage:
+    """A state in memory: its numbers are written where the layout has them, by Python here or by compiled code.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The plant's names of the outputs, in the order of the message.
+    address, bytes : int
+        Where the frame begins, its head included, and how many bytes it has.
+    begin, size : int
+        Where the message begins in `buffer`, and how many bytes it has.
+    """
+
+    def __init__(self, layout: StepLayout, channels: Sequence[Channel], prefix: str = "") -> None:
+        """prefix  what the plant's names begin with, and the message leaves out"""
+        self.layout, self.begin = layout, _HEAD_BYTES
+        self.names = tuple(prefix + channel.name for channel in channels)
+        room = len(layout.body) + max(map(len, layout.endings))
+        self.buffer: npt.NDArray[np.uint8] = np.zeros(_HEAD_BYTES + room, dtype=np.uint8)
+        self.buffer[_HEAD_BYTES : _HEAD_BYTES + len(layout.body)] = np.frombuffer(layout.body, np.uint8)
+        self._bytes = memoryview(self.buffer.data)
+        self._integers = [_HEAD_BYTES + at for at in layout.integers]
+        self._time = self._reals(layout.reals[0], ())
+        self._outputs = [
+            (name, self._reals(layout.outputs[channel.name][0], channel.shape))
+            for name, channel in zip(self.names, channels, strict=True)
+        ]
+        self.set_policy("")
+
+    def _reals(self, at: int, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+        """Return the numbers of an output as an array of its shape."""
+        strides = [STRIDE]
+        for count in reversed(shape[1:]):
+            strides.insert(0, strides[0] * count)
+        return np.ndarray(shape, ">f8", self.buffer, _HEAD_BYTES + at, strides[: len(shape)] if shape else ())
+
+    @property
+    def payload(self) -> npt.NDArray[np.uint8]:
+        """The message."""
+        return self.buffer[self.begin : self.begin + self.size]
+
+    @property
+    def frame(self) -> bytes:
+        """The message behind the head of its frame, as it is sent."""
+        end = self.begin + self.size
+        return self.buffer[end - self.bytes : end].tobytes()
+
+    @property
+    def budget_at(self) -> int:
+        """Where the eight bytes of the budget begin in `frame`."""
+        return self.bytes - self.size + self.layout.integers[STATE_BUDGET]
+
+    def set_policy(self, policy: str) -> None:
+        """Write the end of the message, and the head of the frame, whose length depends on it."""
+        self.policy = policy
+        tail = ending(policy, False)
+        self.size = len(self.layout.body) + len(tail)
+        self._bytes[self.begin + len(self.layout.body) : self.begin + self.size] = tail
+        head = frame_head(self.size)
+        self._bytes[self.begin - len(head) : self.begin] = head
+        self.address, self.bytes = self.buffer.ctypes.data + self.begin - len(head), len(head) + self.size
+
+    def write(
+        self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
+    ) -> None:
+        """Write all numbers and the ending."""
+        if applied.policy != self.policy:
+            self.set_policy(applied.policy)
+        self._time[...] = time
+        for name, numbers in self._outputs:
+            numbers[...] = outputs[name]
+        put, at = _INTEGER.pack_into, self._integers
+        put(self._bytes, at[STATE_STEP], step)
+        put(self._bytes, at[STATE_DEADLINE], deadline_ns)
+        put(self._bytes, at[STATE_BUDGET], budget_ns)
+        put(self._bytes, at[APPLIED_SEQ], applied.seq)
+        put(self._bytes, at[APPLIED_STEP], applied.step)
+        put(self._bytes, at[APPLIED_LATENESS], applied.lateness_ns)
+        self._bytes[self.begin + self.size - 1] = TRUE if applied.clamped else FALSE
+
+    def dated(self, payload: bytes, deadline_ns: int, budget_ns: int) -> bytes:
+        """Return a state of this layout with another deadline and budget."""
+        at, behind = self.layout.integers[STATE_DEADLINE], self.layout.integers[STATE_BUDGET] + NUMBER_BYTES
+        between = payload[at + NUMBER_BYTES : behind - NUMBER_BYTES]
+        return b"".join((payload[:at], _INTEGER.pack(deadline_ns), between, _INTEGER.pack(budget_ns), payload[behind:]))
 
 
 class Selection:
-    """Packs states with a fixed set of outputs; the message and the packer's buffer are used again each time.
+    """States with a fixed set of outputs, in one message whose memory is used again for each.
 
     prefix     what the plant's names of these outputs begin with, and the message leaves out
     later_ns   of those whose command is for a later step: how much later its deadline is than the state's own
-    templates  what the last message is written again by
+    message    the newest state, or the prepared one
     """
 
     def __init__(
         self, channels: Sequence[Channel], kind: str = "state", later_ns: int = 0, prefix: str = ""
     ) -> None:  # fmt: skip
-        self._later_ns, self._prefix = later_ns, prefix
+        self._later_ns = later_ns
         self.names = tuple(channel.name for channel in channels)
-        plain = [channel for channel in channels if len(channel.shape) == 1]
-        scalars = [channel for channel in channels if not channel.shape]
-        fields = [channel for channel in channels if len(channel.shape) > 1]
-        self._plain, self._scalars, self._fields = (tuple(c.name for c in part) for part in (plain, scalars, fields))
-        self._outputs: dict[str, Any] = dict.fromkeys(self.names)
-        self._applied: dict[str, Any] = {"seq": -1, "step": -1, "lateness_ns": 0, "policy": "", "clamped": False}
-        self._message: dict[str, Any] = {
-            "type": kind, "step": 0, "timestamp": 0.0, "deadline_ns": 0, "budget_ns": 0,
-            "outputs": self._outputs, "applied": self._applied,
-        }  # fmt: skip
-        self._pack = packer()
-        self.templates = StateTemplates(channels, prefix)
+        self.message = StateMessage(state_layout(channels, kind), channels, prefix)
         self._ahead: tuple[int, int] = (-1, 0)
-        self._ready: bytes | StateTemplate = b""
+        self._copy: bytes | None = None
         self.round = 0
         self.payload = b""
 
@@ -228,37 +308,17 @@ class Selection:
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
         """One state message; `outputs` may hold more than this selection, each an array of the channel's shape."""
-        if isinstance(self._ready, StateTemplate):  # what was prepared stays
-            self._ready = self._ready.payload.tobytes()
-        written = self._written(step, time, deadline_ns, budget_ns, outputs, applied)
-        self.payload = written if isinstance(written, bytes) else written.payload.tobytes()
+        if self._ahead[0] >= 0 and self._copy is None:  # the prepared state is still to be sent
+            self._copy = self.message.payload.tobytes()
+        self._write(step, time, deadline_ns, budget_ns, outputs, applied)
+        self.payload = self.message.payload.tobytes()
         return self.payload
 
-    def _written(
+    def _write(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
-    ) -> bytes | StateTemplate:
-        """The same in place where there is a template for it."""
+    ) -> None:
         later_ns = self._later_ns if deadline_ns else 0
-        deadline_ns, budget_ns = deadline_ns + later_ns, budget_ns + later_ns
-        used = self.templates.write(step, time, deadline_ns, budget_ns, outputs, applied)
-        if used is not None:
-            return used
-        message, mine, said = self._message, self._outputs, self._applied
-        message["step"], message["timestamp"] = step, time
-        message["deadline_ns"], message["budget_ns"] = deadline_ns, budget_ns
-        prefix = self._prefix
-        for name in self._scalars:
-            mine[name] = float(outputs[prefix + name])
-        for name in self._plain:
-            mine[name] = outputs[prefix + name].tolist()
-        for name in self._fields:
-            mine[name] = outputs[prefix + name].ravel().tolist()  # row-major
-        said["seq"], said["step"], said["lateness_ns"] = applied.seq, applied.step, applied.lateness_ns
-        said["policy"], said["clamped"] = applied.policy, applied.clamped
-        payload = self._pack(message)
-        if self.templates.learn(payload, applied.policy):
-            used = self.templates.write(step, time, deadline_ns, budget_ns, outputs, applied)
-        return payload if used is None else used
+        self.message.write(step, time, deadline_ns + later_ns, budget_ns + later_ns, outputs, applied)
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Any], applied: Applied
@@ -267,21 +327,16 @@ class Selection:
         if step < 0:
             self._ahead = (-1, 0)
             return
-        stand_in = STAND_IN - self._later_ns if deadline_ns else 0
-        self._ready = self._written(step, time, deadline_ns, stand_in, outputs, applied)
-        self._ahead = (step, deadline_ns)
+        self._write(step, time, deadline_ns, 0, outputs, applied)
+        self.prepared(step, deadline_ns)
 
-    def prepared(self, step: int, deadline_ns: int, policy: str) -> None:
-        """The same was done by its template of this policy, in compiled code."""
-        state = self.templates.of(policy)
-        assert state is not None
-        self._ready, self._ahead = state, (step, deadline_ns)
+    def prepared(self, step: int, deadline_ns: int) -> None:
+        """`message` is the state of this step."""
+        self._ahead, self._copy = (step, deadline_ns), None
 
-    def ready(self, step: int, deadline_ns: int) -> StateTemplate | None:
-        """The state of this step and deadline as it was prepared, if it was written in place: to be sent from there,
-        once."""
-        ready = self._ready
-        return ready if isinstance(ready, StateTemplate) and self._ahead == (step, deadline_ns) else None
+    def ready(self, step: int, deadline_ns: int) -> StateMessage | None:
+        """The prepared state of this step and deadline, to be sent once from its memory; None where it is not there."""
+        return self.message if self._copy is None and self._ahead == (step, deadline_ns) else None
 
     def sent(self) -> None:
         """What was `ready` has left, or is about to."""
@@ -291,13 +346,13 @@ class Selection:
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
         """The same as `packed`, in a tenth of the time where this state was prepared."""
-        left_ns = budget_ns + self._later_ns if deadline_ns else budget_ns
-        if self._ahead != (step, deadline_ns) or not 0 <= left_ns <= _MOST_BUDGET:
+        if self._ahead != (step, deadline_ns):
             return self.packed(step, time, deadline_ns, budget_ns, outputs, applied)
-        ready = self._ready if isinstance(self._ready, bytes) else self._ready.payload.tobytes()
-        if not deadline_ns:
-            self.payload = ready if not budget_ns else self.packed(step, time, 0, budget_ns, outputs, applied)
-            return self.payload
-        head, key, tail = ready.partition(_BUDGET)
-        self.payload = b"".join((head, key[:-4], left_ns.to_bytes(4, "big"), tail))
+        ready = self.message.payload.tobytes() if self._copy is None else self._copy
+        later_ns = self._later_ns if deadline_ns else 0
+        self.payload = (
+            self.message.dated(ready, deadline_ns + later_ns, budget_ns + later_ns)
+            if deadline_ns or budget_ns
+            else ready
+        )
         return self.payload

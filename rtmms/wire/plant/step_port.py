@@ -19,7 +19,6 @@ from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import AFTER_DEADLINE
 from rtmms.wire.plant.handshake import Ticks
 from rtmms.wire.plant.peers import DEAD, HEARD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
-from rtmms.wire.plant.state_message import dated
 from rtmms.wire.protocol.messages import (
     AHEAD_STEPS,
     COMMAND_BYTES,
@@ -231,6 +230,7 @@ class StepPort:
             peer.skipped += not self._free
         else:
             later_ns = peer.selection.later_ns
+            dated = peer.selection.message.dated
             payload = dated(found[1], deadline_ns + later_ns, budget_ns + later_ns) if deadline_ns else found[1]
             peer.owed += 1
             self.transmit(peer, payload)

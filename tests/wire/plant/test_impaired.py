@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.contract import Applied
 from rtmms.loop.impairment import Impairment, impaired_links
+from rtmms.plant.protocol import Channel
 from rtmms.wire.peer.controller import Controller
-from rtmms.wire.plant.state_message import dated
+from rtmms.wire.plant.state_message import Selection
 from tests.wire.bench import Host, Raw, Toy
 
 ROUGH = {"delay_ms": 3.0, "jitter_ms": 2.0, "loss": 0.1, "duplicate": 0.2, "reorder": 0.1}
@@ -190,9 +192,9 @@ def test_going_back_in_time_empties_the_link(make_host: Callable[..., Host], mak
 
 
 def test_a_state_that_is_sent_later_has_the_deadline_of_then() -> None:
-    import msgpack
-
+    selection = Selection([Channel("x", shape=(1,))])
     for budget in (0, 200, 70_000, 5_000_000_000):
-        message = {"type": "state", "step": 3, "deadline_ns": NOW_NS, "budget_ns": budget, "outputs": {"x": [1.0]}}
-        after = msgpack.unpackb(dated(msgpack.packb(message), NOW_NS + 7, 333))
-        assert after == message | {"deadline_ns": NOW_NS + 7, "budget_ns": 333}
+        rest = {"x": np.array([1.0])}, Applied(policy="hold")
+        before = selection.packed(3, 0.5, NOW_NS, budget, *rest)
+        then = selection.packed(3, 0.5, NOW_NS + 7, 333, *rest)
+        assert selection.message.dated(before, NOW_NS + 7, 333) == then

@@ -17,13 +17,23 @@ CHANNELS = [Channel("depth"), Channel("speed", shape=(3,))]
 OUTPUTS: dict[str, Any] = {"depth": np.array(1.5), "speed": np.array([1.0, 2.0, 3.0])}
 
 
-@pytest.mark.parametrize("budget_ns", [0, 1, 127, 65_535, 65_536, 899_999, 0xB0D6E7A5, 0xFFFFFFFF, 0x100000000])
-def test_a_prepared_state_says_what_one_packed_at_its_instant_says(budget_ns: int) -> None:
+@pytest.mark.parametrize("budget_ns", [0, 1, 127, 65_535, 65_536, 899_999, 0xFFFFFFFF, 0x100000000, -5])
+@pytest.mark.parametrize("deadline_ns", [0, 123_456_789])
+def test_a_prepared_state_is_the_one_packed_at_its_instant(deadline_ns: int, budget_ns: int) -> None:
     ahead, then, applied = Selection(CHANNELS), Selection(CHANNELS), Applied(seq=4, step=6, policy="hold")
-    ahead.prepare(7, 0.007, 123_456_789, OUTPUTS, applied)
-    one = ahead.due(7, 0.007, 123_456_789, budget_ns, {}, Applied()) if budget_ns <= 0xFFFFFFFF else \
-        ahead.due(7, 0.007, 123_456_789, budget_ns, OUTPUTS, applied)  # fmt: skip
-    assert decode_from_plant(one) == decode_from_plant(then.packed(7, 0.007, 123_456_789, budget_ns, OUTPUTS, applied))
+    ahead.prepare(7, 0.007, deadline_ns, OUTPUTS, applied)
+    one = ahead.due(7, 0.007, deadline_ns, budget_ns, {}, Applied())
+    assert one == then.packed(7, 0.007, deadline_ns, budget_ns, OUTPUTS, applied)
+
+
+def test_a_state_for_a_newcomer_does_not_change_the_prepared_one() -> None:
+    mine, applied = Selection(CHANNELS), Applied(policy="extrapolate", clamped=True)
+    mine.prepare(7, 0.007, 1000, OUTPUTS, applied)
+    assert mine.ready(7, 1000) is not None
+    for step in (-10, -9):
+        mine.packed(step, 0.0, 0, 0, {"depth": np.array(0.0), "speed": np.zeros(3)}, Applied())
+    assert mine.ready(7, 1000) is None  # its memory has another state
+    assert mine.due(7, 0.007, 1000, 5, {}, Applied()) == Selection(CHANNELS).packed(7, 0.007, 1000, 5, OUTPUTS, applied)
 
 
 def test_another_step_or_deadline_is_packed_anew() -> None:
@@ -35,13 +45,6 @@ def test_another_step_or_deadline_is_packed_anew() -> None:
     assert decode_from_plant(mine.due(7, 0.007, 1000, 5, other, applied))["outputs"]["depth"] == 1.5
     mine.prepare(-1, 0.0, 0, {}, applied)
     assert decode_from_plant(mine.due(7, 0.007, 1000, 5, other, applied))["outputs"]["depth"] == 9.0
-
-
-def test_the_stand_in_for_the_budget_may_also_be_a_deadline() -> None:
-    mine, applied = Selection(CHANNELS), Applied()
-    mine.prepare(7, 0.007, 0xB0D6E7A5, OUTPUTS, applied)
-    said = decode_from_plant(mine.due(7, 0.007, 0xB0D6E7A5, 17, OUTPUTS, applied))
-    assert (said["deadline_ns"], said["budget_ns"]) == (0xB0D6E7A5, 17)
 
 
 def test_the_loop_prepares_the_next_state_in_the_slack_and_forgets_it_when_the_state_is_altered(monkeypatch) -> None:

@@ -24,26 +24,21 @@ def test_it_says_what_python_says_of_the_manta() -> None:
     account = plant.account()
     assert account is not None
     mine, general = Selection(plant.outputs[:6]), Selection(plant.outputs[:6])
-    outputs = plant.observe()
-    for step in range(8):  # templates of each policy
-        mine.packed(step, step * plant.dt, 1, 1, outputs, Applied())
     memory, rows = np.zeros(1, dtype=STEP), np.zeros(1, dtype=PEER)
     scratch = np.zeros(SCRATCH_WORDS, dtype=np.int64)
     m = view(memory)
     m.peers, m.peers_at, m.scratch_at = 1, address(rows), address(scratch)
-    batch, command, written = BatchedSteps(plant.dt, account, memory, 1), np.full(len(plant.actuators), 0.2), 0
+    batch, command = BatchedSteps(plant.dt, account, memory, 1), np.full(len(plant.actuators), 0.2)
     policies = APPLIED_POLICIES
     for step in range(300):
         applied = Applied(step + 9, step - 1, -400_000 - step, policies[step % len(policies)], step % 3 == 0)
         deadline = 10**14 + step
-        template = mine.templates.of(applied.policy)
-        assert template is not None
-        assert batch.fit(0, template)
+        assert batch.fit(0, mine.message, applied.policy)
+        batch.write(step, deadline, 400_000, applied)
         said = general.packed(step, step * plant.dt, deadline, 400_000, plant.observe(), applied)
-        if batch.write(step, deadline, 400_000, applied):
-            written += 1
-            assert template.payload.tobytes() == said
-        else:  # another width: laid out anew by Python, and known from then on
-            assert mine.packed(step, step * plant.dt, deadline, 400_000, plant.observe(), applied) == said
+        assert mine.message.payload.tobytes() == said
+        mine.prepared(step, deadline)
+        assert mine.due(step, 0.0, deadline, 300_000, {}, applied) == general.packed(
+            step, step * plant.dt, deadline, 300_000, plant.observe(), applied
+        )
         plant.step(command)
-    assert written > 250

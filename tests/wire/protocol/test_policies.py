@@ -7,27 +7,25 @@ from itertools import product
 import pytest
 
 from rtmms.base.contract import APPLIED_POLICIES, MISS_WORDS
-from rtmms.wire.protocol.message_layout import UnlikelyError, numbers, with_policy
 from rtmms.wire.protocol.messages import packer
+from rtmms.wire.protocol.step_layout import ending, state_layout
 
 
 def test_the_contract_names_what_may_stand_in() -> None:
     assert set(APPLIED_POLICIES) == set(MISS_WORDS) - {"abort"}
 
 
-@pytest.mark.parametrize(("policy", "other"), list(product(APPLIED_POLICIES, APPLIED_POLICIES)))
-def test_a_state_with_another_policy_is_what_msgpack_would_write(policy: str, other: str) -> None:
-    def tail(said: str, clamped: bool) -> bytes:
-        state = {"step": 1, "outputs": {"policy": "no"}, "applied": {"seq": 2, "policy": said, "clamped": clamped}}
-        payload = packer()(state)
-        at, size, _ = numbers(payload)[-1]
-        return payload[at + size :]
-
-    for clamped in (False, True):
-        assert with_policy(tail(policy, clamped), other) == tail(other, clamped)
-        assert with_policy(tail(policy, not clamped), other, clamped) == tail(other, clamped)
+@pytest.mark.parametrize(("policy", "clamped"), list(product(APPLIED_POLICIES, [False, True])))
+def test_a_state_ends_as_msgpack_would_write_it(policy: str, clamped: bool) -> None:
+    end = ending(policy, clamped)
+    assert packer()({"policy": policy, "clamped": clamped})[1:] == packer()("policy") + end
+    layout = state_layout(())
+    assert end in layout.endings
+    assert layout.matches(layout.body + end)
 
 
-def test_what_has_no_policy_is_refused() -> None:
-    with pytest.raises(UnlikelyError):
-        with_policy(packer()("clamped") + b"\xc2", "hold")
+def test_a_state_ends_in_no_other_way() -> None:
+    layout = state_layout(())
+    assert len(layout.endings) == 2 * len(APPLIED_POLICIES)
+    for end in (ending("abort", False), ending("", False)[:-1], ending("", False) + b"\xc0", b""):
+        assert not layout.matches(layout.body + end)
