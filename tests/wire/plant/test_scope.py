@@ -25,7 +25,7 @@ class Pair(Host):
         self.server = Server(self.plant, **options)
         self.exchange = self.server.endpoints["exchange"]
         self.command = np.zeros(8)
-        self.step = 0
+        self.step, self.raws = 0, []
 
 
 @pytest.fixture
