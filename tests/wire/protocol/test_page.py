@@ -85,7 +85,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("Limits", "| {} a second for each claimant |", 1_000_000_000 // tending._ERROR_GAP_NS),
         ("Limits", "| {} a second for each peer,", peer.ALLOWED_A_SECOND),
         ("Limits", "each peer, {} at once", peer.ERROR_BURST),
-        ("Limits", "{} a second for all connections without a good hello", handshake._STRANGERS_BURST),
+        ("Limits", "{} a second for all connections without a hello with the token", handshake._STRANGERS_BURST),
         ("Limits", "| time from the welcome to the connection | {} s |", tending._WARM_LIMIT_NS // 1_000_000_000),
         ("Limits", "| silence until a peer is dead | {} s |", tending.SILENT_NS / 1e9),
         ("hello", "1 to {} printable", limits.NAME_LENGTH),
