@@ -64,7 +64,6 @@ READ_ONLY = {
     ("docs/bridges/udp.md", "c"): "a layout; a part of a device's program",
     ("docs/plants.md", "toml"): "a part of a pyproject.toml",
     ("docs/links.md", "toml"): "a table of a scenario; tests/cli/test_links.py has ones like it",
-    ("docs/links.md", "json"): "a part of a report",
 }
 """Blocks that no test runs, and why: those of Python, TOML and JSON are read for their syntax."""
 
