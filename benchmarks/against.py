@@ -362,7 +362,7 @@ def table(result: Mapping[str, Any]) -> str:
 
 
 def page(result: Mapping[str, Any]) -> str:
-    """The part of docs/realtime.md: a table of markdown."""
+    """The part of docs/results.md: a table of markdown."""
     from .tables_loop import kept, machine, number, table
 
     rows = [

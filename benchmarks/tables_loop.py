@@ -198,7 +198,7 @@ def _long(hour: Result) -> str:
 
 
 def hour(result: Result) -> str:
-    """docs/realtime.md, a paragraph."""
+    """docs/results.md, a paragraph."""
     bad, seen, log = result["unexplained"], result["witness"], result["log"]
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
     preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
@@ -223,7 +223,7 @@ def hour(result: Result) -> str:
 
 
 def exchange(result: Result) -> str:
-    """docs/realtime.md, p50 in us."""
+    """docs/results.md, p50 in us."""
     heads = ["", *(f"{part} (in the slack)" if part == "pack" else part for part in PARTS), "whole, p50, p99"]
     rows = []
     for case in result["cases"]:

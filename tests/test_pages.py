@@ -56,6 +56,7 @@ READ_ONLY = {
     ("docs/fuzzing.md", "python"): "a sketch: parse and MyRefusal are the reader's own",
     ("docs/guards.md", "python"): "a part of a loop: plant and command are the reader's own",
     ("docs/manta.md", "python"): "a part of a program: command is the reader's own",
+    ("docs/report.md", "json"): "a part of a report",
     ("docs/view.md", "python"): "an attribute of a plant; tests/shapes reads one like it",
     ("docs/bridges/estimator.md", "python"): "listens for ever",
     ("docs/bridges/zenoh.md", "python"): "listens for ever, on a session of another machine",

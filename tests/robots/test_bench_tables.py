@@ -49,7 +49,7 @@ def test_a_page_that_is_old_is_told_and_then_written(
     shutil.copytree(KEPT, tmp_path / "benchmarks" / "results")
     shutil.copy(ROOT / "README.md", tmp_path)
     (tmp_path / "docs").mkdir()
-    shutil.copy(ROOT / "docs" / "realtime.md", tmp_path / "docs")
+    shutil.copy(ROOT / "docs" / "results.md", tmp_path / "docs")
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     assert tables.main(check=True) == 0
     loop = result("loop")
@@ -59,7 +59,7 @@ def test_a_page_that_is_old_is_told_and_then_written(
     before = (tmp_path / "README.md").read_text()
     capsys.readouterr()
     assert tables.main(as_json=True, check=True) == 1
-    assert json.loads(capsys.readouterr().out) == {"stale": ["README.md", "docs/realtime.md"]}
+    assert json.loads(capsys.readouterr().out) == {"stale": ["README.md", "docs/results.md"]}
     assert (tmp_path / "README.md").read_text() == before
     assert tables.main() == 0
     assert "README.md: written" in capsys.readouterr().out
