@@ -87,6 +87,13 @@ def test_the_plant_in_a_script_swims() -> None:
     assert done["again"]
 
 
+def test_the_page_of_plants_quotes_the_examples() -> None:
+    """docs/plants.md, whose blocks of Python are parts of the examples that run above."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plants.md").read_text(), re.DOTALL)
+    texts = [(ROOT / "examples" / name).read_text() for name in ("30_own_plant.py", "32_compiled_plant.py")]
+    assert [block in text for block, text in zip(blocks, texts, strict=True)] == [True, True]
+
+
 def test_a_plant_of_ones_own_is_exact() -> None:
     """Against the closed form: from rest, a held thrust."""
     buoy = runpy.run_path(str(ROOT / "examples" / "30_own_plant.py"))["Buoy"](mass_kg=50.0, damping_n_s_m=0.0)

@@ -46,6 +46,7 @@ RUN_BY = {
     "docs/polars.md": "tests/test_own_robot_page.py",
     "docs/contacts.md": "tests/test_own_robot_page.py",
     "docs/urdf.md": "tests/test_own_robot_page.py",
+    "docs/plants.md": "tests/test_examples.py",
     "docs/realtime.md": "tests/wire/answering/test_page.py",
     "docs/rods.md": "tests/continuum/test_page.py",
     "docs/scenarios.md": "tests/scenario/test_examples.py",
