@@ -51,6 +51,7 @@ RUN_BY = {
     "docs/rods.md": "tests/continuum/test_page.py",
     "docs/scenarios.md": "tests/scenario/test_examples.py",
     "docs/bridges/can.md": "tests/bridges/test_can.py",
+    "docs/estimator.md": "tests/sensing/test_page.py",
     "docs/world.md": "tests/world/test_page.py",
     "docs/sensors.md": "tests/sensing/test_page.py",
     "docs/protocol.md": "tests/wire/plant/test_c_client.py",
