@@ -24,7 +24,7 @@ _G = 9.81
 class Hover(rtmms.Controller):
     """Flies to a place and stays there.
 
-    Where the plant tells its sensors alone it flies by what an estimator makes of them (docs/sensors.md).
+    Where the plant tells its sensors alone it flies by what an estimator makes of them (docs/estimator.md).
     Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
     """
 

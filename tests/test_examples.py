@@ -87,6 +87,25 @@ def test_the_plant_in_a_script_swims() -> None:
     assert done["again"]
 
 
+def test_the_page_of_plants_quotes_the_examples() -> None:
+    """docs/plants.md, whose blocks of Python are parts of the examples that run above."""
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "plants.md").read_text(), re.DOTALL)
+    texts = [(ROOT / "examples" / name).read_text() for name in ("30_own_plant.py", "32_compiled_plant.py")]
+    assert [block in text for block, text in zip(blocks, texts, strict=True)] == [True, True]
+
+
+@pytest.mark.full
+def test_the_commands_of_the_page_of_plants_run(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "docs" / "plants.md").read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines() if line.startswith("rtmms ")]
+    assert len(lines) == 3
+    for line in lines:
+        ran = shell(tmp_path, *shlex.split(line)[1:])
+        assert ran.status == 0, ran.err
+    assert (tmp_path / "cart" / "pyproject.toml").stat().st_size > 100
+
+
 def test_a_plant_of_ones_own_is_exact() -> None:
     """Against the closed form: from rest, a held thrust."""
     buoy = runpy.run_path(str(ROOT / "examples" / "30_own_plant.py"))["Buoy"](mass_kg=50.0, damping_n_s_m=0.0)

@@ -1,4 +1,7 @@
-"""docs/own_robot.md: every block of code there runs."""
+"""docs/own_robot.md and the references that it leads to: every block of code there runs.
+
+own_robot.md, actuators.md, tendons.md, polars.md, contacts.md, urdf.md, and the figure of trees.md
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from math import pi, sin
 from pathlib import Path
 from typing import Any
 
@@ -17,30 +21,63 @@ import rtmms
 from tests.cli.shell import environment
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = (ROOT / "docs" / "own_robot.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
-PYTHON = [code for kind, code in BLOCKS if kind == "python"]
-COMMANDS = [line for kind, code in BLOCKS if kind == "sh" for line in code.splitlines()]
+PAGES = ("own_robot", "actuators", "tendons", "polars", "contacts", "urdf")
+BLOCKS = {
+    page: re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL)
+    for page in (*PAGES, "trees")
+}
+
+
+def code_of(page: str, kind: str = "python") -> list[str]:
+    """Return the blocks of one language."""
+    return [code for language, code in BLOCKS[page] if language == kind]
+
+
+TUTORIAL = code_of("own_robot")
+COMMANDS = [line for page in ("urdf", "trees") for code in code_of(page, "sh") for line in code.splitlines()]
+
+
+def run_block(code: str, page: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
+    """Run a block; return its names and its output, which the page prints."""
+    names: dict[str, Any] = {}
+    exec(compile(code, f"{page}.md", "exec"), names)
+    printed = capsys.readouterr().out
+    (shown,) = (text for text in code_of(page, "text")[:1])
+    numbers = [[float(number) for number in re.findall(r"-?\d+\.?\d*(?:e[+-]\d+)?", text)] for text in (printed, shown)]
+    assert numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1e-6), "the page shows another output"
+    return names, printed
 
 
 def test_no_block_is_left_out() -> None:
-    assert {kind for kind, _ in BLOCKS} == {"python", "sh", "xml"}
-    assert (len(PYTHON), len(COMMANDS)) == (5, 4)
+    assert {kind for page in PAGES for kind, _ in BLOCKS[page]} == {"python", "sh", "xml", "text"}
+    assert [len(code_of(page)) for page in PAGES] == [3, 1, 1, 1, 1, 0]
+    assert len(COMMANDS) == 3
 
 
 def test_the_ten_lines(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    exec(compile(PYTHON[0], "own_robot.md", "exec"), names)
-    assert capsys.readouterr().out.startswith("[")
+    names, _ = run_block(TUTORIAL[0], "own_robot", capsys)
     assert isinstance(names["plant"], rtmms.Plant)
     rest = ("import", "from", "for", " ", "print")
-    assert len([line for line in PYTHON[0].splitlines() if line and not line.startswith(rest)]) <= 10
+    assert len([line for line in TUTORIAL[0].splitlines() if line and not line.startswith(rest)]) <= 10
+
+
+def test_the_servo_stops_at_the_limit(capsys: pytest.CaptureFixture[str]) -> None:
+    """The servo pulls with 20 (1 - 0.5) N m, the stop pushes back."""
+    names, _ = run_block(*code_of("actuators"), "actuators", capsys)
+    assert names["plant"].observe()["joint_position"] == pytest.approx([0.5], abs=1e-6)
+    assert names["plant"].observe()["stop_torque"][0] < -10.0
+
+
+def test_the_wing_lifts_by_its_table(capsys: pytest.CaptureFixture[str]) -> None:
+    _, printed = run_block(*code_of("polars"), "polars", capsys)
+    lift, drag = (float(number) for number in re.findall(r"[\d.]+(?= N)", printed))
+    pressure_times_area = 0.5 * 1.2 * 10.0**2 * 0.15 * 1.2
+    assert lift == pytest.approx(pressure_times_area * 0.085 * 5.0, abs=0.005)
+    assert drag == pytest.approx(pressure_times_area * (0.015 + 0.09 * (0.085 * 5.0) ** 2), abs=0.005)
 
 
 def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None:
-    names: dict[str, Any] = {}
-    exec(compile(PYTHON[4], "own_robot.md", "exec"), names)
-    assert capsys.readouterr().out.startswith("[")
+    names, _ = run_block(*code_of("contacts"), "contacts", capsys)
     seen = names["plant"].observe()
     assert seen["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
     assert seen["angular_velocity"][2] == pytest.approx(0.05 * 2.0 / 0.4, rel=1e-6)
@@ -50,16 +87,19 @@ def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None
     assert seen["joint_position"][2] == pytest.approx(hitch, rel=2e-2)
 
 
-def test_the_swimmer_swims_ahead(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(PYTHON[1], "own_robot.md", "exec"), {})
-    assert float(capsys.readouterr().out.split()[0]) > 0.5
+def test_the_swimmer_swims_ahead() -> None:
+    names: dict[str, Any] = {}
+    exec(compile(TUTORIAL[1], "swimmer.py", "exec"), names)
+    plant = names["robot"]()
+    for k in range(4000):
+        phase = 2.0 * pi * k * plant.dt
+        plant.step(np.array([0.6 * sin(phase), 0.6 * sin(phase - 1.2)]))
+    assert plant.observe()["position"][0] > 0.5
 
 
 def test_the_tendon_bends_the_finger(capsys: pytest.CaptureFixture[str]) -> None:
     """At rest the springs bear what 3 N less friction do at either joint."""
-    names: dict[str, Any] = {}
-    exec(compile(PYTHON[2], "own_robot.md", "exec"), names)
-    assert capsys.readouterr().out.startswith("[")
+    names, _ = run_block(*code_of("tendons"), "tendons", capsys)
     seen = names["plant"].observe()
     assert np.all(seen["joint_position"] > 0.1)
     assert seen["tendon_tension"] == pytest.approx([3.0])
@@ -68,22 +108,38 @@ def test_the_tendon_bends_the_finger(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.full
 def test_the_xml_is_read(tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
-    (xml,) = (code for kind, code in BLOCKS if kind == "xml")
+    (xml,) = code_of("urdf", "xml")
     text = (ROOT / "examples" / "quadrotor" / "quadrotor.urdf").read_text()
     path = tmp_path / "own.urdf"
     path.write_text(re.sub(r"<rtmms>.*</rtmms>", lambda _: xml, text, flags=re.DOTALL))
     assert [c.name for c in rtmms.load(str(path)).actuators] == ["front.speed", "jet.command"]
 
 
+def typed(line: str, folder: Path) -> str:
+    """Run a command line as a reader does; return its output."""
+    ran = subprocess.run(
+        [sys.executable, "-m", *shlex.split(line)], cwd=folder, env=environment(folder), capture_output=True,
+        text=True, timeout=200, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("line", COMMANDS)
 def test_a_command_of_the_page(line: str, tmp_path: Path) -> None:
     pytest.importorskip("yourdfpy")
-    (tmp_path / "mine.py").write_text(next(code for code in PYTHON if code.startswith("# mine.py")))
     shutil.copytree(ROOT / "examples" / "quadrotor", tmp_path / "examples" / "quadrotor")
-    ran = subprocess.run(
-        [sys.executable, "-m", *shlex.split(line)], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-        text=True, timeout=200, check=False,
-    )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.strip()
+    assert typed(line, tmp_path).strip()
+
+
+@pytest.mark.full
+def test_the_file_of_the_tutorial_runs(tmp_path: Path) -> None:
+    for code in TUTORIAL[1:]:
+        (tmp_path / code.splitlines()[0].removeprefix("# ")).write_text(code)
+    (commands,) = code_of("own_robot", "sh")
+    run, movie = commands.splitlines()
+    report = typed(run, tmp_path)
+    assert float(re.search(r"position +(\S+)", report).group(1)) == pytest.approx(0.5359, rel=1e-3)  # type: ignore[union-attr]
+    typed(movie, tmp_path)
+    assert all((tmp_path / name).stat().st_size > 100 for name in ("swim.mcap", "swim.gif"))

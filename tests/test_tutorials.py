@@ -30,8 +30,7 @@ pytestmark = pytest.mark.full
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"```(sh|python|toml|xml)\n(.*?)```", re.DOTALL)
-MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"], "own_robot": ["swim.mcap", "swim.gif"],
-        "own_plant": ["cart/pyproject.toml"],
+MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"],
         "serial": ["board.mcap", "board.gif"], "ardupilot": ["dive.gif", "dive.svg"], "px4": ["px4.svg"],
         "control_design": ["gain.npz"], "learning": ["policy.npy"], "several_robots": ["two.mcap"],
         "urdf": ["arm.mcap", "arm.gif"], "own_bridge": ["lamp/pyproject.toml", "swim.csv"],

@@ -69,7 +69,7 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     stops, effort bounds the torque that drives it, velocity its rate. A joint whose zero is out of its range begins at
     the limit next to it. Damping and friction are taken as they are. Commands are the joint's own, whatever a
     transmission's reduction. Rotors and thrusters stand in an element <rtmms> of the file, see
-    docs/own_robot.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
+    docs/urdf.md. Raises UnknownNameError, ModelError, naming the file and the place in it.
     """
     if preset is not None:
         raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
