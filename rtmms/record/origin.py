@@ -25,7 +25,6 @@ from rtmms.base.trust import asked_by_data, is_file, path_of, refuse_foreign_cod
 from rtmms.plant.protocol import WORLD, Composed, describe_plant
 from rtmms.record.log_messages import FORMAT
 from rtmms.version import VERSION
-from rtmms.world.levels import Levels, levels_of
 from rtmms.world.members import read as read_members
 
 if TYPE_CHECKING:
@@ -253,6 +252,8 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
     Adds format, dt, actuators, outputs, every parameter of the plant that it shows, what its figures are drawn from,
     versions, machine, command line.
     """
+    from rtmms.world.levels import levels_of  # loads numba, which a reader of logs does without
+
     about = describe_plant(plant)
     return {
         **{key: plain(value) for key, value in run.items()},
@@ -296,6 +297,8 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
             robot or origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"]
         )
     if origin.get("degrade"):
+        from rtmms.world.levels import Levels
+
         plant = Levels(plant)
     sensors = origin.get("sensors")
     if origin.get("faults"):

@@ -104,7 +104,7 @@ def test_commands_at_and_beyond_limits(steps: int):
     "given",
     [
         {"integrator": "rk4", "dt": 1e-4}, {"body": "fixed"}, {"fin_normal": "neighbour"}, {"coupling": "iterated"},
-        {"coupling": "monolithic", "links": 5},
+        {"coupling": "monolithic", "links": 7},
     ],
     ids=str,
 )  # fmt: skip
