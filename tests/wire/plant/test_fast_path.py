@@ -193,9 +193,9 @@ def test_policies_stand_in_within_the_compiled_step(policy: str, monkeypatch: An
 @pytest.mark.full
 @pytest.mark.parametrize("what", ["import os; os._exit(0)", "link.close(); sys.exit()"])
 def test_a_peer_that_goes_is_missed_or_its_claim_is_free(what: str) -> None:
-    run = Run(realtime, steps=120, program=program(f"if k == 60: {what}"))
+    run = Run(realtime, steps=2000, program=program(f"if k == 60: {what}"))  # a slow machine sees 60 states late
     s = run.statistics
-    assert s.steps == 120 == s.applied + s.misses + s.unclaimed
+    assert s.steps == 2000 == s.applied + s.misses + s.unclaimed
     assert (s.unclaimed if "close" in what else s.misses) >= 50
     assert run.server.report()["peers"][0]["state"] == ("gone" if "close" in what else "dead")
 
