@@ -185,17 +185,17 @@ class _Room:
     """
 
     def __init__(self, plant: Any, key: bytes) -> None:
-        self.key, self.told, self.lock = key, plant.coordinates(), Lock()
-        self.by = STEP * np.concatenate([self.told.size, reach_of(plant.actuators)])
+        self.key, self.coordinates, self.lock = key, plant.coordinates(), Lock()
+        self.by = STEP * np.concatenate([self.coordinates.size, reach_of(plant.actuators)])
         self.probes = 0.5 * self.by * np.random.default_rng(0).choice([-1.0, 1.0], (PROBES, len(self.by)))
-        self.probed = displaced_along(self.told, self.probes)
-        self.displaced = displaced_by_each(self.told, self.by)
+        self.probed = displaced_along(self.coordinates, self.probes)
+        self.displaced = displaced_by_each(self.coordinates, self.by)
         self.pool = ForkPool(plant, 1, "linearise")
         self.structures: list[Structure] = []
         self._probing: Batch | None = None
         runs = len(self.displaced.settles)
         self._books = np.zeros((2, runs), dtype=np.int64)
-        self._errors = np.zeros((runs, len(self.told.names)))
+        self._errors = np.zeros((runs, len(self.coordinates.names)))
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
         """So many of what tells A and B by the plant's structure; none where it has none."""
@@ -209,19 +209,19 @@ class _Room:
     def probing(self, origin: Array, first: int, commands: Array, dt: float) -> Batch:
         """Runs from a state under commands: the first as it is, the others displaced by the probes. The room uses its
         memory again where the commands are as many."""
-        told, displaced, batch = self.told, self.probed, self._probing
+        coordinates, displaced, batch = self.coordinates, self.probed, self._probing
         if batch is None or batch.commands.shape[1:] != commands.shape:
             runs = 1 + len(displaced.settles)
             batch = self._probing = batch_of(
-                np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs, words=told.words.copy(),
-                pose=told.pose, reference=np.zeros(7), by=displaced.by,
+                np.zeros((1, len(origin))), 0, np.zeros((1, *commands.shape)), dt, runs=runs,
+                words=coordinates.words.copy(), pose=coordinates.pose, reference=np.zeros(7), by=displaced.by,
                 displacements=np.concatenate([np.zeros((1, 3), dtype=np.int64), displaced.displacements]),
-                settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(told.names))),
+                settles=np.concatenate([[False], displaced.settles]), errors=np.zeros((runs, len(coordinates.names))),
                 ends=np.zeros((runs, len(origin))),
             )  # fmt: skip
         batch.starts[0], batch.counts[0], batch.commands[0] = origin, first, commands
-        if told.pose >= 0:
-            batch.reference[:] = origin[told.pose : told.pose + 7]
+        if coordinates.pose >= 0:
+            batch.reference[:] = origin[coordinates.pose : coordinates.pose + 7]
         return batch
 
     def displacing(self, probing: Batch) -> Batch:
@@ -262,11 +262,11 @@ def _compiled(
     packed, b = work.slope(threads) if found is None else found
     error = work.wrong(packed, b)
     p, named = work.by_parameters(parameters) if parameters else (None, ())
-    told, actuators = work.told, work.actuators
+    coordinates, actuators = work.coordinates, work.actuators
     return Linear(
-        packed, b, told.names, tuple(one.name for one in actuators),
-        len(commands) * work.dt if period else work.dt, error, told.units, tuple(one.unit for one in actuators),
-        p=p, parameters=named, around=Around(told, work.origin, b""),
+        packed, b, coordinates.names, tuple(one.name for one in actuators),
+        len(commands) * work.dt if period else work.dt, error, coordinates.units, tuple(one.unit for one in actuators),
+        p=p, parameters=named, around=Around(coordinates, work.origin, b""),
         method="differences" if found is None else "structure",
     )  # fmt: skip
 
@@ -281,17 +281,23 @@ class _Differences:
     def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
         known: Any = plant
         self.actuators, self.dt = known.actuators, float(known.dt)
-        self.plant, self.room, self.told, self.commands, self.period = plant, room, room.told, commands, period
+        self.plant, self.room, self.coordinates, self.commands, self.period = (
+            plant,
+            room,
+            room.coordinates,
+            commands,
+            period,
+        )
         self.present = plant.present()
         self.origin, self.first = self.present[0].copy(), self.present[1]
-        told = self.told
-        self.origin[told.forgets] = 0.0
+        coordinates = self.coordinates
+        self.origin[coordinates.forgets] = 0.0
         self.batch = room.probing(self.origin, self.first, commands, self.dt)
         self.reference = self.batch.reference
         self.nominal()
         if period:  # the probes follow, from the pose after
-            if told.pose >= 0:
-                self.reference[:] = self.batch.ends[0, told.pose : told.pose + 7]
+            if coordinates.pose >= 0:
+                self.reference[:] = self.batch.ends[0, coordinates.pose : coordinates.pose + 7]
             room.pool.advance(self.batch, [np.arange(1, len(self.batch.status))])
 
     def nominal(self) -> None:
@@ -313,7 +319,7 @@ class _Differences:
 
     def by_structure(self, threads: int | None) -> tuple[Array | Bordered, Array] | None:
         """A and B by the plant's structure; None where it has none, or a step fails."""
-        steps, pose = len(self.commands), self.told.pose
+        steps, pose = len(self.commands), self.coordinates.pose
         if not self.period:
             known = self.room.structure(self.plant, 1)
             start = self.first * self.dt
@@ -343,7 +349,7 @@ class _Differences:
 
     def slope(self, threads: int | None) -> tuple[Array, Array]:
         """A and B by differences."""
-        k, displaced, steps = len(self.told.names), self.room.displaced, len(self.commands)
+        k, displaced, steps = len(self.coordinates.names), self.room.displaced, len(self.commands)
         order = displaced.order(range(k), range(k + len(self.actuators), len(displaced.size)))
         if threads is None:
             threads = core_count() if len(order) * steps >= MANY_STEPS else 1
@@ -353,7 +359,7 @@ class _Differences:
         if failed >= 0:
             which = failed // 2 if failed < 2 * k else failed // 2 - len(self.actuators)
             name, unit = (
-                (self.told.names[which], self.told.units[which]) if which < k
+                (self.coordinates.names[which], self.coordinates.units[which]) if which < k
                 else (self.actuators[which - k].name, self.actuators[which - k].unit)
             )  # fmt: skip
             by = self.room.by[which]
@@ -367,7 +373,7 @@ class _Differences:
     def wrong(self, a: Array | Bordered, b: Array) -> float:
         """How far the slopes are from differences along a few directions, half as long, in the sizes: about as large as
         the largest of a row's errors, or larger."""
-        told, k = self.told, len(self.told.names)
+        coordinates, k = self.coordinates, len(self.coordinates.names)
         if not k:
             return 0.0
         if self.batch.status.any():
@@ -375,7 +381,7 @@ class _Differences:
         by, off = self.room.probes, self.room.probed.slopes(self.batch.errors[1:])
         x = by[:, :k].T
         off -= ((a.times(x) if isinstance(a, Bordered) else a @ x) + b @ by[:, k:].T).T
-        off /= 0.5 * STEP * told.size
+        off /= 0.5 * STEP * coordinates.size
         return float(np.sqrt(np.max(np.mean(off * off, axis=0))))
 
     def by_parameters(self, names: Sequence[str]) -> tuple[Array, tuple[str, ...]]:
@@ -427,7 +433,7 @@ class _Differences:
             plant.set(**{name: usual})
         if PackedFork(plant, fork).advance(self.batch, np.zeros(1, dtype=np.int64)) >= 0:
             raise ModelError(f"linearise: with_respect_to: a step fails with {name} = {value!r:.60}")
-        return _coordinates(self.told, self.reference, self.batch.ends[0])
+        return _coordinates(self.coordinates, self.reference, self.batch.ends[0])
 
 
 @contextmanager
@@ -443,10 +449,10 @@ def _progress(steps: int) -> Iterator[Callable[[float], None]]:
         yield lambda share: bar.update(task, completed=share)
 
 
-def _coordinates(told: Coordinates, reference: Array, state: Array) -> Array:
-    found: Array = state[told.words]
-    if told.pose >= 0:
-        found[:6] = displacement(reference, state[told.pose : told.pose + 7])
+def _coordinates(coordinates: Coordinates, reference: Array, state: Array) -> Array:
+    found: Array = state[coordinates.words]
+    if coordinates.pose >= 0:
+        found[:6] = displacement(reference, state[coordinates.pose : coordinates.pose + 7])
     return found
 
 
@@ -479,8 +485,8 @@ def _output_slopes(plant: Plant, names: Sequence[str]) -> tuple[tuple[str, ...],
                 x = np.zeros(k)
                 x[m] = sign * STEP * chart.size[m]
                 chart.write(x)
-                told = plant.observe()
-                ends.append(np.concatenate([np.ravel(told[name]) for name in names]))
+                outputs = plant.observe()
+                ends.append(np.concatenate([np.ravel(outputs[name]) for name in names]))
             columns.append((ends[0] - ends[1]) / (2.0 * STEP * chart.size[m]))
             chart.write(np.zeros(k))
     finally:

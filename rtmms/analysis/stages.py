@@ -65,13 +65,13 @@ class Motion:
 
 @dataclass
 class Slopes:
-    """Of a motion's stages: a (s, k, k), before (s, k, n), own (s, k, n); told {output: (s, numbers, k)} of those
+    """Of a motion's stages: a (s, k, k), before (s, k, n), own (s, k, n); outputs {output: (s, numbers, k)} of those
     outputs that do not stand in the state."""
 
     a: Array
     before: Array
     own: Array
-    told: dict[str, Array]
+    outputs: dict[str, Array]
 
 
 class Stages:
@@ -94,14 +94,14 @@ class Stages:
         numbers = fork.account.numbers if fork.account is not None else {}
         self.shapes = {channel.name: tuple(channel.shape) for channel in self.plant.outputs if channel.name in outputs}
         self.places = {name: fork.places[name] for name in self.shapes if name in fork.places}
-        self.told = tuple(name for name in self.shapes if name not in self.places)
-        for name in self.told:
+        self.accounted = tuple(name for name in self.shapes if name not in self.places)
+        for name in self.accounted:
             if name not in numbers:
                 raise ModelError(f"stages: output '{name}': compiled code cannot tell it; take another")
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
         self._words, self._displaced = self.coordinates.words.copy(), displaced_by_each(self.coordinates, self.by)
-        self._sizes = [int(np.prod(self.shapes[name], dtype=np.int64)) for name in self.told]
+        self._sizes = [int(np.prod(self.shapes[name], dtype=np.int64)) for name in self.accounted]
         self._structures: dict[int, Structure | None] = {}
         self._model = b""
 
@@ -158,7 +158,7 @@ class Stages:
             state, first, before, commands, every=self.steps, states=np.zeros((runs, stages, len(state))),
             samples=np.zeros((runs, stages, sum(self._sizes))), **feedback,
         )  # fmt: skip
-        self._pool.advance(batch, [np.array([run]) for run in range(runs)], self.told)
+        self._pool.advance(batch, [np.array([run]) for run in range(runs)], self.accounted)
         return [
             Motion(
                 np.concatenate([state[None], batch.states[run]]), np.concatenate([before[None], batch.commands[run]]),
@@ -173,7 +173,7 @@ class Stages:
             if name in self.places:
                 begin, size = self.places[name]
                 found[name] = np.ascontiguousarray(states[:, begin : begin + size]).reshape(-1, *shape)
-        for name, size in zip(self.told, self._sizes, strict=True):
+        for name, size in zip(self.accounted, self._sizes, strict=True):
             found[name] = np.ascontiguousarray(more[:, at : at + size]).reshape(-1, *self.shapes[name])
             at += size
         return found
@@ -182,8 +182,8 @@ class Stages:
         """Of every stage; None where a step fails, or `going` says no in between.
 
         By the plant's structure where it has one (rtmms.analysis.derivatives), else by central differences."""
-        told = self.coordinates
-        count, n, k = len(motion.knots) - 1, motion.knots.shape[1], len(told.names)
+        coordinates = self.coordinates
+        count, n, k = len(motion.knots) - 1, motion.knots.shape[1], len(coordinates.names)
         out, more = np.zeros((count, k + 2 * n, k)), np.zeros((count, k, sum(self._sizes)))
         _, first = self.plant.present()
         workers = min(self.threads, count)
@@ -198,7 +198,7 @@ class Stages:
                 if slopes is None:
                     return False
                 out[t] = slopes
-                if self.told and not self._account_slopes(fork, motion, t, at + self.steps, more[t]):
+                if self.accounted and not self._account_slopes(fork, motion, t, at + self.steps, more[t]):
                     return False
             return True
 
@@ -207,7 +207,7 @@ class Stages:
         across = np.ascontiguousarray(out.transpose(0, 2, 1))
         parts: dict[str, Array] = {}
         at = 0
-        for name, size in zip(self.told, self._sizes, strict=True):
+        for name, size in zip(self.accounted, self._sizes, strict=True):
             parts[name] = more[:, :, at : at + size].transpose(0, 2, 1)
             at += size
         return Slopes(across[:, :, :k], across[:, :, k : k + n], across[:, :, k + n :], parts)
@@ -217,13 +217,15 @@ class Stages:
         fails."""
         if structure is not None:
             return self._by_structure(fork, structure, motion, t, first)
-        told, displaced, end = self.coordinates, self._displaced, motion.states[t + 1]
-        k, n = len(told.names), motion.knots.shape[1]
+        coordinates, displaced, end = self.coordinates, self._displaced, motion.states[t + 1]
+        k, n = len(coordinates.names), motion.knots.shape[1]
         origin = motion.states[t].copy()
-        origin[told.forgets] = 0.0
+        origin[coordinates.forgets] = 0.0
         # with one step a stage the knot before is no part of it
         which = (range(k + 2 * n),) if self.steps > 1 else (range(k), range(k + n, k + 2 * n))
-        fields: dict[str, Any] = {"reference": end[told.pose : told.pose + 7].copy()} if told.pose >= 0 else {}
+        fields: dict[str, Any] = (
+            {"reference": end[coordinates.pose : coordinates.pose + 7].copy()} if coordinates.pose >= 0 else {}
+        )
         errors = np.zeros((len(displaced.settles), k))
         batch = self._displaced_batch(origin, first, motion, t, errors=errors, **fields)
         if fork.advance(batch, displaced.order(*which)) >= 0:
@@ -232,8 +234,8 @@ class Stages:
 
     def _by_structure(self, fork: PackedFork, structure: Structure, motion: Motion, t: int, first: int) -> Array | None:
         """(k + 2 n, k) of a stage, step by step."""
-        told, steps = self.coordinates, self.steps
-        n, k = motion.knots.shape[1], len(told.names)
+        coordinates, steps = self.coordinates, self.steps
+        n, k = motion.knots.shape[1], len(coordinates.names)
         states, commands = np.empty((1, steps, motion.states.shape[1])), np.empty((1, steps, n))
         trace = self._batch(
             motion.states[t], first, motion.knots[t], motion.knots[t + 1][None, None], states=states, applied=commands
@@ -243,7 +245,7 @@ class Stages:
         found, last = np.zeros((k, k + 2 * n)), np.zeros((k, k + 2 * n))
         state = motion.states[t]
         for j in range(steps):
-            reference = states[0, j, told.pose : told.pose + 7].copy()
+            reference = states[0, j, coordinates.pose : coordinates.pose + 7].copy()
             if not structure.take(state, commands[0, j], reference, (first + j) * float(self.plant.dt)):
                 return None
             if j:
@@ -263,7 +265,7 @@ class Stages:
         k, displaced = len(self.coordinates.names), self._displaced
         samples = np.zeros((2 * k, 1, out.shape[1]))
         batch = self._displaced_batch(motion.states[t + 1], first, motion, t, steps=0, samples=samples)
-        if fork.advance(batch, displaced.order(range(k)), self.told) >= 0:
+        if fork.advance(batch, displaced.order(range(k)), self.accounted) >= 0:
             return False
         out[:] = displaced.slopes(samples[:, 0])
         return True

@@ -80,15 +80,15 @@ class _Forked:
                 begin, length = self.places[name]
                 found[name] = self.states[:, begin : begin + length].reshape(self.runs, *self.shape[name]).copy()
         if asked:
-            told: dict[str, list[Array]] = {name: [] for name in asked}
+            columns: dict[str, list[Array]] = {name: [] for name in asked}
             before = self.plant.present()
             for state, count in zip(self.states, self.counts.tolist(), strict=True):
                 self.plant.put(state, count)
                 seen = self.plant.observe()
                 for name in asked:
-                    told[name].append(np.asarray(seen[name], dtype=np.float64))
+                    columns[name].append(np.asarray(seen[name], dtype=np.float64))
             self.plant.put(*before)
-            found |= {name: np.array(values) for name, values in told.items()}
+            found |= {name: np.array(values) for name, values in columns.items()}
         return found
 
 

@@ -234,7 +234,7 @@ class IterativeLqr:
     def problem(self, motion: Motion, slopes: Slopes, lower: Array, upper: Array) -> Problem:
         """About a motion, with the limits lower, upper (n,) of the knots."""
         reach, n = self.stages.reach, motion.knots.shape[1]
-        gradient, hessian = self.slopes(motion, self.span, slopes.told)
+        gradient, hessian = self.slopes(motion, self.span, slopes.outputs)
         gradient[:, -n:] *= reach
         hessian[:, -n:, :] *= reach[:, None]
         hessian[:, :, -n:] *= reach

@@ -5,7 +5,7 @@ parameters and loads neither arrays nor kernels. `rtmms.shapes` reads drawings: 
 meshes and bends their skins.
 
 Lengths are in m, angles in rad, colours have red, green and blue from 0 to 255. Frames and points are in the body's
-frame where nothing else is said.
+frame by default.
 """
 
 from __future__ import annotations
@@ -387,6 +387,31 @@ class Part:
     opacity: float = 1.0
     gloss: float = 0.25
     at_rest: bool = False
+
+
+DARK, METAL, RUBBER = (28, 30, 34), (168, 174, 182), (40, 42, 46)
+"""Colours of robots on wheels."""
+
+
+def wheels(name: str, radius: float, width: float, places: Sequence[Vector], frame: str = "") -> list[Part]:
+    """Return tyres and hubs of wheels about y.
+
+    Parameters
+    ----------
+    name : str
+        Beginning of the names of both parts.
+    radius, width : float
+        Of a wheel, m.
+    places : sequence of (x, y, z)
+        Centres, m, in the frame.
+    frame : str
+        Frame that has the wheels; "" for the body.
+    """
+    tyres, hubs = ([moved(mesh, place) for place in places] for mesh in (tyre(radius, width), hub(radius, width)))
+    return [
+        Part(f"{name}_tyres", merged(*tyres), RUBBER, frame, gloss=0.1),
+        Part(f"{name}_hubs", merged(*hubs), METAL, frame, gloss=0.6),
+    ]
 
 
 class Box(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any
 
 from rtmms.base.attitude import turn
 from rtmms.plant import drawing as d
-from rtmms.robots.wheeled_drawing import DARK, METAL, wheels
+from rtmms.plant.drawing import DARK, METAL, wheels
 
 
 def draw(p: Mapping[str, Any]) -> d.Drawing:

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from rtmms.plant import drawing as d
-from rtmms.robots.wheeled_drawing import DARK, wheels
+from rtmms.plant.drawing import DARK, wheels
 
 PIECES = 5
 """Sections of the skin between two stations of the spine."""

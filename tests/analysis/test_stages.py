@@ -72,7 +72,7 @@ def test_slopes_by_structure_are_those_by_differences(manta: Any) -> None:
     ):  # fmt: skip
         np.testing.assert_allclose(a * by / size[:, None], b * by / size[:, None], atol=3e-6)
     assert np.abs(one.before[0]).max() > 1e-3
-    np.testing.assert_allclose(one.told["rod_power"], other.told["rod_power"], atol=1e-12)
+    np.testing.assert_allclose(one.outputs["rod_power"], other.told["rod_power"], atol=1e-12)
     again = slopes(manta, motion, 2)
     assert again.a.tobytes() == one.a.tobytes()
 
@@ -97,8 +97,8 @@ def test_slopes_tell_where_a_motion_beside_goes(manta: Any) -> None:
         off[2], (found.a[1] @ first + found.before[1][:, 2])[6:], atol=1e-5 * np.abs(off[2]).max()
     )
     power = (ends[0].outputs["rod_power"][0] - ends[1].outputs["rod_power"][0]) / (2.0 * by)
-    assert found.told["rod_power"].shape == (3, 1, k)
-    assert found.told["rod_power"][0, 0] @ first == pytest.approx(float(power), rel=1e-3, abs=1e-3)
+    assert found.outputs["rod_power"].shape == (3, 1, k)
+    assert found.outputs["rod_power"][0, 0] @ first == pytest.approx(float(power), rel=1e-3, abs=1e-3)
 
 
 def test_feedback_leads_back(manta: Any) -> None:

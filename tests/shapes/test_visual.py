@@ -35,7 +35,7 @@ from rtmms.shapes.surface import (
 from rtmms.shapes.visuals import DrawingVisual, visual_of
 from rtmms.view.picture import Picture
 from rtmms.wire.protocol.state import PlantInfo
-from tests.shapes.test_shape import told
+from tests.shapes.test_shape import plant_info
 
 ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
 RNG = np.random.default_rng(3)
@@ -44,7 +44,7 @@ RNG = np.random.default_rng(3)
 def welcomed(robot: str) -> tuple[Any, PlantInfo]:
     plant: Any = rtmms.load(robot)
     shape = getattr(plant, "shape", {})
-    return plant, replace(told(robot, plant), shape=shape)
+    return plant, replace(plant_info(robot, plant), shape=shape)
 
 
 def seen(info: PlantInfo, outputs: dict[str, Any]) -> tuple[Visual, list[np.ndarray], tuple[np.ndarray, ...]]:

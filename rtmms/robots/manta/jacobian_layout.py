@@ -67,7 +67,7 @@ below   (heads + INPUTS, joints) rows of the joints by the same
 right   (body, joints) rows of the body by the joints
 own     (w, w, chains of both fins) of each chain its joints' angles and rates by the same
 places  where coordinates of the head stand in the state;  by  steps to either side, of joints one for each of a chain
-origin  the state;  commands (INPUTS,) rad;  reference (7,) the pose from which the pose after is told
+origin  the state;  commands (INPUTS,) rad;  reference (7,) the pose from which the pose at the end is measured
 seen    (heads + INPUTS, bound) with the monolithic coupling the body's accelerations by the head, second stage first;
         rows AFTER_LATER and AFTER_FIRST of `right` are those by the joints, and the rows of `below` behind those of the
         commands are the joints by them

@@ -85,8 +85,8 @@ def test_a_state_says_what_msgpack_reads_from_it(
     assert message["applied"] == {name: getattr(applied, name) for name in Applied.__slots__}
     assert list(message["outputs"]) == [channel.name for channel in channels]
     flat = [time, *(number for value in outputs.values() for number in value.ravel())]
-    said = state_numbers(message)
-    assert (said[0], bits(said[1])) == (whole, bits(flat))
+    expected = state_numbers(message)
+    assert (expected[0], bits(expected[1])) == (whole, bits(flat))
     assert mine.message.layout.matches(frame)
     assert state_layout(channels).body == mine.message.layout.body  # both sides derive the same
     found = Reader(state_layout(channels)).read(frame)
@@ -145,8 +145,8 @@ def test_a_changed_byte_is_another_number_or_is_for_the_general_reader(kind: str
             if found is None:
                 continue
             accepted.add(at)
-            said = numbers(general(frame))
-            assert (found[0], bits(found[1])) == (said[0], bits(said[1]))
+            expected = numbers(general(frame))
+            assert (found[0], bits(found[1])) == (expected[0], bits(expected[1]))
     places = {at + k for at in (*layout.integers, *layout.reals) for k in range(8)}
     assert accepted >= places
     assert accepted - places == ({len(good) - 1} if kind == "state" else set())  # the flag `clamped`
@@ -175,8 +175,8 @@ def test_hostile_bytes_are_read_as_by_the_general_reader_or_not_at_all(kind: str
         assert layout.matches(bytes(frame)) == (found is not None)
         if found is not None:
             accepted += 1
-            said = numbers(general(bytes(frame)))
-            assert (found[0], bits(found[1])) == (said[0], bits(said[1]))
+            expected = numbers(general(bytes(frame)))
+            assert (found[0], bits(found[1])) == (expected[0], bits(expected[1]))
     assert frames // 10 < accepted < frames - frames // 10
     for strange in (b"", good[:-1], good + b"\x00", good * 2, b"\xdf\xff\xff\xff\xff" + good, b"\x91" * 5000):
         assert reader.read(strange) is None
@@ -185,11 +185,12 @@ def test_hostile_bytes_are_read_as_by_the_general_reader_or_not_at_all(kind: str
 def other_forms() -> list[Any]:
     """Valid commands for the same values that are not of the layout."""
     values = dict.fromkeys(RODS, 0.25)
-    said = {"type": "command", "seq": 1000, "step": 999, "values": values}
+    expected = {"type": "command", "seq": 1000, "step": 999, "values": values}
     return [
-        said, dict(reversed(said.items())), said | {"note": 1}, said | {"values": dict.fromkeys(RODS, 1)},
-        said | {"values": dict(reversed(values.items()))}, said | {"values": {RODS[0]: 0.25}}, said | {"seq": 1000.0},
-        said | {"seq": 1 << 63}, said | {"step": None}, said | {"values": dict.fromkeys(RODS, "x")},
+        expected, dict(reversed(expected.items())), expected | {"note": 1},
+        expected | {"values": dict.fromkeys(RODS, 1)}, expected | {"values": dict(reversed(values.items()))},
+        expected | {"values": {RODS[0]: 0.25}}, expected | {"seq": 1000.0},
+        expected | {"seq": 1 << 63}, expected | {"step": None}, expected | {"values": dict.fromkeys(RODS, "x")},
     ]  # fmt: skip
 
 

@@ -40,8 +40,8 @@ OUTPUTS = {"speed": 0.5, "velocity": [1.0, -2.0, math.inf], "thrust": [[1.0, 2.0
 def state(step: int = 1000, time: float = 1.5, applied: Applied | None = None, **outputs: Any) -> bytes:
     """As our plant writes it."""
     arrays = {name: np.array(value) for name, value in (OUTPUTS | outputs).items()}
-    said = Applied(1000, 999, -300_000) if applied is None else applied
-    return Selection(CHANNELS).packed(step, time, 10**14, 400_000, arrays, said)
+    expected = Applied(1000, 999, -300_000) if applied is None else applied
+    return Selection(CHANNELS).packed(step, time, 10**14, 400_000, arrays, expected)
 
 
 def packed(message: Any) -> bytes:
