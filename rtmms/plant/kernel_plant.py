@@ -40,6 +40,7 @@ class KernelPlant(StatefulPlant):
     _given: Array
     """(n_actuators,) the command as the kernel finds it."""
     _entry: Entry | None = None
+    _shape: tuple[int, ...]
     _run: Callable[[], int]
     """The step of `system`, with the command in place; returns its status."""
     _kernel_counts_steps: ClassVar[bool] = False
@@ -100,7 +101,7 @@ class KernelPlant(StatefulPlant):
 
     def _bind_step(self) -> None:
         """Bind the step to the record `system`; call it whenever the record is another."""
-        self._run = self._step_of(self.system)
+        self._run, self._shape = self._step_of(self.system), self._given.shape
         self._entry = None
 
     def _step_of(self, system: Any) -> Callable[[], int]:
@@ -123,13 +124,16 @@ class KernelPlant(StatefulPlant):
         DivergedError
             The step failed; the state is the last sound one.
         """
-        given = self._given
-        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == given.shape:
-            given[:] = command
+        if type(command) is np.ndarray and command.dtype is _FLOAT and command.shape == self._shape:
+            self._given[:] = command
         else:
-            given[:] = read_command(self._name, self.actuators, command)
+            self._given[:] = read_command(self._name, self.actuators, command)
         self._prepare()
-        self.entered(self._run())
+        status = self._run()
+        if status:
+            self._fail(status)
+        if not self._kernel_counts_steps:
+            self._steps += 1
 
     def enter(self) -> Entry | None:
         """See rtmms.plant.protocol.Entered."""

@@ -65,14 +65,14 @@ class Bare:
 def test_slopes_by_structure_are_those_by_differences(manta: Any) -> None:
     motion = Stages(manta, STEPS, ("position", "rod_power")).roll(knots())
     one, other = slopes(manta, motion, 1), slopes(manta, motion, 2, structured=False)
-    told = manta.coordinates()
-    size, reach = told.size, 1.2
+    coordinates = manta.coordinates()
+    size, reach = coordinates.size, 1.2
     for a, b, by in (
         (one.a, other.a, size), (one.before, other.before, reach), (one.own, other.own, reach),
     ):  # fmt: skip
         np.testing.assert_allclose(a * by / size[:, None], b * by / size[:, None], atol=3e-6)
     assert np.abs(one.before[0]).max() > 1e-3
-    np.testing.assert_allclose(one.outputs["rod_power"], other.told["rod_power"], atol=1e-12)
+    np.testing.assert_allclose(one.outputs["rod_power"], other.outputs["rod_power"], atol=1e-12)
     again = slopes(manta, motion, 2)
     assert again.a.tobytes() == one.a.tobytes()
 
