@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -415,6 +416,41 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
         )
         raise ModelError(f"{kind} '{name}': {path} {why}")
     return next(iter(fitting.values()))
+
+
+def refuse_script(kind: str, name: str, ways: str) -> None:
+    """Refuse a FILE.py, without a NAME, that defines no class and imports no name that may be one; it is not run.
+
+    Parameters
+    ----------
+    kind, name : str
+        What the file is for, and the word that names it.
+    ways : str
+        What a person can do, for the refusal.
+
+    Raises
+    ------
+    ModelError
+        There is no such file, or no class can be in it. A file that cannot be parsed passes: to run it names the line.
+    """
+    form = _FORM.fullmatch(name)
+    assert form is not None
+    path = path_of(kind, name)
+    if form["name"] is not None:
+        return
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return
+    without_controllers = {"rtmms", "numpy", *sys.stdlib_module_names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            return
+        if isinstance(node, ast.ImportFrom):
+            package = (node.module or "").split(".")[0]
+            if node.level or package not in without_controllers:
+                return
+    raise ModelError(f"{kind} '{name}': {path} has no class, and was not run: {ways}")
 
 
 def run_file(kind: str, name: str) -> ModuleType:

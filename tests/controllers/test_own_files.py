@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "next_to_mine.py").write_text("VALUE = 0.25\n")
     (tmp_path / "several.py").write_text(MINE + "\nclass Other(Mine):\n    pass\n")
     (tmp_path / "none.py").write_text("import rtmms\nfrom rtmms import Controller\nVALUE = 3\n")
+    (tmp_path / "imports.py").write_text("from next_to_mine import VALUE\n")
     (tmp_path / "wrong.py").write_text("import rtmms\ndef f(:\n")
     (tmp_path / "deeper.py").write_text("def f():\n    return 1 / 0\n\nX = f()\n")
     return tmp_path
@@ -78,9 +79,10 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("word", "told"),
     [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
-     ("none.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
+     ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
+     ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
      ("none.py:VALUE", "expected a class with update.*got int"), ("wrong.py", r"wrong.py, line 2: SyntaxError"),
-     ("deeper.py", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
+     ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
      ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, told: str) -> None:
@@ -92,6 +94,19 @@ def test_whether_there_is_one_is_known_without_running_it(folder: Path) -> None:
     check_controller("wrong.py:Anything")
     with pytest.raises(rtmms.ModelError, match="no file"):
         check_controller("absent.py")
+
+
+@pytest.mark.parametrize(
+    "line", ["", "import rtmms\n", "from math import pi\n", "from rtmms import connect, Controller\n"]
+)
+def test_a_script_is_refused_and_not_run(folder: Path, line: str) -> None:
+    (folder / "script.py").write_text(f"{line}open('it_ran', 'w').close()\n")
+    for words in (("run", "pendulum", "--controller", "script.py"), ("control", "script.py")):
+        done = shell(folder, *words)
+        assert done.status == 2
+        assert "script.py has no class, and was not run" in done.err
+        assert "rtmms.connect" in done.err
+    assert not (folder / "it_ran").exists()
 
 
 def test_it_drives_with_its_own_turns(folder: Path, make_host: Callable[..., Host]) -> None:

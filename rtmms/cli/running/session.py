@@ -28,6 +28,7 @@ from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameter
 from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, begins, blank, by_robot, plain
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
+from rtmms.cli.running.slow_peers import Pace, SlowPeers
 from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import drawing
@@ -63,6 +64,8 @@ class Session:
         self.display: Child | None = None
         self.holders: Callable[[], set[str]] = set
         self.ticking: Callable[[], list[str]] = list
+        self.slow_peers = SlowPeers(None, {}, {})
+        self.advice: Callable[[], list[str]] = list
         self.recorder: Recorder | None = None
         self.token = ""
         self.farewell = False  # the children were told that the run is over
@@ -175,6 +178,7 @@ class Session:
             self.teller.tell("taking the run again in shorter steps, to see how wrong it is")
             self.accuracy.add(self.report, loop)
         self.report["warnings"] += warnings_of(self.report)
+        self.report["warnings"] += self.slow_peers.at_end(self.report["exchange"]["peers"], self.report["steps"])
         refused = self.children.refused()
         if refused:
             raise StartError(refused, 2)
@@ -283,6 +287,8 @@ class Session:
             links=impaired_links(plan.links, plant.dt, plan.seed),
         )  # fmt: skip
         self.holders = server.holders
+        self.slow_peers = self._looking_for_slow_peers(plant.dt, deadline)
+        self.advice = lambda: self.slow_peers.news(server.claimants(), statistics.steps)
         if plan.mode == "external":
             self.ticking = Ticking(server.ticker).news
         self.teller.note(sockets.notes)
@@ -306,6 +312,12 @@ class Session:
         if self.recorder is not None:
             self.recorder.bind(loop)
         return server, loop, keep
+
+    def _looking_for_slow_peers(self, dt: float, deadline_s: float | None) -> SlowPeers:
+        plan = self.plan
+        pace = Pace(dt / plan.rate, deadline_s, plan.rate) if deadline_s is not None else None
+        delays = {link.controller: 2e-3 * link.delay_ms / plan.rate for link in plan.links}
+        return SlowPeers(pace, {child.peer: child.name for child in self.children.all}, delays)
 
     @property
     def _first(self) -> int:
@@ -464,6 +476,7 @@ class Session:
         dead, others = self.children.watch(self.holders)
         self.teller.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         self.teller.note(self.ticking())
+        self.teller.note(self.advice())
         if self.accuracy is not None:
             self.teller.note(self.accuracy.news())
         if self.recorder is not None:

@@ -16,6 +16,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.decode import read_message
+from rtmms.wire.peer.late_answers import LateAnswers
 from rtmms.wire.peer.session import COLLECT, ERRORS, Refusals, Session, Settable, Terms, check_command
 from rtmms.wire.peer.step_messages import (
     Head,
@@ -211,8 +212,8 @@ class Link(Session):
 
     # more than thirty in a dict are found more slowly
     __slots__ = (
-        "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_lockstep", "_look_ns", "_look_soon", "_post", "_seq",
-        "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
+        "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_late", "_lockstep", "_look_ns", "_look_soon", "_post",
+        "_read_ns", "_seq", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
     )  # fmt: skip
 
     def __init__(
@@ -226,8 +227,8 @@ class Link(Session):
         self._write: Write = _no_layout
         self._look_ns, self._look_soon = 0, False
         self._warm = self._lockstep = False
-        self._step, self._due_ns = -1, 0
-        self._awaiting = Awaiting()
+        self._step, self._due_ns, self._read_ns = -1, 0, 0
+        self._awaiting, self._late = Awaiting(), LateAnswers()
         super().__init__(terms, timeout_s, reconnect, refusals)
         self._strict = self._refusals.how != COLLECT
 
@@ -262,7 +263,7 @@ class Link(Session):
                     ):  # fmt: skip
                         if now_ns > self._look_ns:
                             self._usual = None
-                        self._step, self._due_ns = step, deadline_ns
+                        self._step, self._due_ns, self._read_ns = step, deadline_ns, now_ns
                         state = new(ReceivedState)
                         state.step, state.time, state._raw, state._reader, state._info = step, time, raw, reader, info
                         return state
@@ -394,6 +395,7 @@ class Link(Session):
 
     def _look_later(self) -> None:
         """Look around once the last state's deadline is past: others on this core may still have it to answer."""
+        self._report_late()
         later = self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ready(self.filenos(), 2.0 * _LOOK_S)
         if later and self._awaiting.ring(self._due_ns):
             self._looked_at, self._look_soon = monotonic(), True
@@ -425,10 +427,12 @@ class Link(Session):
 
     def _take(self) -> State | None:
         """The newest state that is there, or was put aside by a tick."""
+        began_ns = monotonic_ns()
         message, waiting, self._waiting = self._newest(), self._waiting, None
         if message is None:
             return waiting
-        self._step, self._due_ns = message["step"], message.get("deadline_ns", 0)
+        self._step, self._due_ns, self._read_ns = message["step"], message.get("deadline_ns", 0), monotonic_ns()
+        self._late.read(self._read_ns - began_ns)
         return State(message, self.plant)
 
     def _unsent(self, raw: bytes, sent: int) -> None:
@@ -439,6 +443,13 @@ class Link(Session):
             dealer.left(raw[sent:])
         elif self.lost or dealer.post(raw) != SENT:
             self.dropped += 1
+        self._report_late()
+
+    def _report_late(self) -> None:
+        """Send the plant how long late answers take, now and then."""
+        figures = self._late.answered(self._read_ns, self._due_ns) if self._at.near else None
+        if figures is not None:
+            self._tell_more(figures)
 
     def _command(self, values: Mapping[str, float], step: int) -> None:
         """Of any kind."""
@@ -455,6 +466,7 @@ class Link(Session):
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         self._send(frame)
+        self._report_late()
 
     def _send(self, frame: bytes) -> None:
         data = self._at.data

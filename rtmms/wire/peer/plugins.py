@@ -17,7 +17,7 @@ from rtmms.base.declared import literal, parsed, source
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter as Declaration
 from rtmms.base.parameters import parameters_of
-from rtmms.base.trust import file_parameters, is_file, load_named, path_of, split_word
+from rtmms.base.trust import file_parameters, is_file, load_named, refuse_script, split_word
 from rtmms.base.typed import spelled, typed
 from rtmms.wire.peer.controller import COMMON, Controller
 
@@ -145,10 +145,14 @@ def _written(spec: str, file: str) -> dict[str, str]:
     return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in found.items()}
 
 
+_EXPECTED = "a class with update(state)"
+_SCRIPT = "start it with python in a process of its own, where it calls rtmms.connect while `rtmms serve` runs"
+
+
 def check_controller(name: str) -> None:
     """That there is one of that name, or a file; nothing is loaded. ModelError."""
     if is_file(name):
-        path_of("controller", name)
+        refuse_script("controller", name, f"write {_EXPECTED}, or {_SCRIPT}")
     elif name not in (known := registered(GROUP)):
         raise UnknownNameError("controller", name, known, OWN)
 
@@ -156,10 +160,10 @@ def check_controller(name: str) -> None:
 def load_controller(name: str) -> type[Controller]:
     """The class behind a name, or in a file FILE.py[:NAME]; UnknownNameError, or ModelError where it cannot be loaded
     or is none."""
-    if is_file(name):
-        own: type[Controller] = load_named("controller", name, _controls, "a class with update(state)")
-        return own
     check_controller(name)
+    if is_file(name):
+        own: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
+        return own
     point, found = load("controller", GROUP, name)
     if not _controls(found):
         raise ModelError(

@@ -21,6 +21,7 @@ from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.messages import (
     EXCHANGE_BYTES,
+    MOST_FIGURES,
     Hello,
     NotConnectedError,
     Refused,
@@ -457,8 +458,9 @@ class Session:
 
     # a user's own attributes, and weak references, as any object has them
     __slots__ = (
-        "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_gap_s", "_looked_at", "_pack", "_reconnect",
-        "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name", "plant", "settable",
+        "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_figures", "_gap_s", "_link_figures", "_looked_at",
+        "_pack", "_reconnect", "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name",
+        "plant", "settable",
     )  # fmt: skip
 
     def __init__(
@@ -468,6 +470,8 @@ class Session:
         self.settable: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
         self.exchange, self.name = terms.exchange, terms.hello.name
         self.ended = self.lost = ""
+        self._figures: Mapping[str, Any] = {}
+        self._link_figures: Mapping[str, Any] = {}
         self.errors = self._refusals.all
         self._requests, self._pack = Requests(), packer()
         self._closed = False
@@ -516,8 +520,21 @@ class Session:
             read_figures({"values": dict(figures)})
         except Refused as fault:
             raise ModelError(str(fault)) from None
-        if not self._closed and not self.lost:
-            self._at.exchange.send(b"", self._pack({"type": "figures", "values": dict(figures)}))
+        self._figures = dict(figures)
+        self._send_figures()
+
+    def _tell_more(self, figures: Mapping[str, Any]) -> None:
+        """Send figures of the link itself with those of the peer, as far as there is room for them."""
+        self._link_figures = figures
+        self._send_figures()
+
+    def _send_figures(self) -> None:
+        if self._closed or self.lost:
+            return
+        values = {**self._link_figures, **self._figures}
+        if len(values) > MOST_FIGURES:
+            values = dict(self._figures)
+        self._at.exchange.send(b"", self._pack({"type": "figures", "values": values}))
 
     # -- for the link ------------------------------------------------------------------------------------------------
 

@@ -538,6 +538,10 @@ class Server:
         """Names of the peers that are here and warm, observers (with the token) too."""
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
+    def claimants(self) -> list[dict[str, Any]]:
+        """Return the summaries of the peers that hold actuators and are alive, as the report has them."""
+        return [peer.summary() for peer in self._peers.claimants if peer.state is LIVE]
+
     def set_points(self) -> dict[str, Any]:
         """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
         the motion that they plan with others that they tried, where they told."""

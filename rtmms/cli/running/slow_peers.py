@@ -1,0 +1,125 @@
+"""Advice where a controller or a bridge takes longer for its answers than a step has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rtmms.wire.peer.late_answers import ANSWER, READING, SLOWEST
+
+LATE_SHARE = 0.01
+"""Share of a peer's commands that may be late before it gets advice."""
+_ROOM = 1.1
+_DEADLINE_SHARE = 0.9
+"""The latest deadline that a run sets, as a share of the period (rtmms.loop.clock.deadline_s)."""
+_SATURATED = 1.2
+"""A peer whose commands are so many times further apart than asked for answers without a pause."""
+_SHARE_OF_WINDOW = 0.5
+"""A peer that takes a smaller share of its time than this is not the cause."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What a run asks of its peers: period and deadline, s of wall time, and its rate (simulated over wall time)."""
+
+    period_s: float
+    deadline_s: float
+    rate: float = 1.0
+
+
+def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: float = 0.0) -> str:
+    """Return what happens to the commands of a peer and what to do; '' where there is nothing to advise.
+
+    Parameters
+    ----------
+    peer : mapping
+        Its entry in the report: name, commands, late, every, figures.
+    kind : str
+        What a person calls it, as 'controller mine'.
+    steps : int
+        Steps since it was admitted.
+    pace : Pace
+        Period, deadline and rate of the run.
+    delay_s : float
+        What an impaired link (--link) delays a command by, s of wall time.
+    """
+    asked = steps / peer["every"]
+    if asked < 1 or peer["late"] <= LATE_SHARE * asked:
+        return ""
+    period, figures = pace.period_s, peer.get("figures", {})
+    usual, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
+    commands = peer["commands"]
+    if ANSWER not in figures and 2 * peer["late"] > commands and asked > _SATURATED * commands:
+        usual = slowest = steps * period / commands  # it answers without a pause, and reports nothing of itself
+    window = pace.deadline_s + peer["delay"] * period
+    if usual + reading + delay_s < _SHARE_OF_WINDOW * window:
+        return ""  # the computer was late, not the peer
+    due = f"a command is due after {_time(window)} (the period is {_time(period)})"
+    total = usual + reading + delay_s
+    longest = max(_ROOM * total, slowest + reading + delay_s)
+    ways = f"run it with every={max(_every(total, longest, pace), peer['every'] + 1)}"
+    if delay_s >= max(usual, reading):
+        return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
+    ways += f", or the plant with --rate {_down(pace.rate * _DEADLINE_SHARE * peer['every'] * period / longest):g}"
+    if reading > usual:
+        return f"{kind} takes {_time(reading)} to read a state, and {due}: ask for fewer outputs, {ways}"
+    return f"{kind} takes {_time(usual)} for an answer, and {due}: {ways}"
+
+
+def _every(usual_s: float, longest_s: float, pace: Pace) -> int:
+    """Return the steps between two states that leave room for the usual answer and for the longest.
+
+    A controller with every=n has n periods from state to state, and n periods and the deadline for each command.
+    """
+    return max(2, math.ceil(_ROOM * usual_s / pace.period_s), math.ceil((longest_s - pace.deadline_s) / pace.period_s))
+
+
+def _down(value: float) -> float:
+    """Return the number rounded down to two digits."""
+    size = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.floor(value / size) * size
+
+
+def _time(seconds: float) -> str:
+    return f"{1e3 * seconds:.2g} ms" if seconds >= 1e-3 else f"{1e6 * seconds:.3g} us"
+
+
+class SlowPeers:
+    """Looks for slow peers while a run goes on, and at its end; it says the same of a peer once.
+
+    kinds    what a person calls a peer, by its name
+    delays   s of wall time that --link adds, by the name of the peer
+    """
+
+    AFTER_S = 1.0
+
+    def __init__(self, pace: Pace | None, kinds: Mapping[str, str], delays: Mapping[str, float]) -> None:
+        self._pace, self._kinds, self._delays = pace, kinds, delays
+        self._advised: dict[str, str] = {}
+
+    def news(self, peers: Sequence[Mapping[str, Any]], steps: int) -> list[str]:
+        """Return advice for peers that got none yet; none in the first second."""
+        if self._pace is None or steps * self._pace.period_s < self.AFTER_S:
+            return []
+        found = {}
+        for peer in peers:
+            name = peer["name"]
+            if name not in self._advised and (text := self._advice(peer, steps)):
+                found[name] = text
+        self._advised |= found
+        return list(found.values())
+
+    def at_end(self, peers: Sequence[Mapping[str, Any]], steps: int) -> list[str]:
+        """Return the same sentences again, and advice of what became slow afterwards."""
+        if self._pace is None:
+            return []
+        late = {peer["name"]: self._advice(peer, steps) for peer in peers if peer.get("claim")}
+        return [self._advised.get(name) or text for name, text in late.items() if text or name in self._advised]
+
+    def _advice(self, peer: Mapping[str, Any], steps: int) -> str:
+        assert self._pace is not None
+        name = peer["name"]
+        kind = self._kinds.get(name, f"peer '{name}'")
+        return advice(peer, kind, steps, self._pace, self._delays.get(name, 0.0))
