@@ -5,11 +5,15 @@ It keeps other users of the same machine from taking a robot's actuators; it doe
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import secrets
+import socket
 import stat
+import sys
 import tempfile
+import time
 import warnings
 import zlib
 from pathlib import Path
@@ -74,6 +78,7 @@ def write_token(exchange: str, token: str) -> Path:
         with os.fdopen(handle, "w", encoding="ascii") as file:
             file.write(token)
         os.replace(temporary, path)
+        _write_origin(path, exchange)
     except OSError as fault:
         raise EndpointError(
             f"token of {exchange}: cannot write {path}: {fault.strerror or fault}; "
@@ -94,3 +99,63 @@ def remove_token(exchange: str, token: str) -> None:
     """Take the file away, unless a newer session has already put its own there."""
     if read_token(exchange) == token:
         token_path(exchange).unlink(missing_ok=True)
+        _origin_path(token_path(exchange)).unlink(missing_ok=True)
+
+
+# Where a token comes from, for a peer whose token the plant refuses: a second file beside it, for people alone.
+
+
+def _origin_path(path: Path) -> Path:
+    return path.with_suffix(".origin")
+
+
+def _write_origin(path: Path, exchange: str) -> None:
+    origin = {
+        "endpoint": exchange, "pid": os.getpid(), "program": " ".join(map(os.path.basename, sys.argv[:1])) or "python",
+        "host": socket.gethostname(), "time_s": time.time(),
+    }  # fmt: skip
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".token-")
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(origin, file)
+    os.replace(temporary, _origin_path(path))
+
+
+def origin_of_token(exchange: str) -> str:
+    """Return sentences for a peer whose token was refused: who wrote its file, when, for what, and what to do.
+
+    Parameters
+    ----------
+    exchange : str
+        The exchange endpoint that the peer connects to.
+    """
+    path = token_path(exchange)
+    ways = "let both processes have the same user and XDG_RUNTIME_DIR, give the token yourself (token=), or use keys"
+    if not path.exists():
+        return (
+            f"there is no file {path}: the plant runs as another user, in a container, or with another "
+            f"XDG_RUNTIME_DIR; {ways}"
+        )
+    try:
+        origin = json.loads(read_input_text(_origin_path(path), max_bytes=MAX_BYTES))
+        pid, host, program = int(origin["pid"]), str(origin["host"]), str(origin["program"])
+        written, endpoint = float(origin["time_s"]), str(origin["endpoint"])
+        when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(written))
+    except (ModelError, ValueError, TypeError, KeyError, OverflowError, OSError):
+        return f"the token in {path} is another plant's, and nothing shows whose; {ways}"
+    state = ""
+    if host == socket.gethostname() and os.name == "posix":
+        state = ", which still runs" if _runs(pid) else ", which has ended"
+    return (
+        f"the token in {path} was written by process {pid} ({program}) on {host}{state}, at {when}, for {endpoint}. "
+        f"Another plant answers there: {ways}"
+    )
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True

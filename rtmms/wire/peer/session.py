@@ -15,7 +15,7 @@ from typing import Any
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, shown
 from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
-from rtmms.wire.endpoints.session_files import read_token
+from rtmms.wire.endpoints.session_files import origin_of_token, read_token
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
@@ -267,6 +267,8 @@ class Attachment:
                 if code == "token" and terms.token is None and read_token(place) != sent:
                     again = 0.0
                     continue
+                if code == "token" and terms.token is None and terms.keys is None and not self._shared:
+                    text += f"; {origin_of_token(place)}"
                 raise NotConnectedError(f"the plant at '{place}' refused: {text}", code)
         raise self._nobody(handshake, timeout_s)
 
@@ -403,7 +405,10 @@ class Requests:
                     return message.get("result")
                 raise RequestError(f"request '{op}': {message.get('error')}", refused=True)
             if message.get("code") != "token" or again:
-                raise RequestError(f"request '{op}': {message.get('text')}")
+                text = str(message.get("text"))
+                if message.get("code") == "token" and at.terms.token is None and at.terms.keys is None:
+                    text += f"; {origin_of_token(at.terms.exchange)}"
+                raise RequestError(f"request '{op}': {text}")
             again = True
             self._introduce(at, op, end)
             at.say(frame, end)

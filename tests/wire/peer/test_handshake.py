@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 import zmq
 
 import rtmms
 from rtmms.wire.protocol.messages import NotConnectedError
+from tests.wire.bench import Host
+from tests.wire.looping import Looping
 
 MUTE = r"no plant answered .*something listens there and does not answer: it may still be loading or compiling"
 Listen = Callable[[Callable[[socket.socket], None] | None], str]
@@ -119,3 +123,46 @@ def test_a_plant_of_this_user_that_starts_is_waited_for(
     finally:
         remove_token(exchange, "secret")
     assert capsys.readouterr().err == f"rtmms: a plant is starting at '{exchange}', waiting for it\n"
+
+
+def test_a_token_of_another_plant_names_who_wrote_it(make_host: Callable[..., Host]) -> None:
+    """A plant that crashed, a container, a copied folder: the file is there, and its token is another plant's."""
+    from rtmms.wire.endpoints.session_files import remove_token, write_token
+
+    host = make_host(token="of the plant that runs")
+    with Looping(host):
+        write_token(host.exchange, "of another plant")
+        with pytest.raises(NotConnectedError) as refused:
+            rtmms.connect(host.exchange, claim=["*"])
+        assert refused.value.code == "token"
+        text = str(refused.value)
+        assert f"was written by process {os.getpid()} (" in text
+        assert "which still runs, at 20" in text
+        assert f"for {host.exchange}. Another plant answers there: " in text
+        assert "XDG_RUNTIME_DIR" in text
+        with rtmms.connect(host.exchange) as link, pytest.raises(rtmms.RequestError, match="was written by process"):
+            link.request("stop")
+        remove_token(host.exchange, "of another plant")
+        with pytest.raises(NotConnectedError, match=r"there is no file .*\.token: the plant runs as another user"):
+            rtmms.connect(host.exchange, claim=["*"])
+        with pytest.raises(NotConnectedError) as given:
+            rtmms.connect(host.exchange, claim=["*"], token="typed")
+        assert "process" not in str(given.value)
+
+
+def test_a_token_of_a_process_that_ended_and_one_without_an_origin(
+    runtime_directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rtmms.wire.endpoints.session_files import origin_of_token, token_path, write_token
+
+    def ended(pid: int, number: int) -> None:
+        raise ProcessLookupError(pid)
+
+    exchange = "tcp://127.0.0.1:1"
+    write_token(exchange, "x")
+    monkeypatch.setattr(os, "kill", ended)
+    assert "which has ended, at 20" in origin_of_token(exchange)
+    origin = token_path(exchange).with_suffix(".origin")
+    for broken in ("", "{}", "[1]", '{"pid": "x"}', "\0"):
+        origin.write_text(broken)
+        assert "nothing shows whose" in origin_of_token(exchange)
