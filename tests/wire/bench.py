@@ -163,7 +163,8 @@ class Raw:
             assert self.data is not None
             while self.data.poll(0):
                 self.command({}, msgpack.unpackb(self.data.recv())["step"])
-            return name in self.host.server.admitted()
+            mine = self.host.server._peers.by_identity.get(self.welcome["identity"])
+            return (name if mine is None else mine.name) in self.host.server.admitted()
 
         self.host.until(warm)
         return self

@@ -351,11 +351,19 @@ class Peers:
         if len(self.all) >= MOST_PEERS + RESERVED * observes and not self._drop_one_observer():
             raise Refused(Reason.BUSY, f"hello: {MOST_PEERS} peers are here already")
         peer = Peer(hello, exchange_id, index, selection, now_ns, prefix)
+        if not observes:
+            peer.name = self._own_name(hello.name)
         self.all.append(peer)
         self.by_exchange_id[exchange_id] = peer
         if not peer.observer:
             self.by_identity[peer.identity] = peer
         return peer
+
+    def _own_name(self, name: str) -> str:
+        """Return the name, or NAME-2 and so on where others of that name are alive: `rtmms set` and reports mean one."""
+        taken = {peer.name for peer in self.all if peer.state is not DEAD and not peer.observer}
+        numbered = (f"{name}-{number}" for number in range(2, MOST_PEERS + 2))
+        return name if name not in taken else next(one for one in numbered if one not in taken)
 
     def known_again(self, identity: bytes, exchange_id: bytes) -> None:
         """The peer's connection to the exchange socket broke, and this is its new one; Refused if there is none."""

@@ -376,3 +376,16 @@ def test_a_plant_that_observes_something_else_than_it_declares_is_refused() -> N
 
 def test_an_empty_token_is_none(make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]) -> None:
     assert make_raw(make_host(token="")).hello(["*"], token="")["code"] == "token"
+
+
+def test_two_peers_of_one_name_are_two(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+    """The second one gets a number, and its name is free again when it left."""
+    make_raw(host).join(["left.front"], "mine")
+    second = make_raw(host).join(["left.back"], "mine")
+    make_raw(host).join(["right.front"], "mine")
+    assert [peer["name"] for peer in host.server.report()["peers"]] == ["mine", "mine-2", "mine-3"]
+    assert host.server.holders() == {"mine", "mine-2", "mine-3"}
+    second.say(type="bye", reason="done")
+    host.until(lambda: host.server.holders() == {"mine", "mine-3"})
+    make_raw(host).join(["left.back"], "mine")
+    assert host.server.holders() == {"mine", "mine-2", "mine-3"}
