@@ -360,7 +360,7 @@ class Peers:
         return peer
 
     def _own_name(self, name: str) -> str:
-        """Return the name, or NAME-2 and so on where others of that name are alive: `rtmms set` and reports mean one."""
+        """Return the name, or NAME-2 and so on where others of that name are alive."""
         taken = {peer.name for peer in self.all if peer.state is not DEAD and not peer.observer}
         numbered = (f"{name}-{number}" for number in range(2, MOST_PEERS + 2))
         return name if name not in taken else next(one for one in numbered if one not in taken)
