@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from tests.wire.bench import PATIENCE_S, Host
@@ -29,10 +29,10 @@ class Looping:
     def __exit__(self, *_: object) -> None:
         self.end()
 
-    def end(self, reason: str = "the run ended") -> None:
+    def end(self, reason: str = "the run ended", names: Collection[str] = ()) -> None:
         self._stop.set()
         self._thread.join(PATIENCE_S)
-        self.host.server.close(reason)
+        self.host.server.close(reason, names)
 
     def wait(self, done: Any) -> None:
         end = time.monotonic() + PATIENCE_S

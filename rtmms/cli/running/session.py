@@ -168,7 +168,7 @@ class Session:
             return 1, f"the plant failed in step {loop.step}: {told(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
-        server.close()
+        server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
         for peer, figures in zip(self.report["exchange"]["peers"], server.figures(), strict=True):
             peer["figures"] = figures
         self.teller.phase, self.farewell = "finishing", True

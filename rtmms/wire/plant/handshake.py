@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import itertools
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from time import monotonic_ns, sleep
@@ -163,15 +163,29 @@ class HandshakePort:
                 return True
         return True
 
-    def last_figures(self, until_ns: int) -> None:
-        """After the plant's bye: what peers tell of themselves a last time, until each that told before has done so,
-        went, or time is up. Nothing else is answered any more."""
-        awaited = {peer.exchange_id for peer in self._peers.all if peer.figures and peer.state is LIVE}
-        while awaited and monotonic_ns() < until_ns:
-            self._socket.serve(until_ns)
+    def farewells(self, figures_until_ns: int, names: Collection[str] = (), until_ns: int = 0) -> None:
+        """Read what peers send after the plant's bye, and answer nothing any more.
+
+        Parameters
+        ----------
+        figures_until_ns : int
+            The wait for the last figures of each peer that sent some before ends then.
+        names : collection of str
+            Peers that should read the bye before their connection closes: ZeroMQ drops what they have not read by then.
+        until_ns : int
+            The wait for their own bye, or the end of their connection, ends then.
+        """
+        due = {
+            peer.exchange_id: until_ns if peer.name in names else figures_until_ns
+            for peer in self._peers.all if peer.name in names or (peer.figures and peer.state is LIVE)
+        }  # fmt: skip
+        while due:
+            now_ns = monotonic_ns()
+            self._socket.serve(max(due.values()))
             heard = self._socket.next()
             if heard is None:
-                awaited = {one for one in awaited if self._socket.connected(one) is not False}
+                due = {one: end for one, end in due.items()
+                       if now_ns < end and self._socket.connected(one) is not False}  # fmt: skip
                 sleep(5e-4)
                 continue
             exchange_id, kind, frame, _ = heard
@@ -184,8 +198,9 @@ class HandshakePort:
                     peer.figures = read_figures(message)
             except Refused:
                 continue
-            if message["type"] in ("figures", "bye"):
-                awaited.discard(exchange_id)
+            if message["type"] == "bye" or (message["type"] == "figures" and peer.name not in names):
+                due.pop(exchange_id, None)
+            due = {one: end for one, end in due.items() if now_ns < end}
 
     def requests(self) -> list[Request]:
         """What was asked since the last call, in order."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import secrets
 import socket as plain
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from time import monotonic_ns, sleep
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -338,7 +338,7 @@ class Tending:
 
 _BEHIND_S = 0.5
 _LEAST_BEHIND = 16
-_FAREWELL_S, _LAST_FIGURES_NS = 0.02, 250_000_000
+_FAREWELL_S, _LAST_FIGURES_NS, _BYE_NS = 0.02, 250_000_000, 1_000_000_000
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Waits in the slack end so long before it does: they may wake up late."""
@@ -582,8 +582,11 @@ class Server:
         """See Passing."""
         return self._handshakes.failures()
 
-    def close(self, reason: str = "the run ended") -> None:
-        """Say bye to every peer, hear the last figures, close the sockets, take the token away. Twice does nothing."""
+    def close(self, reason: str = "the run ended", names: Collection[str] = ()) -> None:
+        """Say bye to every peer, hear the last figures, close the sockets, take the token away. Twice does nothing.
+
+        names   of peers that have a second to read the bye before their connection closes
+        """
         if self._closed:
             return
         self._closed = True
@@ -594,7 +597,8 @@ class Server:
             self._handshakes.say(peer.exchange_id, bye)
         if self._token:
             remove_token(self.endpoints["exchange"], self._token)
-        self._handshakes.last_figures(monotonic_ns() + _LAST_FIGURES_NS)
+        now_ns = monotonic_ns()
+        self._handshakes.farewells(now_ns + _LAST_FIGURES_NS, names, now_ns + _BYE_NS)
         if self._peers.all:
             sleep(_FAREWELL_S)  # what a peer has not read when its connection closes, its ZeroMQ throws away
         self._sockets.close()

@@ -434,7 +434,7 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     assert tcp.host.summaries[0]["figures"]["seen"] < 20
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert tcp.host.server.figures() == [{"seen": controller.seen}]
+    assert [one["seen"] for one in tcp.host.server.figures()] == [controller.seen]
 
 
 def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
@@ -450,6 +450,27 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
     host.server.close()
     assert host.server.figures() == [{}, {"plans": 3}, {"plans": 4}]
     assert host.server.requests() == []
+
+
+@pytest.mark.parametrize("claim", [[], ["left.*"]])
+def test_a_process_of_the_run_has_time_to_read_the_bye(
+    tcp: Looping, monkeypatch: pytest.MonkeyPatch, claim: list[str]
+) -> None:
+    """It reads nothing for a while: longer than the plant's farewell to peers that it did not start."""
+    from rtmms.wire.plant import server
+
+    monkeypatch.setattr(server, "_BYE_NS", int(PATIENCE_S * 1e9))
+    with rtmms.connect(tcp.host.exchange, name="slow", claim=claim) as link:
+        next(link)
+        closing = threading.Thread(target=tcp.end, args=("the run ended", {"slow"}))
+        closing.start()
+        time.sleep(10 * server._FAREWELL_S)
+        assert closing.is_alive()
+        for _ in link:
+            pass
+        assert link.ended == "the plant said bye: the run ended"
+    closing.join(PATIENCE_S)
+    assert not closing.is_alive()
 
 
 @pytest.mark.full
