@@ -156,9 +156,10 @@ def test_the_controller_of_the_readme_swims(tmp_path: Path, monkeypatch: pytest.
             [sys.executable, "mine.py"], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
             timeout=240, check=False,
         )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
+    plants = (tmp_path / "serve.txt").read_text()
+    assert ran.returncode == 0, f"{ran.stderr}\n{plants}"
     speeds = [float(line.split()[2]) for line in ran.stdout.splitlines()]
-    assert len(speeds) >= 2
+    assert len(speeds) >= 2, f"{ran.stderr}\n{plants}"
     assert speeds[-1] > 0.01
 
 

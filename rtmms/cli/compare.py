@@ -117,7 +117,9 @@ def _run(file: Path, name: str) -> Run:
         for quantity, many in values.items()
     }
     title = spelled_out(named(name, log))
-    return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin))
+    units = {actuator.unit for actuator in log.actuators}
+    unit = units.pop() if len(units) == 1 else ""
+    return Run(title, report, np.array(times), np.array(commands), series, points, settings(log.origin), unit)
 
 
 def settings(origin: Mapping[str, Any]) -> dict[str, Any]:

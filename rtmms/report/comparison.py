@@ -27,6 +27,7 @@ UNITS = {"_m_s": "m/s", "_deg": "deg", "_m": "m", "_w": "W", "_rad": "rad", "_n"
 NUMBERS = (("mean_power_w", "mean power"), ("cost_of_transport", "cost of transport"))
 """Of a run's summary, in the figure."""
 TIMES = (("plant", "p99"), ("exchange", "p99"))
+NOTHING = 1e-9
 MOST_WORDS = 110
 
 
@@ -39,6 +40,7 @@ class Run:
     series      (n,) of quantities as set-points are of them (rtmms.loop.trace), by name: what the truth was
     set_points  (s, {name: value}) of what controllers tracked, from each change on
     settings    what the run was asked for, by name: controllers, their parameters, the robot's
+    unit        of the commands, '' where they have several
     """
 
     name: str
@@ -48,6 +50,7 @@ class Run:
     series: Mapping[str, Array] = field(default_factory=dict)
     set_points: Sequence[tuple[float, Mapping[str, Any]]] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    unit: str = ""
 
     @property
     def effort(self) -> float | None:
@@ -95,7 +98,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
     numbers = _numbers(runs, tracked)
     lines = _head(runs)
     plots, tallies = -(-max(len(shown), 1) // COLUMNS), -(-max(len(numbers), 1) // (COLUMNS + 1))
-    top = 0.55 + LINE * len(lines)
+    top = 0.7 + LINE * len(lines)
     tall = 0.32 + 0.2 * len(runs) + 0.55
     high = top + plots * (PANEL + 0.65) + tallies * max(NUMBER, tall) + 0.3
     with styled():
@@ -136,7 +139,7 @@ def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
         colour = SERIES[k % len(SERIES)]
         if name in run.series:
             # wider below, so that curves which agree are both seen
-            axes.plot(run.time, run.series[name], color=colour, lw=min(3.0, 1.3 + 0.9 * (len(runs) - 1 - k)))
+            axes.plot(run.time, _rounded(run.series[name]), color=colour, lw=min(3.0, 1.3 + 0.9 * (len(runs) - 1 - k)))
         points = [(t, float(told[name])) for t, told in run.set_points if _number(told.get(name))]
         if points and len(run.time):
             since, values = zip(*points, strict=True)
@@ -149,6 +152,11 @@ def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
         axes.invert_yaxis()
 
 
+def _rounded(values: Array) -> Array:
+    """Return the values, or zeros where they are rounding alone, which would look like motion in a panel."""
+    return values if np.nanmax(np.abs(values), initial=0.0) > NOTHING else np.zeros_like(values)
+
+
 def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:
     """(title with its unit, a value a run) of each panel of numbers."""
     found = []
@@ -158,7 +166,9 @@ def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, lis
     for name, title in NUMBERS:
         unit = f", {_unit(name)}" if _unit(name) else ""
         found.append((title + unit, [_below(run.report, "summary", name) for run in runs]))
-    found.append(("command rate, rms", [run.effort for run in runs]))
+    units = {run.unit for run in runs}
+    unit = units.pop() if len(units) == 1 else ""
+    found.append(("command rate, rms" + (f", {unit}/s" if unit else ""), [run.effort for run in runs]))
     found += [(f"{part}, {quantile}, µs", [_below(run.report, "timing_us", part, quantile) for run in runs])
               for part, quantile in TIMES]  # fmt: skip
     return [(title, values) for title, values in found if any(_number(value) for value in values)]

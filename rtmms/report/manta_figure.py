@@ -208,8 +208,7 @@ def draw(
         span_profile(page.add_subplot(third[0]), plant, late, last, period)
         span_wave(page.add_subplot(third[1]), late, last, period)
         chord_wave(page.add_subplot(third[2]), plant, late, last, period)
-        fourth = rows[3].subgridspec(1, 4, wspace=0.2)
-        timing_panels([page.add_subplot(fourth[k]) for k in range(4)], statistics)
+        timing_panels(page, rows[3], statistics)
         save(page, path)
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.plant.protocol import Composed, Plant
-from rtmms.report.run_figure import timing_panels
+from rtmms.report.run_figure import timing_panels, title_of
 from rtmms.report.style import INK, MUTED, SERIES, figure, save, say, styled
 
 if TYPE_CHECKING:
@@ -30,11 +30,12 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
     height = ROW * (count + 1) + 1.6
     with styled():
         page = figure(WIDTH, height)
-        name = robot or type(plant).__name__
+        name, file = title_of(robot, plant)
         if isinstance(plant, Composed):
             name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
         counts = statistics.counters()
-        told = f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
+        told = f"{file}   ·   " if file else ""
+        told += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
         if len(kept) > MOST:
             told += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
         page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
@@ -54,6 +55,5 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
                 panel.plot(time, flat[:, i], color=SERIES[i % len(SERIES)], lw=1.0)
             panel.set(xlabel="time, s", ylabel=units[output] or "-", xlim=(time[0], time[-1]))
             panel.margins(y=0.15)
-        last = rows[count].subgridspec(1, 4, wspace=0.2)
-        timing_panels([page.add_subplot(last[k]) for k in range(4)], statistics)
+        timing_panels(page, rows[count], statistics)
         save(page, path)

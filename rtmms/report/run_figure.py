@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rtmms.base.contract import PARTS
 from rtmms.base.errors import RtmmsError
+from rtmms.base.robot_title import robot_title
 from rtmms.loop.statistics import Statistics
 from rtmms.mechanism.plant import TreePlant
 from rtmms.plant.protocol import describe_plant
@@ -53,13 +54,18 @@ SHOWN = ("joint_position", "joint_torque")
 
 FEWEST, MOST = 20, 200
 SHOWN_S = 4.0
+PANELS = 2
 STILL = 1e-9
 
 
-def joint_panels(axes: list[Any], plant: Plant, recent: Recent, ahead: Ahead | None) -> None:
-    """Two outputs as curves over time, one a panel: for a robot that moves by a gait of its own over a period that
-    goes on from the run's end with its last command held (`one_more_period`: so that a fast gait is shown as fine as it
-    is simulated), for any other the last seconds of its `recent_outputs`."""
+Shown = tuple[str, str, Array, Array]
+"""Of a panel: title, unit, time (n,) s, values (n, k)."""
+
+
+def joint_curves(plant: Plant, recent: Recent, ahead: Ahead | None) -> list[Shown]:
+    """Return two outputs at most that move: of a robot with a gait of its own over one more period, with the run's last
+    command held (`one_more_period`: a fast gait is shown as fine as it is simulated), of any other the last seconds of
+    its `recent_outputs`."""
     if ahead is not None:
         time, values = ahead[0], {name: ahead[1][name] for name in SHOWN}
         when = "one more period, the last command held"
@@ -69,12 +75,9 @@ def joint_panels(axes: list[Any], plant: Plant, recent: Recent, ahead: Ahead | N
         time, values = time[late], {name: value[late] for name, value in values.items()}
         when = "the last seconds"
     units = {channel.name: channel.unit for channel in plant.outputs}
-    names = list(values)[: len(axes)]
-    for panel, name in zip(axes, names, strict=False):
-        _panel(panel, f"{name.replace('_', ' ').capitalize()}: {when}", units[name], time, values[name])
-    for panel in axes[len(names) :]:
-        panel.set_title("Outputs of the last seconds")
-        say(panel, "the plant names none (recent_outputs)")
+    found = [(f"{name.replace('_', ' ').capitalize()}: {when}", units[name], time, value.reshape(len(time), -1))
+             for name, value in values.items() if len(time) > 1 and np.abs(value).max(initial=0.0) > STILL]  # fmt: skip
+    return found[:PANELS]
 
 
 def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
@@ -103,19 +106,18 @@ def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
 
 def _panel(panel: Any, title: str, unit: str, time: Array, values: Array) -> None:
     panel.set_title(title)
-    if len(time) < 2:
-        say(panel, "no steps")
-        return
-    flat = values.reshape(len(time), -1)
-    moving = np.flatnonzero(np.max(np.abs(flat), axis=0) > STILL)
-    if not len(moving):
-        say(panel, "all at 0")
-        return
+    moving = np.flatnonzero(np.max(np.abs(values), axis=0) > STILL)
     for colour, k in zip(colours(len(moving)), moving, strict=True):
-        panel.plot(time, flat[:, k], color=colour, lw=1.0)
-    still = flat.shape[1] - len(moving)
-    note = f"{len(moving)} curves, first to last from dark to light" + (f"; {still} at 0" if still else "")
-    panel.set(xlabel=f"time, s      {note}", ylabel=unit or "-", xlim=(time[0], time[-1]))
+        panel.plot(time, values[:, k], color=colour, lw=1.0, label=f"{k + 1}")
+    still = values.shape[1] - len(moving)
+    note = ""
+    if len(moving) > MOST_CURVES:
+        note = f"{len(moving)} curves, first to last from dark to light"
+    elif values.shape[1] > 1:
+        panel.legend(loc="upper right", ncols=len(moving), columnspacing=1.0, handlelength=1.4, frameon=True,
+                     facecolor=PAPER, framealpha=0.8, edgecolor="none")  # fmt: skip
+    note += ("; " if note and still else "") + (f"{still} more at 0" if still else "")
+    panel.set(xlabel=f"time, s      {note}".rstrip(), ylabel=unit or "-", xlim=(time[0], time[-1]))
     panel.margins(y=0.1)
 
 
@@ -133,14 +135,26 @@ _BINS = 60
 _NARROWEST = 4.0
 
 
-def timing_panels(axes: list[Any], statistics: Statistics) -> None:
-    """Histograms of wake, exchange, plant and slack into four axes; log scales, quantiles and deadline marked."""
-    for panel, part in zip(axes, PARTS, strict=True):
+def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
+    """Histograms of the parts of a step that the run's mode has; log scales, quantiles and deadline marked.
+
+    Parameters
+    ----------
+    page, place
+        The figure, and the part of its grid where the histograms go side by side.
+    statistics
+        Of the run. Without a step there is one panel that reports it.
+    """
+    parts = [part for part in PARTS if statistics.histogram(part)[1].sum() > 0]
+    row = place.subgridspec(1, max(1, len(parts)), wspace=0.2)
+    axes = [page.add_subplot(row[k]) for k in range(max(1, len(parts)))]
+    if not parts:
+        axes[0].set_title("Time of a step")
+        say(axes[0], "no steps")
+        return
+    for panel, part in zip(axes, parts, strict=True):
         panel.set_title(_TITLES[part])
         values, counts = statistics.histogram(part)
-        if counts.sum() == 0:
-            say(panel, f"no {part} in this mode" if statistics.steps else "no steps")
-            continue
         deadline = statistics.deadline_us if part == "exchange" else None
         _histogram(panel, values, counts, _COLOURS[part])
         marks = {name: statistics.timing_us()[part][name] for name in ("p50", "p99", "p999", "max")}
@@ -204,7 +218,8 @@ def _none(value: float, position: int | None = None) -> str:
 # kept, the robot over a period, and the timing.
 
 
-WIDTH, HEIGHT, STRIP = 16.0, 11.6, 1.8
+WIDTH, FRAME, ROW = 16.0, 1.9, 1.245
+"""Inches: of the page, of its margins, and of a row of height 1 with the space below it."""
 MOST_CURVES = 6
 MOST_OTHERS = 4
 FEW_PERIODS = 12
@@ -215,7 +230,7 @@ LEAST_SAMPLES = 20
 """Of a period: with fewer the path is not what it was."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
 """Of a summary: what is told first, beside the misses."""
-AXES = ("x", "y", "z")
+AXES, ANGLES, TURN = ("x", "y", "z"), ("roll", "pitch", "yaw"), "attitude"
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
 
@@ -239,47 +254,62 @@ def draw(
     summarise = describe_plant(plant).summarise
     found = {} if len(time) < 2 or summarise is None else summarise(time, kept)
     means = period_means(time, kept, shown.seconds, found) if shown is not None and shown.seconds else None
+    costs = means is not None and means.cost is not None
+    others = _others(plant, kept)[: MOST_OTHERS - costs]
+    joints = joint_curves(plant, recent, ahead)
+    heights = {"path": 2.5, "robot": 1.3, "others": 1.7, "joints": 2.0, "timing": 1.6}
+    for name, absent in (("robot", outline is None), ("others", not others and not costs), ("joints", not joints)):
+        if absent:
+            del heights[name]
     with styled():
-        high = HEIGHT + (STRIP if outline is not None else 0.0)
+        high = FRAME + ROW * sum(heights.values())
         page = figure(WIDTH, high)
         _title(page, plant, found, statistics, robot)
-        rows = page.add_gridspec(
-            5 if outline is not None else 4, 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
-            hspace=0.48, height_ratios=(2.5, *((1.3,) if outline is not None else ()), 1.7, 2.0, 1.6),
+        grid = page.add_gridspec(
+            len(heights), 1, left=0.05, right=0.975, top=1.0 - 1.28 / high, bottom=0.61 / high,
+            hspace=0.48, height_ratios=list(heights.values()),
         )  # fmt: skip
-        top = rows[0].subgridspec(1, 3, wspace=0.18)
+        rows = {name: grid[k] for k, name in enumerate(heights)}
+        top = rows["path"].subgridspec(1, 3, wspace=0.18)
         when, way, of = _finest(time, kept, ahead)
         along = None if of else outlined  # of one beat the strip below has the phases
         _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, along)
         _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, along)
         _speed(page.add_subplot(top[2]), of, when, way, None if of else means)
         if outline is not None:
-            strip(page.add_subplot(rows[1]), outline, shown)
-        costs = means is not None and means.cost is not None
-        others = _others(plant, kept)[: MOST_OTHERS - costs]
-        second = rows[-3].subgridspec(1, max(1, len(others) + costs), wspace=0.18)
-        for k, (name, unit, values) in enumerate(others):
-            _curves(page.add_subplot(second[k]), name, unit, time, values, means)
-        if means is not None and means.cost is not None:
-            _costs(page.add_subplot(second[len(others)]), time, means)
-        third = rows[-2].subgridspec(1, 2, wspace=0.12)
-        joint_panels([page.add_subplot(third[k]) for k in range(2)], plant, recent, ahead)
-        fourth = rows[-1].subgridspec(1, 4, wspace=0.2)
-        timing_panels([page.add_subplot(fourth[k]) for k in range(4)], statistics)
+            strip(page.add_subplot(rows["robot"]), outline, shown)
+        if "others" in rows:
+            second = rows["others"].subgridspec(1, len(others) + costs, wspace=0.18)
+            for k, (name, unit, values) in enumerate(others):
+                _curves(page.add_subplot(second[k]), name, unit, time, values, means)
+            if means is not None and means.cost is not None:
+                _costs(page.add_subplot(second[len(others)]), time, means)
+        if "joints" in rows:
+            third = rows["joints"].subgridspec(1, len(joints), wspace=0.12)
+            for k, one in enumerate(joints):
+                _panel(page.add_subplot(third[k]), *one)
+        timing_panels(page, rows["timing"], statistics)
         save(page, path)
+
+
+def title_of(robot: str, plant: Plant) -> tuple[str, str]:
+    """Return the title of a figure of the plant, and the file that its robot is from ('' for none)."""
+    own = getattr(getattr(plant, "model", None), "name", "")
+    return robot_title(robot or type(plant).__name__, own if isinstance(own, str) else "")
 
 
 def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statistics, robot: str) -> None:
     high = page.get_figheight()
     counts = statistics.counters()
-    name = robot or type(plant).__name__
-    page.text(0.05, 1.0 - 0.46 / high, name.capitalize(), fontsize=21, fontweight="bold", color=INK, va="center")
+    name, file = title_of(robot, plant)
+    page.text(0.05, 1.0 - 0.46 / high, name, fontsize=21, fontweight="bold", color=INK, va="center")
     headline = {key: found.get(key) for key in HEADLINE}
     facts = [_words(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
-    words = [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
+    words = [file] if file else []
+    words += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]
     if found:
         words += [_words(key, value) for key, value in found.items() if value is not None]
     page.text(0.05, 1.0 - 0.81 / high, "   ·   ".join(words), fontsize=10, color=MUTED, va="center")
@@ -376,10 +406,12 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
     units = {channel.name: channel.unit for channel in plant.outputs}
     found: list[tuple[str, str, Array]] = []
     for name, values in kept.items():
-        if name == "power" and np.all(np.abs(values) < NOTHING):
-            continue  # nothing of this robot is driven by what power is told of
         if name == "quaternion":
-            found.insert(0, ("turn: roll, pitch, yaw", "deg", np.degrees(attitude_angles(values))))
+            angles = np.degrees(attitude_angles(values))
+            if np.any(np.abs(angles) > NOTHING):
+                found.insert(0, (TURN, "deg", angles))
+        elif np.all(np.abs(values) < NOTHING):
+            continue
         elif name not in ("position", "velocity") and values[:1].size <= MOST_CURVES:
             found.append((name.replace("_", " "), units[name], values.reshape(len(values), -1)))
     return found[:MOST_OTHERS]
@@ -390,11 +422,13 @@ def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means
     if len(time) < 2:
         say(panel, "no steps")
         return
-    if np.all(np.abs(values) < NOTHING):
-        say(panel, "all at 0")
-        return
-    for k in range(values.shape[1]):
-        panel.plot(time, values[:, k], color=SERIES[k % len(SERIES)], lw=1.0)
+    count = values.shape[1]
+    names = ANGLES if title == TURN else AXES if count == len(AXES) else [f"{k + 1}" for k in range(count)]
+    for k in range(count):
+        panel.plot(time, values[:, k], color=SERIES[k % len(SERIES)], lw=1.0, label=names[k] if count > 1 else "")
+    if count > 1:
+        panel.legend(loc="upper right", ncols=count, columnspacing=1.0, handlelength=1.4, frameon=True, facecolor=PAPER,
+                     framealpha=0.8, edgecolor="none")  # fmt: skip
     if title == "power" and means is not None and means.power is not None:
         _mean(panel, means.middle, means.power, "mean of each period")
         panel.legend(loc="upper right", frameon=True, facecolor=PAPER, framealpha=0.8, edgecolor="none")

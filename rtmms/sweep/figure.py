@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.report.style import CORAL, INK, ORDERED, figure, save, styled
+from rtmms.report.style import BLUE, CORAL, INK, ORDERED, figure, save, styled
 from rtmms.sweep.study import Study
 from rtmms.sweep.table import numbers
 
@@ -21,28 +22,42 @@ if TYPE_CHECKING:
 # What a study shows, as a figure: lines over one thing that differs, a map over two, parallel axes over more.
 
 
+AXES = ("x", "y", "z")
 MOST = 6
 """Columns that are drawn."""
+ROUNDING = 1e-9
 FEW = 8
 """Values along an axis that all have a tick."""
 
 
 def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...]) -> None:
-    """Write it to `path`; of more columns than MOST the first ones."""
+    """Write it to `path`: of more columns than MOST the first ones that differ from run to run."""
     from matplotlib.figure import Figure
 
-    names = [one for one in columns if np.isfinite(numbers(table, [one])).any()][:MOST] or list(columns[:1])
+    names = _telling(table, columns)[:MOST] or list(columns[:1])
     several = len(study.axes) > 2
     rows = 1 if several else -(-len(names) // 2)
-    page = Figure(figsize=(8.0, 4.0 if several else 2.8 * rows), layout="constrained")
     keys = [axis.key for axis in study.axes]
-    if several:
-        _parallel(page.add_subplot(), table, [*keys, names[0]])
-    else:
-        for k, name in enumerate(names):
-            axes = page.add_subplot(rows, min(2, len(names)), k + 1)
-            (_lines if len(keys) == 1 else _map)(page, axes, table, keys, name)
-    save(page, path)
+    with styled():
+        page = Figure(figsize=(8.0, 4.0 if several else 2.8 * rows), layout="constrained")
+        if several:
+            _parallel(page.add_subplot(), table, [*keys, names[0]])
+        else:
+            for k, name in enumerate(names):
+                axes = page.add_subplot(rows, min(2, len(names)), k + 1)
+                (_lines if len(keys) == 1 else _map)(page, axes, table, keys, name)
+        save(page, path)
+
+
+def _telling(table: pa.Table, columns: tuple[str, ...]) -> list[str]:
+    """Return the columns with numbers that differ by more than rounding, those of summaries before those of the end."""
+    found = []
+    for name in columns:
+        values = numbers(table, [name])[:, 0]
+        values = values[np.isfinite(values)]
+        if values.size and (values.size == 1 or np.ptp(values) > ROUNDING * max(1.0, float(np.abs(values).max()))):
+            found.append(name)
+    return sorted(found, key=lambda name: name.startswith("final.") + name.startswith("final.quaternion"))
 
 
 def _places(table: pa.Table, key: str) -> tuple[Any, list[str] | None]:
@@ -54,16 +69,39 @@ def _places(table: pa.Table, key: str) -> tuple[Any, list[str] | None]:
     return np.array(values, dtype=float), None
 
 
+def _axis(table: pa.Table, key: str) -> str:
+    """Return what differs, as it was typed, with its unit where the name has none."""
+    unit = _unit(table, key)
+    return key if not unit or key.endswith(_ending(unit)) else f"{key}, {unit}"
+
+
 def _titled(table: pa.Table, name: str) -> str:
-    unit = (table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
-    return f"{name}, {unit}" if unit else name
+    """Return 'position x at the end, m' for final.position[0], 'mean speed, m/s' for mean_speed_m_s."""
+    unit, at_end = _unit(table, name), name.startswith("final.")
+    words = name.removeprefix("final.")
+    found = re.fullmatch(r"(.*)\[(\d+)\]", words)
+    if found:
+        base, number = found[1], int(found[2])
+        vector = f"final.{base}[{len(AXES)}]" not in table.column_names and number < len(AXES)
+        words = f"{base} {AXES[number] if vector else number}"
+    words = words.removesuffix(_ending(unit)).replace("_", " ") if unit else words.replace("_", " ")
+    return words + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
+
+
+def _unit(table: pa.Table, name: str) -> str:
+    return (table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
+
+
+def _ending(unit: str) -> str:
+    """Return how names of quantities with this unit end: '_m_s' for m/s."""
+    return "_" + unit.replace("/", "_").replace(" ", "_").lower()
 
 
 def _lines(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) -> None:
     x, words = _places(table, keys[0])
     order = np.argsort(x, kind="stable")
-    axes.plot(x[order], numbers(table, [name])[order, 0], "o-", markersize=3)
-    axes.set(xlabel=_titled(table, keys[0]), ylabel=_titled(table, name))
+    axes.plot(x[order], numbers(table, [name])[order, 0], "o-", markersize=3, color=BLUE)
+    axes.set(xlabel=_axis(table, keys[0]), title=_titled(table, name))
     if words is not None:
         axes.set_xticks(range(len(words)), words)
 
@@ -78,8 +116,9 @@ def _map(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) -> N
         drawn = axes.pcolormesh(xs, ys, grid, shading="nearest")
     else:
         drawn = axes.scatter(x, y, c=z, s=12)
-    page.colorbar(drawn, ax=axes, label=_titled(table, name))
-    axes.set(xlabel=_titled(table, keys[0]), ylabel=_titled(table, keys[1]))
+    axes.set_title(_titled(table, name))
+    page.colorbar(drawn, ax=axes)
+    axes.set(xlabel=_axis(table, keys[0]), ylabel=_axis(table, keys[1]))
     for words, at, set_ticks in ((across, xs, axes.set_xticks), (up, ys, axes.set_yticks)):
         if words is not None:
             set_ticks(range(len(words)), words)
@@ -97,7 +136,7 @@ def _parallel(axes: Any, table: pa.Table, names: list[str]) -> None:
     for name, column in zip(names, columns, strict=True):
         low, high = (float(np.min(column[good])), float(np.max(column[good]))) if good.any() else (0.0, 1.0)
         scaled.append((column[good] - low) / (high - low or 1.0))
-        ticks.append(f"{_titled(table, name)}\n{low:.3g} to {high:.3g}")
+        ticks.append(f"{(_titled if name == names[-1] else _axis)(table, name)}\n{low:.3g} to {high:.3g}")
     lines = np.stack(scaled, axis=1)
     shade = colormaps["viridis"](lines[:, -1])
     for line, colour in zip(lines, shade, strict=True):

@@ -22,6 +22,7 @@ from PIL import ImageDraw, ImageFont
 from rtmms.base.contract import PARTS
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside, unwritten
+from rtmms.base.robot_title import robot_title
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import GROUND, Colour
 from rtmms.view.goals import ahead, goal, planned, tried
@@ -316,7 +317,7 @@ class Filming:
         self._closing.append(self._renderer.close)
         deadlines = has_deadlines(run) if self.take.deadlines is None else self.take.deadlines
         scenery = SCENERIES[self._scene]
-        names = (", ".join(run.info.robots) or run.info.robot) if self.take.title else ""
+        names = (", ".join(run.info.robots) or robot_title(run.info.robot)[0]) if self.take.title else ""
         self._overlay = Overlay(
             wide,
             high,
@@ -371,8 +372,10 @@ class Filming:
         run, renderer = self.recording, self._renderer
         drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
         renderer.show(drawn)
+        points = self._picture.points(drawn)
+        body = points @ quaternion_matrix(np.array(drawn.pose[1])).T if len(points) else np.zeros((1, 3))
         renderer.trace([
-            np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]])
+            behind(np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]]), body)
             for path, kept in zip(self._paths, self._kept, strict=True)
         ])  # fmt: skip
         points = run.tracked(time)
@@ -381,8 +384,28 @@ class Filming:
         target = self._targets[k]
         renderer.stream(self._picture.current, target)
         renderer.look(target + self._distance * FROM, target)
-        note = "" if self.speed == 1.0 else f"{self.speed:g} of real speed"
+        note = "" if self.speed == 1.0 else f"{self.speed:g} x real time"
         return self._overlay.write(renderer.shoot(), time, note)
+
+
+def behind(path: Array, body: Array) -> Array:
+    """Return the path up to where the robot begins: a line through its body would hide it.
+
+    Parameters
+    ----------
+    path : (n, 3) array
+        m, the way of the body's origin; the last point is its present place.
+    body : (k, 3) array
+        m, points of the robot from the body's origin, along the world's axes.
+    """
+    back = path - path[-1]
+    away, reach = np.linalg.norm(back, axis=1), float(np.linalg.norm(body, axis=1).max())
+    far = np.flatnonzero(away > reach)
+    if not len(far):
+        return path[:0]
+    ahead = -back[far[-1]] / away[far[-1]]
+    outside = (back @ ahead < (body @ ahead).min()) | (away > reach)
+    return path[: int(np.flatnonzero(outside)[-1]) + 1]
 
 
 def _apart(path: Array, least: float) -> Any:

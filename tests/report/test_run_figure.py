@@ -9,7 +9,7 @@ import pytest
 
 import rtmms
 from rtmms.loop.ports import Applied
-from rtmms.loop.statistics import Statistics
+from rtmms.loop.statistics import UNDEFINED, Statistics
 from rtmms.loop.trace import Recent, Trace
 from rtmms.plant.protocol import Channel
 from rtmms.report import outputs_figure, run_figure
@@ -76,11 +76,11 @@ def test_robots(tmp_path, pages, robot, make, moving):
     draw(tmp_path / "run.png", *run)
     assert plant.snapshot() == blob
     titles, words = texts(pages[0])
-    assert titles[:4] == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes",
-                          "Turn: roll, pitch, yaw"]  # fmt: skip
+    assert titles[:3] == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes"]
+    assert ("Attitude" in titles) == bool(np.any(np.abs(run[0].read()[1]["quaternion"][:, 1:]) > 1e-9))
     assert titles[-1].startswith("Slack")
-    joints = next(axes for axes in pages[0].axes if axes.get_title(loc="left").startswith("Joint position"))
-    assert len(joints.get_lines()) == moving
+    joints = [axes for axes in pages[0].axes if axes.get_title(loc="left").startswith("Joint position")]
+    assert sum(len(axes.get_lines()) for axes in joints) == moving
     assert robot.capitalize() in words
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
@@ -90,7 +90,9 @@ def test_a_third_partys_plant(tmp_path, pages):
     draw = drawing("cart", plant)
     draw(tmp_path / "run.svg", *kept(plant, 30))
     titles, words = texts(pages[0])
-    assert "Outputs of the last seconds" in titles
+    assert titles == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes",
+                      "Wake: start after its instant", "Exchange: state out, command in", "Plant: the step itself",
+                      "Slack: left of the period"]  # fmt: skip
     assert "no velocity" in words
     assert any("mean speed 0.25 m/s" in text and "ratio 3" in text for text in words)
     assert "undefined" not in " ".join(words)
@@ -120,7 +122,38 @@ def test_power_that_no_actuator_tells_has_no_panel(tmp_path, pages):
     draw(tmp_path / "run.png", *kept(plant, 30))
     titles, _ = texts(pages[0])
     assert "Power" not in titles
-    assert "Turn: roll, pitch, yaw" in titles
+    assert "Attitude" not in titles  # it falls without a turn
+
+
+def test_angles_and_vectors_have_names(tmp_path, pages):
+    plant = eel.load(joints=3)
+    drawing("eel", plant)(tmp_path / "run.png", *kept(plant, 60))
+    attitude = next(axes for axes in pages[0].axes if axes.get_title(loc="left") == "Attitude")
+    assert [text.get_text() for text in attitude.get_legend().get_texts()] == ["roll", "pitch", "yaw"]
+
+
+def test_a_mode_without_a_schedule_has_no_empty_panels(tmp_path, pages):
+    plant = Cart()
+    trace, recent, _ = kept(plant, 30)
+    statistics = Statistics()
+    for _ in range(30):
+        statistics.record(UNDEFINED, 200_000, 30_000, UNDEFINED)
+        statistics.count(0)
+    drawing("cart", plant)(tmp_path / "run.png", trace, recent, statistics)
+    titles, _ = texts(pages[0])
+    assert titles[-2:] == ["Exchange: state out, command in", "Plant: the step itself"]
+
+
+@pytest.mark.parametrize(
+    ("robot", "title", "file"),
+    [("manta", "Manta", ""), ("roller_racer", "Roller racer", ""), ("a/b/glider.py:robot", "Glider", "glider.py:robot"),
+     ("c:/x/arms.py:octopus_two", "Octopus two", "arms.py:octopus_two"), ("/x/copter.urdf", "Copter", "copter.urdf"),
+     ("my.fmu", "My", "my.fmu")],
+)  # fmt: skip
+def test_a_figure_is_named_after_the_robot_and_not_after_its_path(robot, title, file):
+    assert run_figure.title_of(robot, Cart()) == (title, file)
+    named = SimpleNamespace(model=SimpleNamespace(name="swimmer"))
+    assert run_figure.title_of(robot, named) == (("Swimmer", file) if file else (title, file))
 
 
 def test_several_robots_are_named_and_nothing_is_said_to_developers(tmp_path, monkeypatch):

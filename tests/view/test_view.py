@@ -396,3 +396,17 @@ def test_a_port_that_is_busy_is_refused_and_no_other_taken(log: Path, tmp_path: 
         said = rtmms(tmp_path, "view", str(log), "--port", str(port))
     assert said.status == 1
     assert f"127.0.0.1:{port}: Address already in use" in said.err
+
+
+@pytest.mark.parametrize("sway", [0.0, 0.06])
+def test_the_trail_ends_where_the_robot_begins(sway: float) -> None:
+    """A fish of 0.6 m whose origin is at its head: the trail ends behind its tail, also where the head sways."""
+    from rtmms.view.film import behind
+
+    x = np.linspace(0.0, 3.0, 301)
+    path = np.column_stack([x, sway * np.sin(20.0 * x), np.zeros_like(x)])
+    body = np.column_stack([np.linspace(-0.6, 0.1, 20), np.zeros(20), np.zeros(20)])
+    trail = behind(path, body)
+    assert trail[-1, 0] == pytest.approx(2.4, abs=0.05)
+    np.testing.assert_array_equal(trail, path[: len(trail)])
+    assert len(behind(path[:20], body)) == 0  # it has not left its own place yet
