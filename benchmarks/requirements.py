@@ -14,6 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, TypeVar
 
+from rtmms.base.install import install_command
+
 Benchmark = TypeVar("Benchmark", bound=Callable[..., Any])
 
 
@@ -41,7 +43,7 @@ def program(name: str, advice: str) -> str:
 
 def module(name: str, extra: str) -> str:
     """Return '' where a module is installed, else what to do.  extra: of rtmms, which brings it."""
-    return "" if find_spec(name) else f"expected the module {name}, found none: pip install 'rtmms[{extra}]'"
+    return "" if find_spec(name) else f"expected the module {name}, found none: {install_command(extra)}"
 
 
 def linux() -> str:

@@ -16,6 +16,7 @@ from typing import Any, Generic, Literal, TypeVar
 from rtmms.base.attitude import Vector, euler, from_euler, rotate
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
+from rtmms.base.install import install_command
 from rtmms.wire.protocol.state import PlantInfo, State
 
 from ..motion.frames import Home, attitude_to_ned, bearing_deg, flu_frd, world_to_ned
@@ -285,6 +286,6 @@ def variation_at(home: Home) -> float:
         north, east, _ = earth_field(home)
     except ImportError:
         raise ModelError(
-            "variation_deg: the World Magnetic Model needs pygeomag (pip install 'rtmms[sensors]'); or give a number"
+            f"variation_deg: the World Magnetic Model needs pygeomag ({install_command('sensors')}); or give a number"
         ) from None
     return degrees(atan2(east, north))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.install import install_command
 from rtmms.base.local_addresses import address_parameters, first_beyond
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import file_parameters
@@ -224,7 +225,7 @@ def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> N
     of."""
     missing = [package for module, package in bridge.requires.items() if not _found(module)]
     if missing:
-        how = f"pip install '{package}[{bridge.extra}]'" if bridge.extra else f"pip install {' '.join(missing)}"
+        how = install_command(bridge.extra, package) if bridge.extra else f"pip install {' '.join(missing)}"
         raise ModelError(f"bridge '{name}' needs {', '.join(missing)}: {how}")
 
 

@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 from rtmms.base.errors import ModelError
 from rtmms.base.files import open_input
+from rtmms.base.install import install_command
 
 MOST_BYTES = 2 << 30
 MOST_ENTRIES = 50_000
@@ -174,4 +175,4 @@ def needed(library: str, what: str) -> ModuleType:
     try:
         return import_module(library)
     except ImportError as fault:
-        raise ModelError(f"{what} needs {library} ({fault}): pip install 'rtmms[fmi]'") from None
+        raise ModelError(f"{what} needs {library} ({fault}): {install_command('fmi')}") from None

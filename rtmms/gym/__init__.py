@@ -9,12 +9,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
+from rtmms.base.install import install_command
 from rtmms.gym.ids import register
 
 try:
     register()
 except ImportError:
-    raise ModelError("rtmms.gym needs gymnasium: pip install 'rtmms[gym]'") from None
+    raise ModelError(f"rtmms.gym needs gymnasium: {install_command('gym')}") from None
 
 if TYPE_CHECKING:
     from rtmms.gym.environments import RobotEnv, RobotVectorEnv

@@ -19,6 +19,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.base.files import XmlLimits, check_xml, read_input
+from rtmms.base.install import install_command
 from rtmms.base.spatial import Array, skew
 from rtmms.model.description import MOST_POINTS, Body, Drawing, Indices, Joint, Mechanism, mesh
 from rtmms.model.solids import Placement
@@ -215,7 +216,7 @@ def read_urdf(path: str | Path, *, base: str = "free", drive: str = "torque", gr
     try:
         yourdfpy = import_module("yourdfpy")
     except ImportError:
-        raise ModelError("reading URDF needs yourdfpy: pip install 'rtmms[urdf]'") from None
+        raise ModelError(f"reading URDF needs yourdfpy: {install_command('urdf')}") from None
     scenes = {"build_scene_graph": False, "load_meshes": False, "build_collision_scene_graph": False}
     try:
         robot = yourdfpy.URDF.load(io.BytesIO(text), load_collision_meshes=False, **scenes).robot

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from rtmms.base.errors import ModelError
+from rtmms.base.install import install_command
 
 # Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
 #
@@ -140,4 +141,4 @@ def refuse_without_mcap(what: str) -> None:
 def refuse_without_pyarrow(what: str) -> None:
     """The same for Parquet."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise ModelError(f"{what}: Parquet needs the library pyarrow: pip install 'rtmms[parquet]'")
+        raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}")

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.install import install_command
 from rtmms.base.spatial import Array, rotation_x, rotation_z
 from rtmms.base.toml_file import read_toml
 from rtmms.plant.protocol import Channel, Plant, Surroundings, describe_plant
@@ -319,7 +320,7 @@ def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
     try:
         from pygeomag import GeoMag
     except ImportError:
-        raise ModelError(f"sensor {name}: the World Magnetic Model needs pygeomag (pip install 'rtmms[sensors]'); "
+        raise ModelError(f"sensor {name}: the World Magnetic Model needs pygeomag ({install_command('sensors')}); "
                          "or give field_t") from None  # fmt: skip
     try:
         found = GeoMag().calculate(

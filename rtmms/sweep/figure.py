@@ -89,7 +89,7 @@ def _titled(table: pa.Table, name: str) -> str:
 
 
 def _unit(table: pa.Table, name: str) -> str:
-    return (table.schema.field(name).metadata or {}).get(b"unit", b"").decode()
+    return str((table.schema.field(name).metadata or {}).get(b"unit", b""), "utf-8")
 
 
 def _ending(unit: str) -> str:

@@ -26,6 +26,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
+from rtmms.base.install import install_command
 from rtmms.plant.protocol import Plant, builder, describe_plant
 from rtmms.sweep.in_process import Direct
 from rtmms.version import VERSION
@@ -116,7 +117,7 @@ def checked(asked: Search) -> Search:
         raise ModelError(f"--at: expected two goals, of which the first is held, got {asked.goals[0]}")
     _words_of(asked.robot)
     if importlib.util.find_spec("cma") is None:
-        raise ModelError("--search: needs the library cma: pip install 'rtmms[search]'")
+        raise ModelError(f"--search: needs the library cma: {install_command('search')}")
     return asked
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.install import install_command
 from rtmms.base.processes import process_pool
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import asked_by_process, permitted_files
@@ -162,7 +163,7 @@ def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], clus
     try:
         from dask.distributed import Client, Security, as_completed
     except ImportError:
-        raise ModelError("--dask: needs the library dask: pip install 'rtmms[dask]'") from None
+        raise ModelError(f"--dask: needs the library dask: {install_command('dask')}") from None
     try:
         keys = {TLS[key]: file for key, file in cluster.security.items()}
         security = Security(require_encryption=True, **keys) if keys else None

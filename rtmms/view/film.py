@@ -22,6 +22,7 @@ from PIL import ImageDraw, ImageFont
 from rtmms.base.contract import PARTS
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside, unwritten
+from rtmms.base.install import install_command
 from rtmms.base.robot_title import robot_title
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import GROUND, Colour
@@ -126,7 +127,7 @@ def encoder(part: Path, path: Path, size: tuple[int, int], rate_hz: float) -> It
         program = imageio_ffmpeg.get_ffmpeg_exe()
         made = Encoder(program, part, path, size, rate_hz)
     except (RuntimeError, OSError) as fault:
-        raise ModelError(f"films need FFmpeg: {fault}; pip install 'rtmms[film]', or set IMAGEIO_FFMPEG_EXE") from None
+        raise ModelError(f"films need FFmpeg: {fault}; {install_command('film')}, or set IMAGEIO_FFMPEG_EXE") from None
     try:
         yield made
         made.close()
@@ -199,7 +200,7 @@ def write_film(recording: Recording, path: Path, progress: Callable[[int, int], 
     try:
         import imageio_ffmpeg  # noqa: F401
     except ImportError:
-        raise ModelError("films need the library imageio-ffmpeg: pip install 'rtmms[film]'") from None
+        raise ModelError(f"films need the library imageio-ffmpeg: {install_command('film')}") from None
     kind = path.suffix.lower()
     rate = FRAMES_HZ[kind]
     speed = take.speed if take.speed is not None else slow_motion(recording)
@@ -372,8 +373,8 @@ class Filming:
         run, renderer = self.recording, self._renderer
         drawn, time = self._picture.draw(run.outputs(k)), float(run.time[k])
         renderer.show(drawn)
-        points = self._picture.points(drawn)
-        body = points @ quaternion_matrix(np.array(drawn.pose[1])).T if len(points) else np.zeros((1, 3))
+        cloud = self._picture.points(drawn)
+        body = cloud @ quaternion_matrix(np.array(drawn.pose[1])).T if len(cloud) else np.zeros((1, 3))
         renderer.trace([
             behind(np.vstack([path[kept[: np.searchsorted(kept, k)]], path[k]]), body)
             for path, kept in zip(self._paths, self._kept, strict=True)

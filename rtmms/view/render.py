@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from rtmms.base.attitude import HOME, Pose
 from rtmms.base.errors import ModelError
+from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import SPACE, Colour
 from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
@@ -66,7 +67,7 @@ def library() -> Any:
         import pyvista
     except ImportError as error:
         if error.name == "pyvista":
-            raise ModelError("films and stills need the library pyvista: pip install 'rtmms[film]'") from None
+            raise ModelError(f"films and stills need the library pyvista: {install_command('film')}") from None
         raise ModelError(f"films and stills: {error}; apt install libgl1 libxrender1") from None
     return pyvista
 

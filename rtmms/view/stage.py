@@ -16,6 +16,7 @@ import numpy.typing as npt
 from rtmms.base.attitude import HOME
 from rtmms.base.contract import PARTS, TRUTH
 from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import Skin
 from rtmms.report.cycles import attitude_angles
@@ -77,7 +78,7 @@ def serve(host: str, port: int, label: str) -> Any:
     try:
         import viser
     except ImportError:
-        raise ModelError("the view needs the library viser: pip install 'rtmms[view]'") from None
+        raise ModelError(f"the view needs the library viser: {install_command('view')}") from None
     # the library would print a traceback for each frame that is none: others could fill a disk with them
     logging.getLogger("websockets.server").setLevel(logging.CRITICAL)
     if port:

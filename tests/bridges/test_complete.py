@@ -107,7 +107,7 @@ class Lacking(rtmms.Bridge):
 
 
 def test_a_missing_library_says_what_to_install() -> None:
-    with pytest.raises(rtmms.ModelError, match=r"bridge 'x' needs no-such-package: pip install 'rtmms\[lacking\]'"):
+    with pytest.raises(rtmms.ModelError, match=r"bridge 'x' needs no-such-package: pip install .*\[lacking\]"):
         refuse_without(Lacking, "x")
     Lacking.extra = ""
     with pytest.raises(rtmms.ModelError, match="needs no-such-package: pip install no-such-package"):
