@@ -31,6 +31,7 @@ from rtmms.wire.protocol.messages import (
     packer,
     read_figures,
     read_settable,
+    read_watch,
 )
 from rtmms.wire.protocol.port import SENT, Dialled
 from rtmms.wire.protocol.state import PlantInfo
@@ -518,6 +519,18 @@ class Session:
             raise ModelError(str(fault)) from None
         if not self._closed and not self.lost:
             self._at.exchange.send(b"", self._pack({"type": "figures", "values": dict(figures)}))
+
+    def report_watch(self, watch: Mapping[str, Any]) -> None:
+        """Send the plant, for its report, what a bridge knows of the silences and losses of its own peer.
+
+        The last message counts. ModelError for a map that `read_watch` refuses.
+        """
+        try:
+            read_watch({"watch": dict(watch)})
+        except Refused as fault:
+            raise ModelError(str(fault)) from None
+        if not self._closed and not self.lost:
+            self._at.exchange.send(b"", self._pack({"type": "figures", "values": {}, "watch": dict(watch)}))
 
     # -- for the link ------------------------------------------------------------------------------------------------
 

@@ -32,6 +32,7 @@ from rtmms.wire.protocol.messages import (
     read_id,
     read_request,
     read_settable,
+    read_watch,
     shown,
     told_surroundings,
 )
@@ -166,7 +167,9 @@ class HandshakePort:
     def last_figures(self, until_ns: int) -> None:
         """After the plant's bye: what peers tell of themselves a last time, until each that told before has done so,
         went, or time is up. Nothing else is answered any more."""
-        awaited = {peer.exchange_id for peer in self._peers.all if peer.figures and peer.state is LIVE}
+        awaited = {
+            peer.exchange_id for peer in self._peers.all if (peer.figures or peer.watch) and peer.state is LIVE
+        }  # fmt: skip
         while awaited and monotonic_ns() < until_ns:
             self._socket.serve(until_ns)
             heard = self._socket.next()
@@ -181,7 +184,7 @@ class HandshakePort:
             try:
                 message = decode(frame, self._cap)
                 if message["type"] == "figures":
-                    peer.figures = read_figures(message)
+                    self._take_figures(peer, message)
             except Refused:
                 continue
             if message["type"] in ("figures", "bye"):
@@ -272,10 +275,17 @@ class HandshakePort:
         elif kind == "parameters" and peer is not None:
             self._relay.heard(peer, message)
         elif kind == "figures" and peer is not None:
-            peer.figures = read_figures(message)
+            self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, figures and bye"
             raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
+
+    def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
+        """What a peer reports of itself, and of its own peer; Refused."""
+        figures, watch = read_figures(message), read_watch(message)
+        peer.figures = figures
+        if watch is not None:
+            peer.watch = watch
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:

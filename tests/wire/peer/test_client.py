@@ -434,7 +434,7 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     assert tcp.host.summaries[0]["figures"]["seen"] < 20
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert tcp.host.server.figures() == [{"seen": controller.seen}]
+    assert [one["figures"] for one in tcp.host.server.final_reports()] == [{"seen": controller.seen}]
 
 
 def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
@@ -448,7 +448,7 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
     silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))
     gone.exchange.close(0)
     host.server.close()
-    assert host.server.figures() == [{}, {"plans": 3}, {"plans": 4}]
+    assert [one["figures"] for one in host.server.final_reports()] == [{}, {"plans": 3}, {"plans": 4}]
     assert host.server.requests() == []
 
 
