@@ -324,7 +324,7 @@ class PeerWatch(Watchdog):
         if self._since is None:
             self._since, self._last = now, self._state
         elif before is not None and now - before > max(SHORTEST_PAUSE_S, PAUSE_PERIODS * plant_period_s):
-            self._since += now - before
+            self._since = min(now, self._since + now - before)
             self._counted = None
 
     def fed(self, now: float | None = None) -> None:
