@@ -2,11 +2,13 @@
 
     python steady_peer.py KIND PLACE PERIOD_S
 
-SIGUSR1 makes it four times as slow. It reads no state, but what it must read to know where to send.
+It loads its libraries, waits for a line on standard input, and then begins. SIGUSR1 makes it four times as slow. It
+reads no state, but what it must read to know where to send.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import signal
@@ -19,6 +21,11 @@ from contextlib import suppress
 from typing import Any
 
 SLOW = 4.0
+LIBRARIES = {
+    "mavlink": ("pymavlink.dialects.v20.common", "rtmms_bridges.autopilot.setpoints"), "can": ("can",),
+    "serial": ("rtmms_bridges.lines.framing",), "mqtt": ("paho.mqtt.client",), "zenoh": ("zenoh",),
+}  # fmt: skip
+"""They take seconds to load on a busy machine."""
 Send = Callable[[float], Any]
 
 
@@ -114,6 +121,9 @@ def main(kind: str, place: str, period_s: str) -> None:
         one.__name__: one for one in (udp, nmea, mavlink, serial, can, mqtt, zenoh)
     }
     pause_s = [float(period_s)]
+    for module in LIBRARIES.get(kind, ()):
+        importlib.import_module(module)
+    sys.stdin.readline()
     signal.signal(signal.SIGUSR1, lambda *_: pause_s.append(SLOW * pause_s[0]))
     send, due, k = opened[kind](place), time.monotonic(), 0
     while True:

@@ -151,6 +151,7 @@ class Course:
         port = reserve_ports(3)
         places = [f"tcp://127.0.0.1:{port + k}" for k in range(3)]
         self._peer: subprocess.Popen[bytes] | None = None
+        self._spares = [self._loaded() for _ in range(2)]
         self._run = start(
             folder, "run", "manta", "--controller", "none", "--bridge", setting.words, "--duration", f"{duration_s:g}",
             "--dt", "0.004", "--json", "--quiet", "--log", "run.mcap", "--exchange", places[0], "--step", places[1],
@@ -160,6 +161,8 @@ class Course:
             self._link = rtmms.connect(places[0], token="", outputs="none", timeout_s=READY_S)
         except rtmms.RtmmsError as fault:
             self._run.kill()
+            for spare in self._spares:
+                _end(spare)
             raise AssertionError(f"{fault}: {finish(self._run).err}") from None
         self.time_s = -1.0
 
@@ -169,6 +172,8 @@ class Course:
     def __exit__(self, *_: object) -> None:
         self._link.close()
         self.kill()
+        for spare in self._spares:
+            _end(spare)
         self._run.kill()
         self._run.wait()
 
@@ -186,10 +191,17 @@ class Course:
                 self.time_s = state.time
         return self.time_s
 
-    def start_peer(self) -> None:
+    def _loaded(self) -> subprocess.Popen[bytes]:
+        """A peer that has not begun."""
         script = str(ROOT / "tests" / "bridges" / "steady_peer.py")
         words = [sys.executable, script, self._kind, self._setting.place, f"{PERIOD_S}"]
-        self._peer = subprocess.Popen(words, pass_fds=self._setting.fds)
+        return subprocess.Popen(words, pass_fds=self._setting.fds, stdin=subprocess.PIPE)
+
+    def start_peer(self) -> None:
+        self._peer = self._spares.pop()
+        assert self._peer.stdin is not None
+        self._peer.stdin.write(b"\n")
+        self._peer.stdin.flush()
 
     def signal(self, number: int) -> float:
         """Send the peer a signal; the plant's time at it."""
@@ -202,8 +214,7 @@ class Course:
         if self._peer is None:
             return self.time_s
         now = self.signal(signal.SIGKILL) if self._run.poll() is None else self.time_s
-        self._peer.kill()
-        self._peer.wait()
+        _end(self._peer)
         self._peer = None
         return now
 
@@ -225,6 +236,13 @@ class Course:
             return outcomes[(begin < times) & (times < end)]
 
         return found.status, peer, between
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    if process.stdin is not None:
+        process.stdin.close()
 
 
 @contextmanager

@@ -155,15 +155,15 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
     skipped = report["schedule"]["skipped"]
     if misses > SHARE * steps:
         lines.append(f"{misses} of {steps} steps went without a command in time ({_percent(misses / steps)})")
-    stale = report["exchange"]["stale"]
-    if stale > SHARE * steps:
-        lines.append(f"{stale} of {steps} steps used a value that its sender calls too old ({_percent(stale / steps)})")
     if overruns > SHARE * steps or skipped > SHARE * (steps + skipped):
         lines.append(f"{overruns} of {steps} steps ended late, {skipped} periods were skipped")
     refused = {reason: count for reason, count in report["exchange"]["rejected"].items() if count > SHARE * steps}
     if lines:
         causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
+    stale = report["exchange"].get("stale", 0)
+    if stale > SHARE * steps:
+        lines.append(f"{stale} of {steps} steps used a value that its sender calls too old ({_percent(stale / steps)})")
     reused = report["exchange"].get("reused", 0)
     every = max((peer["every"] for peer in report["exchange"]["peers"]), default=1)
     if report["mode"] == "free" and reused > (1.0 - FRESH / every) * steps:
