@@ -266,12 +266,13 @@ class Peer(PeerState):
         }  # fmt: skip
 
 
-def timeline(peer: Peer, step: int, dt: float) -> dict[str, Any]:
+def timeline(peer: Peer, step: int, dt: float, free: bool) -> dict[str, Any]:
     """When a peer came, fell silent, was lost and left, in simulated s, and its steps by outcome; for the report.
 
     Of a bridge that watches its own peer, the first command, the silences and the losses are those of that peer.
 
     step, dt   the present step, and its length in s
+    free       no step waits for it: only those with a new command count
     """
 
     def seconds(at: int) -> float | None:
@@ -287,6 +288,8 @@ def timeline(peer: Peer, step: int, dt: float) -> dict[str, Any]:
     ended += [seconds(peer.lost[-1])] if peer.lost and peer.state is DEAD else []
     ended += [seconds(peer.left)] if peer.left >= 0 else []
     held = max(0, end - peer.connected) if peer.connected >= 0 else 0
+    if free:
+        held = peer.commands
     watched = {
         name: watch[name] for name in ("watched", "learned", "period_s", "silences_count", "losses_count")
     } if peer.watch else None  # fmt: skip
@@ -335,7 +338,7 @@ class Peers:
     gone       what is left to report of those that went;  changes   counts comings and goings
     departed   identities of those that said bye: what was still under way from them is no stranger's
     links      the impaired ones, by the name of the peer
-    present_step, dt   returns the step that commands are for, and its length in s: the owner sets both
+    present_step, dt, free   returns the step that commands are for; its length in s; the mode: the owner sets them
     displaced  those that lost all they held to another one, and its name: to be told
     """
 
@@ -355,12 +358,12 @@ class Peers:
         self.departed: deque[bytes] = deque(maxlen=MOST_PEERS)
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
-        self.dt = 0.0
+        self.dt, self.free = 0.0, False
         self.present_step: Callable[[], int] = lambda: -1
 
     def summary(self, peer: Peer) -> dict[str, Any]:
         """For the final report."""
-        return peer.summary() | timeline(peer, self.present_step(), self.dt)
+        return peer.summary() | timeline(peer, self.present_step(), self.dt, self.free)
 
     def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
         """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none.
