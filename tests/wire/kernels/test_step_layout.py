@@ -112,6 +112,24 @@ def test_a_command_says_what_msgpack_reads_from_it(
     assert found == ([seq, step], list(values.values()))
 
 
+@given(st.lists(names, min_size=1, max_size=6, unique=True), st.integers(0, 1 << 62), st.integers(0, 1 << 62))
+@settings(max_examples=60, deadline=None)
+def test_a_command_with_an_age_has_a_layout_of_its_own(actuators: list[str], age_ns: int, fresh_ns: int) -> None:
+    values = {name: 0.25 * k for k, name in enumerate(actuators)}
+    write = command_writer(actuators, aged=True)
+    assert write is not None
+    raw = write(7, 8, age_ns, fresh_ns, values)
+    assert raw is not None
+    frame = raw[2 if raw[0] == 0 else 9 :]
+    assert decode(frame, COMMAND_BYTES) == {
+        "type": "command", "seq": 7, "step": 8, "age_ns": age_ns, "fresh_ns": fresh_ns, "values": values
+    }  # fmt: skip
+    plain, aged = command_layout(actuators), command_layout(actuators, aged=True)
+    assert (plain.matches(frame), aged.matches(frame)) == (False, True)
+    assert Reader(plain).read(raw, len(raw) - len(frame)) is None
+    assert Reader(aged).read(raw, len(raw) - len(frame)) == ([7, 8, age_ns, fresh_ns], list(values.values()))
+
+
 def sample_state(policy: str = "hold") -> bytes:
     outputs = {"speed": np.array(0.5), "velocity": np.array([1.0, -2.0, np.inf]), "thrust": np.full((2, 2), 3.0)}
     applied = Applied(1000, 999, -300_000, policy)
