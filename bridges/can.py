@@ -262,6 +262,7 @@ class Can(rtmms.Bridge):
         self._late.discard(taken.layout.message.name)
         if not self._late:
             self.waits = False
+        self.peer_watch.heard(taken.heard)
         self.io.command(values)
 
     # -- time --------------------------------------------------------------------------------------------------------

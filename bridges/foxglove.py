@@ -118,6 +118,7 @@ class Foxglove(rtmms.Bridge):
     pose: PoseNames = field(default_factory=PoseNames)
     origins: tuple[str, ...] = ORIGINS
 
+    sends_on_events = True
     extra = "foxglove"
     requires = {"foxglove": "foxglove-sdk"}  # noqa: RUF012
 

@@ -117,6 +117,7 @@ class Helics(rtmms.Bridge):
         "Time to look for a broker, and for the others at the start.", "s", ge=0,
     )] = 20.0  # fmt: skip
 
+    sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "helics"
     requires: ClassVar[dict[str, str]] = {"helics": "helics"}
 

@@ -64,6 +64,7 @@ class Imc(Worded):
     peer_timeout_s: float = 10.0
     pose: PoseNames = field(default_factory=PoseNames)
 
+    sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "imc"
     requires: ClassVar[dict[str, str]] = {"imcpy": "imcpy"}
 

@@ -78,6 +78,7 @@ class Mavlink(Worded):
     x_bearing_deg: float = 90.0
     pose: PoseNames = field(default_factory=PoseNames)
 
+    sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mavlink"
     requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink"}
 
@@ -305,7 +306,7 @@ class Mavlink(Worded):
         return bool(self._map) or bool(self._words)
 
     def _to_neutral(self, names: tuple[str, ...]) -> None:
-        self.command({name: self.plant.actuator(name).neutral for name in names})
+        self.io.command({name: self.plant.actuator(name).neutral for name in names})
 
     # -- parameters --------------------------------------------------------------------------------------------------
 

@@ -77,6 +77,7 @@ class Mosaik(rtmms.Bridge):
     stall_s: Annotated[float, Parameter("When mosaik does not ask for longer, it is named; 0: never.", "s", ge=0)] = 1.0
     on_stall: Literal["wait", "leave"] = "wait"
 
+    sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mosaik"
     requires: ClassVar[dict[str, str]] = {"mosaik_api_v3": "mosaik-api-v3"}
 

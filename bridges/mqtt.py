@@ -97,6 +97,7 @@ class Mqtt(rtmms.Bridge):
     channels: tuple[ChannelMapping, ...] = ()
     waiting: Annotated[int, Parameter("States kept for a broker that is slow; the oldest go first.", ge=1)] = 100
 
+    sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mqtt"
     requires: ClassVar[dict[str, str]] = {"paho.mqtt": "paho-mqtt"}
 

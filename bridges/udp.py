@@ -150,7 +150,7 @@ class Udp(rtmms.Bridge):
             self._send(again)
             self.counts.add("sent_again")
         if self._turns.settled(now):
-            self.command(self._kept)
+            self.io.command(self._kept)
 
     def on_peer_lost(self, why: str) -> None:
         self.waits = False

@@ -59,12 +59,15 @@ class OverrunPolicy(IntEnum):
 
 class StepOutcome(IntEnum):
     """What became of a step: no actuator was claimed; every claimed one had its command; one had none at the deadline;
-    free mode: one had nothing new."""
+    free mode: one had nothing new; every one had its command, and one carried a value older than its fresh age.
+
+    Logs have the words, and traces of commands the codes: a new outcome gets the next code."""
 
     UNCLAIMED = 0
     APPLIED = 1
     MISSED = 2
     REUSED = 3
+    STALE = 4
 
 
 def words_of(kind: type[IntEnum]) -> tuple[str, ...]:
@@ -86,6 +89,7 @@ class Applied:
     lateness_ns  how long after the deadline it came; <= 0 in time
     policy       '' when every claimed actuator had its command, else the policy that stood in
     clamped      a value was out of range and was moved to its limit
+    stale        a value is older than the age up to which its sender calls it fresh; not on the wire
     """
 
     seq: int = -1
@@ -93,6 +97,7 @@ class Applied:
     lateness_ns: int = 0
     policy: str = ""
     clamped: bool = False
+    stale: bool = False
 
     def __getitem__(self, name: str) -> Any:
         if name not in self.__slots__:

@@ -14,7 +14,7 @@ from rtmms.base.install import install_command
 from rtmms.base.local_addresses import address_parameters, first_beyond
 from rtmms.base.parameters import Parameter, check_parameters
 from rtmms.base.trust import file_parameters
-from rtmms.bridging.rates import Counters, Filter, Watchdog
+from rtmms.bridging.rates import Counters, Filter, PeerWatch
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -54,7 +54,8 @@ class Bridge:
     peer_lost          what actuators of a peer that is lost do: hold, or neutral
 
     A period of the watchdog is the plant's wall time times `every`, 0.1 s where nobody paces it, telemetry's for an
-    observer. A peer is heard by `command` and `self.peer_watch.fed()`.
+    observer. A peer is heard by `command` and `self.peer_watch.fed()`. Commands state the age of what was heard last:
+    the plant counts steps with values older than one period of the peer as stale.
     """
 
     claim: tuple[str, ...] = ()
@@ -73,6 +74,17 @@ class Bridge:
         "Silence after which a peer that was heard is lost (wall time); 0: never.", "s", ge=0,
     )] = 0.0  # fmt: skip
     peer_lost: Literal["hold", "neutral"] = "neutral"
+    peer_period_s: Annotated[float, Parameter(
+        "Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent "
+        "after three of them; 0: learned.", "s", ge=0,
+    )] = 0.0  # fmt: skip
+    silent_after_s: Annotated[float, Parameter(
+        "Silence of the peer that is reported (wall time); nothing else follows from it; 0: three of its periods.", "s",
+        ge=0,
+    )] = 0.0  # fmt: skip
+
+    sends_on_events: ClassVar[bool] = False
+    """The peer sends when something happens, not all the time: unless its period is given, it is never silent."""
 
     extra: ClassVar[str] = ""
     """The extra of its own package that brings the libraries it needs: pip install 'PACKAGE[EXTRA]'; '' for none."""
@@ -95,7 +107,7 @@ class Bridge:
     """By which the plant lists it."""
     silent: bool = field(init=False, default=False, repr=False)
     """The plant is silent for longer than the watchdog allows."""
-    peer_watch: Watchdog = field(init=False, repr=False, compare=False)
+    peer_watch: PeerWatch = field(init=False, repr=False, compare=False)
     """Of the peer's silence: `fed` when it was heard."""
 
     unmet: str = field(init=False, default="", repr=False, compare=False)
@@ -148,6 +160,7 @@ class Bridge:
         """The peer was silent for peer_timeout_s; call it yourself where the protocol tells that the peer is gone. Its
         actuators go to neutral, or hold (`peer_lost`); the next `command` drives them again."""
         self.peer_watch.tripped = True
+        self.peer_watch.lost()
         self.counts.add("peer_lost")
         if self.plant.granted:
             self.io.tell(f"{why}: {self.peer_lost}")

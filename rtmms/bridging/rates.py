@@ -250,6 +250,161 @@ class Watchdog:
         return max(0.0, self._heard + self.limit_s - (monotonic() if now is None else now))
 
 
+# Is the peer's last value still a fresh one, when did it fall silent, and when was it lost?
+
+
+SHORTEST_PERIOD_S = 0.02
+"""Least period of a peer, s: the schedulers of two machines delay faster ones by as much."""
+SILENT_PERIODS = 3.0
+"""Periods without a message after which a peer is silent."""
+UNKNOWN_PERIOD_S = 1.0
+"""Period of a peer of which too few messages have come to learn it, s."""
+LEARNED_FROM, LEARNED_OVER = 3, 32
+"""Intervals from which a period is learned: at least, and at most the last ones."""
+REGULAR = 1.5
+"""Intervals up to this many medians are regular ones; longer ones are gaps."""
+MERGED_S = 0.005
+"""Messages that follow another one within this time are part of it, s."""
+MAX_EVENTS = 64
+"""Silences, and losses, that a watch lists; it counts all of them."""
+PAUSE_PERIODS, SHORTEST_PAUSE_S = 3.0, 0.1
+"""Time without a state, in the plant's periods and at least in s, that is a pause of the plant."""
+
+
+class PeerWatch(Watchdog):
+    """What a bridge knows of the silence of its peer.
+
+    A peer's value is fresh for one period, and the peer is silent after SILENT_PERIODS of them. The period is given, or
+    learned from the regular ones of the last intervals. Time in which the plant paused does not count.
+
+    Parameters
+    ----------
+    limit_s : float
+        Silence after which the peer is lost, s of wall time; 0: never. See Watchdog.
+    period_s : float, default 0
+        Period of the peer, s of wall time; 0: it is learned.
+    silent_after_s : float, default 0
+        Time without a message after which the peer is silent, s; 0: SILENT_PERIODS of its periods.
+    steady : bool, default True
+        The peer sends all the time. Of another one nothing is learned, so its silence is watched where one of the two
+        times is given.
+
+    Attributes
+    ----------
+    silent : bool
+        The peer is silent at present.
+    changed : bool
+        An event has happened since the owner cleared the flag.
+    """
+
+    def __init__(
+        self, limit_s: float, period_s: float = 0.0, silent_after_s: float = 0.0, *, steady: bool = True
+    ) -> None:  # fmt: skip
+        super().__init__(limit_s)
+        self.given_s, self._silent_after_s, self._steady = period_s, silent_after_s, steady
+        self._intervals: deque[float] = deque(maxlen=LEARNED_OVER)
+        self._learned_s = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Another plant is there: the events of the one before are not its own."""
+        self.silent = self._lost = self.changed = False
+        self.first: tuple[int, float] | None = None
+        self.silences: list[list[float | int | None]] = []
+        self.losses: list[float] = []
+        self.counts = {"silences": 0, "losses": 0, "restarts": 0}
+        self._since: float | None = None
+        self._counted: float | None = None
+        self._state, self._last = (0, 0.0), (0, 0.0)
+        self._state_at: float | None = None
+
+    def saw(self, step: int, time_s: float, now: float, plant_period_s: float) -> None:
+        """The newest state of the plant: its step, its simulated time, and the instant at which it came, s."""
+        before, self._state_at, self._state = self._state_at, now, (step, time_s)
+        if self._since is None:
+            self._since, self._last = now, self._state
+        elif before is not None and now - before > max(SHORTEST_PAUSE_S, PAUSE_PERIODS * plant_period_s):
+            self._since = min(now, self._since + now - before)
+            self._counted = None
+
+    def fed(self, now: float | None = None) -> None:
+        now = monotonic() if now is None else now
+        super().fed(now)
+        self.heard(now)
+
+    def heard(self, now: float) -> None:
+        """A message of the peer has come, of a bridge that watches over `limit_s` by other means."""
+        if self._counted is not None and now - self._counted >= MERGED_S:
+            self._learn(now - self._counted)
+        if self._counted is None or now - self._counted >= MERGED_S:
+            self._counted = now
+        self._since = now
+        if self.first is None:
+            self.first, self.changed = self._state, True
+        if self.silent or self._lost:
+            self.counts["restarts"] += 1
+            if self.silent and len(self.silences) == self.counts["silences"]:
+                self.silences[-1][2] = self._state[1] - self._last[1]
+            self.silent, self._lost, self.changed = False, False, True
+        self._last = self._state
+
+    def lost(self) -> None:
+        """The peer is gone, as its protocol or `limit_s` says."""
+        if not self._lost:
+            self._lost = self.changed = True
+            self.counts["losses"] += 1
+            if len(self.losses) < MAX_EVENTS:
+                self.losses.append(self._state[1])
+
+    def falls_silent(self, now: float) -> bool:
+        """True once for each silence."""
+        left = self.until_silent_s(now)
+        if left is None or left > 0.0:
+            return False
+        self.silent = self.changed = True
+        self.counts["silences"] += 1
+        if len(self.silences) < MAX_EVENTS:
+            self.silences.append([self._last[1], self._last[0], None])
+        return True
+
+    def until_silent_s(self, now: float) -> float | None:
+        """Time until the peer would be silent, s; None where it is, or where that is not watched."""
+        if self.silent or self._since is None:
+            return None
+        limit = self._silent_after_s or SILENT_PERIODS * self.fresh_s
+        return max(0.0, self._since + limit - now) if limit else None
+
+    def age_s(self, now: float) -> float:
+        """Age of what the peer sent last, s."""
+        return 0.0 if self._since is None else max(0.0, now - self._since)
+
+    @property
+    def fresh_s(self) -> float:
+        """Age up to which a value of the peer is fresh, s: its period; 0 where that is neither given nor learned."""
+        if self.given_s:
+            return max(SHORTEST_PERIOD_S, self.given_s)
+        return (self._learned_s or UNKNOWN_PERIOD_S) if self._steady else 0.0
+
+    def _learn(self, interval_s: float) -> None:
+        """Learn from another interval between two messages."""
+        self._intervals.append(interval_s)
+        found = sorted(self._intervals)
+        if len(found) >= LEARNED_FROM:
+            longest_regular = REGULAR * found[len(found) // 2]
+            self._learned_s = max(SHORTEST_PERIOD_S, max(one for one in found if one <= longest_regular))
+
+    def report(self) -> dict[str, Any]:
+        """What the plant's report has of it, in simulated s; see `rtmms.wire.protocol.messages.read_watch`."""
+        period = self.given_s or self._learned_s
+        return {
+            "watched": bool(self.fresh_s or self._silent_after_s), "period_s": self.fresh_s if period else None,
+            "learned": not self.given_s, "first_s": None if self.first is None else self.first[1],
+            "silences": [list(one) for one in self.silences], "losses": list(self.losses), **{
+                f"{name}_count": number for name, number in self.counts.items()
+            },
+        }  # fmt: skip
+
+
 # One message at a time to a peer that answers each: again when no answer comes, and no answer taken for another's.
 
 

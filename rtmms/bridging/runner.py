@@ -11,7 +11,7 @@ from time import monotonic, sleep
 from typing import Any
 
 from rtmms.bridging.bridge import Bridge
-from rtmms.bridging.rates import Backoff, Counters, Decimator, Watchdog
+from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Awaiting, Link, connect
 from rtmms.wire.protocol.messages import NotConnectedError
@@ -21,6 +21,8 @@ LOOK_S = 0.1
 STATES = 4
 """So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
 UNPACED_S = 0.1
+REPORT_EVERY_S = 0.2
+"""Least time between two reports of the peer's silences and losses to the plant, s."""
 
 _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
@@ -39,19 +41,16 @@ class Runner:
         self._link: Link | None = None
         self._values: dict[str, float] = {}
         self._pending: int | None = None
-        self._next_tick = self._next_look = 0.0
+        self._next_tick = self._next_look = self._next_report = 0.0
+        self._state_period_s = UNPACED_S
         self._seen_step = -1
         self._watchdog = Watchdog(0.0)
         self._decimator = Decimator(bridge.rate_hz, bridge.filter)
         self._opened = self._paused = False
         self._nuisance, self._awaiting = Nuisance(), Awaiting()
         self.counts = Counters()
-        bridge.io, bridge.counts, bridge.name, bridge.peer_watch = (
-            self,
-            self.counts,
-            name,
-            Watchdog(bridge.peer_timeout_s),
-        )
+        bridge.io, bridge.counts, bridge.name = self, self.counts, name
+        bridge.peer_watch = watch_of(bridge)
 
     def run(self, timeout_s: float, stay_s: float) -> str:
         """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
@@ -116,7 +115,7 @@ class Runner:
             self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
             step, self._pending = self._pending, None
-            self._link.command(self._values, step)
+            self._answer(self._link, step)
             self._watchdog.fed()  # it waited for us: its silence begins now
 
     def _fault(self, values: Mapping[str, float]) -> tuple[str, str]:
@@ -171,7 +170,9 @@ class Runner:
         assert link is not None
         self._pending, self._seen_step, self._paused = None, -1, False
         self._values.clear()  # the last plant's: nothing drives this one until the peer speaks
-        self._watchdog.limit_s = bridge.watchdog_periods * _period_s(link.plant, bridge.every)
+        self._state_period_s = _period_s(link.plant, bridge.every)
+        self._watchdog.limit_s = bridge.watchdog_periods * self._state_period_s
+        bridge.peer_watch.begin()
         if self._opened:
             bridge.plant_again(link.plant)
             bridge.plant = link.plant
@@ -221,6 +222,7 @@ class Runner:
         finally:
             self._selector.unregister(states)
             self._selector.unregister(door)
+        self._report(link)
         link.close("the plant ended")
         return link.ended
 
@@ -236,7 +238,10 @@ class Runner:
         """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""
         bridge = self._bridge
         now = monotonic()
-        ends = [wait_s, None if self._awaited() else self._watchdog.left_s(now), bridge.peer_watch.left_s(now)]
+        watch, awaited = bridge.peer_watch, self._awaited()
+        ends = [wait_s, watch.left_s(now)]
+        ends += [] if awaited else [self._watchdog.left_s(now)]
+        ends += [watch.until_silent_s(now)] if self._judges() else []
         if self._opened:
             ends.append(max(0.0, self._next_tick - now))
         for key, events in self._selected(min(end for end in ends if end is not None), now):
@@ -257,6 +262,12 @@ class Runner:
             bridge.on_silence()
         if self._linked() and bridge.peer_watch.trips(now):
             bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer_watch.limit_s:g} s")
+        if self._judges() and watch.falls_silent(now):
+            self.counts.add("peer_silences")
+            self.tell(f"the peer is silent since t = {watch.silences[-1][0]:.6g} s")
+        if watch.changed and now >= self._next_report and self._link is not None and not self._link.ended:
+            self._next_report = now + REPORT_EVERY_S
+            self._report(self._link)
         if self._opened and now >= self._next_tick:
             self._next_tick = now + bridge.tick_s
             bridge.tick(now)
@@ -273,6 +284,25 @@ class Runner:
             link.look_around()
         return []
 
+    def _judges(self) -> bool:
+        """The silence of the peer counts: its actuators are claimed, and the plant does not wait for it."""
+        return self._linked() and bool(self._bridge.plant.granted) and not self._awaited()
+
+    def _report(self, link: Link) -> None:
+        """Tell the plant when the peer was heard first, was silent and was lost."""
+        self._bridge.peer_watch.changed = False
+        if link.plant.granted:
+            link.report_watch(self._bridge.peer_watch.report())
+
+    def _answer(self, link: Link, step: int | None = None) -> None:
+        """Send the newest values, with their age where the period of the peer is known."""
+        watch = self._bridge.peer_watch
+        fresh_s = watch.fresh_s
+        if fresh_s:
+            link.command(self._values, step, age_s=watch.age_s(monotonic()), fresh_s=fresh_s)
+        else:
+            link.command(self._values, step)
+
     def _linked(self) -> bool:
         """There is a plant that the peer's actuators belong to."""
         return self._opened and self._link is not None and not self._link.ended
@@ -287,8 +317,9 @@ class Runner:
         return self._selector.get_map().get(key.fd) == key
 
     def _take(self, link: Link, state: State) -> None:
-        bridge = self._bridge
-        self._watchdog.fed()
+        bridge, now = self._bridge, monotonic()
+        self._watchdog.fed(now)
+        bridge.peer_watch.saw(state.step, state.time, now, self._state_period_s)
         bridge.silent = False
         self.counts.add("states")
         if link.plant.granted:
@@ -299,12 +330,19 @@ class Runner:
             if bridge.waits:
                 self._pending = state.step
             else:
-                link.command(self._values)
+                self._answer(link)
         due = self._decimator.feed(state)
         if due is not None:
             bridge.on_state(due)
         elif self._pending is not None and bridge.waits:
             self.command({})  # a state that the peer does not get cannot be answered by it
+
+
+def watch_of(bridge: Bridge) -> PeerWatch:
+    """Return the watch over the peer of a bridge, by its parameters."""
+    return PeerWatch(
+        bridge.peer_timeout_s, bridge.peer_period_s, bridge.silent_after_s, steady=not bridge.sends_on_events
+    )
 
 
 def _period_s(plant: PlantInfo, every: int) -> float:

@@ -103,8 +103,8 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
     of = "" if answer["steps"] is None else f" of {answer['steps']}"
     print_text(f"{shown(answer['robot'])}: {state}, {shown(answer['mode'])}, dt {answer['dt']:g} s")
     print_text(f"step {answer['step']}{of}, t = {answer['time']:.3f} s")
-    counts = ("commands_applied", "misses", "late", "overruns")
-    print_text(", ".join(f"{name.replace('_', ' ')} {answer[name]}" for name in counts))
+    counts = ("commands_applied", "stale", "misses", "late", "overruns")  # an older plant counts no stale ones
+    print_text(", ".join(f"{name.replace('_', ' ')} {answer.get(name, 0)}" for name in counts))
     for peer in answer["peers"]:
         if peer["state"] == "gone" or (peer["name"] == "rtmms" and not peer["claim"]):
             continue  # those who asked such a thing

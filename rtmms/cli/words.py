@@ -90,6 +90,21 @@ class Range(click.FloatRange):
         return number
 
 
+class LimitOfSteps(click.ParamType):
+    """A count of steps, or a share of them with %."""
+
+    name = "limit"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from rtmms.loop.policies import parse_limit
+
+        try:
+            parse_limit(str(value))
+        except ModelError as fault:
+            self.fail(str(fault), param, ctx)
+        return str(value)
+
+
 class Number(click.ParamType):
     """A number from LEAST to MOST, or 0 where `zero` is allowed."""
 
@@ -204,6 +219,8 @@ def type_of(declared: Option) -> click.ParamType:
     kind = declared.value_type
     if declared.names:
         return Near(declared.kind, declared.names)
+    if declared.limit:
+        return LimitOfSteps()
     if declared.group:
         return Installed(declared.group)
     if kind is float:

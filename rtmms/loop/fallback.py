@@ -136,7 +136,7 @@ class Fallback:
         elif complete:
             self._exchange.applied.policy = ""
             take_complete(now_ns, memory.fallbacks, memory.actuators, self.command)
-            outcome = StepOutcome.APPLIED
+            outcome = self._in_time()
         else:
             self._replace_missing(step, now_ns)
         if self.homing:
@@ -146,7 +146,11 @@ class Fallback:
     def resolved(self, complete: bool) -> StepOutcome:
         """The same, where compiled code has done it already: what it came to."""
         self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
-        return StepOutcome.APPLIED if complete else self.late
+        return self._in_time() if complete else self.late
+
+    def _in_time(self) -> StepOutcome:
+        """The outcome of a step that had all its commands."""
+        return StepOutcome.STALE if self._exchange.applied.stale else StepOutcome.APPLIED
 
     def _replace_missing(self, step: int, now_ns: int) -> None:
         """The policy on the claimed actuators without a fresh value; `home` on those held for too long."""

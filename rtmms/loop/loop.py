@@ -22,7 +22,7 @@ from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
-from rtmms.loop.policies import Counts, add, exceeded
+from rtmms.loop.policies import Counts, add, exceeded, exceeded_share
 from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Preparing
 from rtmms.loop.requests import Requests
 from rtmms.loop.step_paths import CompiledPath, GeneralPath, Taken
@@ -299,6 +299,9 @@ class Loop:
             if tidy:
                 gc.enable()
                 gc.unfreeze()
+        share = exceeded_share(self.policies.limits, self._counts, self.step - self.first)
+        if share and self.ended in ("", "stop"):
+            self.ended, self.message = "policy", share
         self.end("duration")
         final = diverged.last_good if diverged is not None else self.outputs(self.step)
         return Outcome(
@@ -359,7 +362,9 @@ class Loop:
         if self._governor is not None:
             self._give_way(self._governor, ended - due, taken.stepped - taken.called)
         if self._limited and not self.ended and ended >= self.fallback.grace.until_ns:
-            self._hold_to_limits(missed and not self.fallback.excused, overran)
+            self._hold_to_limits(
+                missed and not self.fallback.excused, overran, taken.outcome == StepOutcome.STALE
+            )  # fmt: skip
         if self._admitting is not None:
             self._see_newcomers(self._admitting)
         if attribution is not None:
@@ -392,10 +397,10 @@ class Loop:
             self.requests.fetch()
             self.pace.let_pass(self.step)
 
-    def _hold_to_limits(self, missed: bool, overran: bool) -> None:
+    def _hold_to_limits(self, missed: bool, overran: bool, stale: bool) -> None:
         """Count the step, and end the run where a limit is exceeded."""
-        add(self._counts, missed, overran)
-        text = exceeded(self.policies.limits, self._counts) if missed or overran else ""
+        add(self._counts, missed, overran, stale)
+        text = exceeded(self.policies.limits, self._counts) if missed or overran or stale else ""
         if text:
             silent = ", ".join(self.exchange.waiting_for()) if missed else ""
             self.end("policy", f"step {self.step - 1}: {text}" + (f"; no command from {silent}" if silent else ""))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from rtmms.base.contract import MISS_WORDS, OVERRUN_WORDS, OverrunPolicy
+from rtmms.base.contract import MAX_COUNT, MISS_WORDS, OVERRUN_WORDS, OverrunPolicy
 from rtmms.base.errors import ModelError, UnknownNameError
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Counts:
     misses_in_a_row: int = 0
     overruns: int = 0
     overruns_in_a_row: int = 0
+    stale: int = 0
 
 
 @dataclass(slots=True)
@@ -40,13 +42,35 @@ class Grace:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The most that a run may have of each; None: any number."""
+class Share:
+    """Share of the steps of a run, from 0 to 1."""
 
-    misses: int | None = None
+    value: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:.6g} %"
+
+
+def parse_limit(text: str) -> int | Share:
+    """Return the limit that a text states: a count of steps 'N', or a share of them 'P%'. Raises ModelError."""
+    number, percent, rest = text.strip().partition("%")
+    with suppress(ValueError):
+        if percent and not rest and 0.0 <= (share := float(number)) <= 100.0:
+            return Share(share / 100.0)
+        if not percent and 0 <= (count := int(number)) <= MAX_COUNT:
+            return count
+    raise ModelError(f"expected a count from 0 to {MAX_COUNT}, or a share from 0% to 100% such as 0.1%, got '{text}'")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a run may have of each; None: any number. A share is judged at the end of the run."""
+
+    misses: int | Share | None = None
     misses_in_a_row: int | None = None
-    overruns: int | None = None
+    overruns: int | Share | None = None
     overruns_in_a_row: int | None = None
+    stale: int | Share | None = None
 
     @property
     def any(self) -> bool:
@@ -60,12 +84,14 @@ WORDS = {
     "misses_in_a_row": ("misses in a row", "--max-consecutive-misses"),
     "overruns": ("overruns", "--max-overruns"),
     "overruns_in_a_row": ("overruns in a row", "--max-consecutive-overruns"),
+    "stale": ("stale steps", "--max-stale"),
 }
 """Of each limit: what it counts, and the option that sets it."""
 
 
-def add(counts: Counts, missed: bool, overran: bool) -> None:
+def add(counts: Counts, missed: bool, overran: bool, stale: bool = False) -> None:
     """One step more; in place."""
+    counts.stale += stale
     counts.misses += missed
     counts.misses_in_a_row = counts.misses_in_a_row + 1 if missed else 0
     counts.overruns += overran
@@ -76,8 +102,17 @@ def exceeded(limits: Limits, counts: Counts) -> str:
     """Which limit is exceeded, as a sentence; '' while none is."""
     for name, (what, option) in WORDS.items():
         most, count = getattr(limits, name), getattr(counts, name)
-        if most is not None and count > most:
+        if isinstance(most, int) and count > most:
             return f"{count} {what}, {most} allowed ({option})"
+    return ""
+
+
+def exceeded_share(limits: Limits, counts: Counts, steps: int) -> str:
+    """Which share is exceeded at the end of a run of so many steps, as a sentence; '' for none."""
+    for name, (what, option) in WORDS.items():
+        most, count = getattr(limits, name), getattr(counts, name)
+        if isinstance(most, Share) and count > most.value * steps:
+            return f"{count} {what} of {steps} steps ({Share(count / steps)}), {most} allowed ({option})"
     return ""
 
 
@@ -118,7 +153,7 @@ class Policies:
     overrun   a word of OverrunPolicy
     hold_timeout_s  age of a held value after which `home` stands in, whatever `miss` says (abort excepted)
     catchup   most steps that `catchup` may owe
-    limits    most misses and overruns, in all and in a row
+    limits    most misses, overruns and stale steps, in all and in a row
     grace_s   time from the start in which neither limits nor `abort` act: `hold` and `skip` stand in for it
     Raises UnknownNameError with the near misses, or ModelError.
     """
@@ -143,7 +178,7 @@ class Policies:
             raise ModelError(f"policies: grace_s must be >= 0 s, got {self.grace_s:g}")
         for name in WORDS:
             most = getattr(self.limits, name)
-            if most is not None and most < 0:
+            if isinstance(most, int) and most < 0:
                 raise ModelError(f"policies: limits.{name} must be >= 0, got {most}")
 
 

@@ -34,7 +34,7 @@ class Exchange(Protocol):
     """(n_actuators,) set where a command came too late for its step and became the held value; cleared by the loop."""
 
     applied: Applied
-    """Written by `collect` (policy by the loop)."""
+    """Written by `collect`, `stale` for each step (policy by the loop)."""
 
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
@@ -97,7 +97,7 @@ class Progress(NamedTuple):
 class Batched(NamedTuple):
     """What many steps in a row came to.
 
-    done       steps;  times (done,) of each: exchange_ns, plant_ns, complete (see rtmms.wire.kernels.step.TIME)
+    done       steps;  times (done,) of each: exchange_ns, plant_ns, outcome (see rtmms.wire.kernels.step.TIME)
     status     of the last one: where it is not 0, that one failed
     unfinished one more was begun;  handed   how far it came
     published_ns, answered   when the last state was sent, and whether the last step had a command

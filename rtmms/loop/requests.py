@@ -231,7 +231,8 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
         "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt,
         "wall_s": (run.clock.now() - run.started_ns) * 1e-9, "paused": requests.paused,
         "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
-        "misses": statistics.misses, "overruns": statistics.overruns, "late": told.get("late", 0),
+        "stale": statistics.stale, "misses": statistics.misses, "overruns": statistics.overruns,
+        "late": told.get("late", 0),
         "rejected": told.get("rejected", {}), "peers": told.get("peers", []),
         "set_points": told.get("set_points", {}),
     }  # fmt: skip

@@ -21,14 +21,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _histogram: Any = partial(HdrHistogram, 1, LONGEST_NS, 3)  # the library is not typed
+_OUTCOMES = tuple(StepOutcome)
+"""By their codes."""
 _QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
 
 class Statistics:
     """Counters and timings of one run.
 
-    steps           = applied + misses + unclaimed + reused (reused is 0 but in free mode)
+    steps           = applied + stale + misses + unclaimed + reused (reused is 0 but in free mode)
     applied         every claimed actuator had its command for the step in time
+    stale           likewise, but one of them carried a value older than its fresh age
     misses          a claimed actuator had none at the deadline
     unclaimed       nobody held a claim
     reused          free mode: a claimed actuator had nothing new
@@ -40,7 +43,8 @@ class Statistics:
 
     __slots__ = (
         "_counts", "_drained", "_mask", "_ring", "_rows_of", "_written", "applied", "consecutive", "deadline_us",
-        "max_consecutive", "misses", "outcome", "overruns", "period_us", "reused", "skipped", "steps", "unclaimed",
+        "max_consecutive", "misses", "outcome", "overruns", "period_us", "reused", "skipped", "stale", "steps",
+        "unclaimed",
     )  # fmt: skip
 
     def __init__(self, capacity: int = 8192, period_us: float | None = None, deadline_us: float | None = None) -> None:
@@ -56,7 +60,7 @@ class Statistics:
 
     def clear(self) -> None:
         """Back to nothing, for a run that is reset."""
-        self.steps = self.applied = self.misses = self.unclaimed = self.reused = 0
+        self.steps = self.applied = self.misses = self.unclaimed = self.reused = self.stale = 0
         self.consecutive = self.max_consecutive = self.overruns = self.skipped = 0
         self.outcome = StepOutcome.UNCLAIMED
         self._written = self._drained = 0
@@ -95,16 +99,18 @@ class Statistics:
             self.applied += 1
         elif outcome == StepOutcome.UNCLAIMED:
             self.unclaimed += 1
+        elif outcome == StepOutcome.STALE:
+            self.stale += 1
         else:
             self.reused += 1
 
-    def add(self, times: npt.NDArray[Any], late: StepOutcome) -> None:
+    def add(self, times: npt.NDArray[Any]) -> None:
         """Many finished steps: `count` and `record` of each.
 
-        times (k,) exchange_ns, plant_ns and complete of each;  late  the outcome of those that are not complete
+        times (k,) exchange_ns, plant_ns and outcome of each
         """
-        for complete in times["complete"].tolist():
-            self.count(StepOutcome.APPLIED if complete else late)
+        for code in times["outcome"].tolist():
+            self.count(_OUTCOMES[code])
         k = len(times)
         if not k:
             return
@@ -168,7 +174,7 @@ class Statistics:
 
     def counters(self) -> dict[str, Any]:
         """The counters by name."""
-        names = ("steps", "applied", "misses", "unclaimed", "reused", "max_consecutive", "overruns", "skipped")
+        names = ("steps", "applied", "stale", "misses", "unclaimed", "reused", "max_consecutive", "overruns", "skipped")
         return {name: getattr(self, name) for name in names}
 
     def _rows(self, count: int) -> npt.NDArray[np.int64]:

@@ -192,16 +192,17 @@ class CompiledPath:
 
     def _note(self, found: Batched) -> None:
         """Count the steps of a batch, and show the last. Raises what the plant's step raises."""
-        run, times, late = self._run, found.times, self._run.fallback.late
+        run, times = self._run, found.times
+        last = times[-1]
+        outcome = StepOutcome(int(last["outcome"]))
         run.step += found.done - (found.status != 0)
         run.view.forget()
         run.forget_prepared()
         run.pace.batched(found.published_ns, found.answered)
-        run.fallback.resolved(bool(times["complete"][-1]))
-        run.statistics.add(times[:-1], late)
+        run.fallback.resolved(outcome != run.fallback.late)
+        run.statistics.add(times[:-1])
         self._entered.entered(found.status)  # type: ignore[union-attr]
-        last = times[-1]
-        run.statistics.count(StepOutcome.APPLIED if last["complete"] else late)
+        run.statistics.count(outcome)
         if run.view.due < run.step or (self.keeper is not None and not found.kept):
             run.view.show(run.step - 1, run.command, run.exchange.applied, found.kept)
         run.statistics.record(UNDEFINED, int(last["exchange_ns"]), int(last["plant_ns"]), UNDEFINED)

@@ -115,7 +115,7 @@ class LogArrays(Mapping[str, "Array"]):
 
     @property
     def outcomes(self) -> npt.NDArray[np.str_]:
-        """Outcome of each step, (n,): 'applied', 'missed', 'unclaimed' or 'reused'."""
+        """Outcome of each step, (n,): 'applied', 'stale', 'missed', 'unclaimed' or 'reused'."""
         return self._steps.outcomes
 
     @cached_property

@@ -223,6 +223,8 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
     if summary["mean_power_w"] is not None:
         facts.append(f"{summary['mean_power_w']:.2f} W")
     facts.append(f"{statistics.misses:,} misses")
+    if statistics.stale:
+        facts.append(f"{statistics.stale:,} stale steps")
     high = page.get_figheight()
     page.text(0.05, 1.0 - 0.46 / high, "Robotic manta", fontsize=21, fontweight="bold", color=INK, va="center")
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")

@@ -307,6 +307,7 @@ def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statis
     facts = [_words(key, value).removeprefix("mean ").partition(" ")[2] for key, value in headline.items()
              if value is not None]  # fmt: skip
     facts += [f"{counts['misses']:,} misses"] + ([] if facts else [f"{counts['overruns']:,} overruns"])
+    facts += [f"{counts['stale']:,} stale steps"] if counts["stale"] else []
     page.text(0.975, 1.0 - 0.46 / high, "   |   ".join(facts), fontsize=16, color=BLUE, va="center", ha="right")
     words = [file] if file else []
     words += [f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"]

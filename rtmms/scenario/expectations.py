@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from rtmms.base.errors import ModelError
+from rtmms.loop.policies import Share, parse_limit
 
 _COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "<=": operator.le, ">=": operator.ge, "==": operator.eq, "!=": operator.ne, "<": operator.lt, ">": operator.gt,
@@ -19,17 +20,37 @@ _FORM = re.compile(r"\s*(<=|>=|==|!=|<|>)\s*(\S.*?)\s*$")
 _INDEX = re.compile(r"(.+)\[(-?\d+)\]$")
 
 
+LIMITS = {"max_stale": "exchange.stale", "max_misses": "exchange.misses", "max_overruns": "schedule.overruns"}
+"""Limits of a run that are expectations, too, and what of the report each of them limits."""
+
+
 @dataclass(frozen=True)
 class Expectation:
-    """name of the report as 'mean_speed_m_s' (of its summary), 'exchange.misses' or 'final.position[2]'."""
+    """name of the report as 'mean_speed_m_s' (of its summary), 'exchange.misses' or 'final.position[2]'; or of LIMITS.
+
+    of_steps   the value is a share of the steps, in %
+    """
 
     name: str
     comparison: str
     value: float | str
+    of_steps: bool = False
 
     @property
     def text(self) -> str:
-        return f"{self.comparison} {self.value}"
+        return f"{self.comparison} {self.value:g} %" if self.of_steps else f"{self.comparison} {self.value}"
+
+    @property
+    def source(self) -> str:
+        """Name of the report."""
+        return LIMITS.get(self.name, self.name)
+
+    def found(self, report: Mapping[str, Any]) -> float | str | None:
+        """What the report has of it; None for nothing."""
+        got = _value(report, self.source)
+        if not self.of_steps or not isinstance(got, float):
+            return got
+        return 100.0 * got / report["steps"] if report.get("steps") else 0.0
 
     def holds(self, got: float | str | None) -> bool:
         """It does of this value; None: there is none."""
@@ -58,7 +79,11 @@ class Finding:
 
 
 def expectation(name: str, text: Any) -> Expectation:
-    """'<= 0.03' -> Expectation; ModelError for anything else."""
+    """'<= 0.03' -> Expectation, and of LIMITS 3 or '0.1%'; ModelError for anything else."""
+    if name in LIMITS:
+        most = parse_limit(str(text))
+        share = isinstance(most, Share)
+        return Expectation(name, "<=", 100.0 * most.value if isinstance(most, Share) else float(most), share)
     form = _FORM.match(text) if isinstance(text, str) else None
     if form is None:
         known = ", ".join(_COMPARISONS)
@@ -78,7 +103,7 @@ def judge(expected: Iterable[Expectation], report: Mapping[str, Any]) -> list[Fi
     """Hold a report to what was expected of it. A value that is not there, or no number, does not hold."""
     found = []
     for one in expected:
-        got = _value(report, one.name)
+        got = one.found(report)
         instead = "" if got is not None else _instead(report, one.name)
         found.append(Finding(one.name, one.text, got, one.holds(got), instead))
     return found

@@ -64,6 +64,8 @@ class Option:
         Ending of a file that the run writes, '' where several are possible; None for an option that is no such file.
     number
         A text that may be written as a number in a scenario.
+    limit
+        A text that states a count or a share of steps; a count may be written as a number in a scenario.
     commands
         Those of `run` and `serve` that have it.
     served
@@ -98,6 +100,7 @@ class Option:
     group: str = ""
     writes: str | None = None
     number: bool = False
+    limit: bool = False
     commands: tuple[str, ...] = ("run", "serve")
     served: Any = ...
     key: bool = True
@@ -211,17 +214,21 @@ class RunOptions:
     catchup: Annotated[int, Option(
         "Most steps catchup may owe (default {default}).", least=1, most=MAX_COUNT, reason=_OVERRUN,
     )] = 5
-    max_misses: Annotated[int | None, Option(
-        "End the run after more than N misses.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
+    max_stale: Annotated[str | None, Option(
+        "Most steps with a value that its sender calls too old: end the run after more than N, or exit with 1 if more "
+        "than P% at the end.", metavar="N|P%", limit=True, reason=_MISSED,
+    )] = None
+    max_misses: Annotated[str | None, Option(
+        "The same, for steps without a command in time.", metavar="N|P%", limit=True, reason=_MISSED,
     )] = None
     max_consecutive_misses: Annotated[int | None, Option(
-        "The same, for misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
+        "End the run after more than N misses in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_MISSED,
     )] = None
-    max_overruns: Annotated[int | None, Option(
-        "End the run after more than N overruns.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
+    max_overruns: Annotated[str | None, Option(
+        "As --max-stale, for steps that took longer than their period.", metavar="N|P%", limit=True, reason=_OVERRUN,
     )] = None
     max_consecutive_overruns: Annotated[int | None, Option(
-        "The same, for overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
+        "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
     )] = None
     peer_failure: Annotated[str, Option(
         "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "

@@ -120,7 +120,7 @@ def measured(report: Mapping[str, Any]) -> dict[str, float | None]:
     """Of a run in real time on this machine, as a link has it: the way there and back of a command is twice a delay,
     and what is missed at a deadline is lost."""
     exchange, timing = report["exchange"], report["timing_us"]["exchange"]
-    asked = exchange["commands_applied"] + exchange["misses"]
+    asked = exchange["commands_applied"] + exchange["stale"] + exchange["misses"]
 
     def one_way(name: str) -> float | None:
         return None if timing[name] is None else 0.5e-3 * timing[name]

@@ -165,7 +165,8 @@ class View(Bridge):
             self._points.append((float(result.get("time", 0.0)), points))
         misses, overruns = int(result.get("misses", 0)), int(result.get("overruns", 0))
         rate = self._shown / max(monotonic() - self._begun, 1e-3)
-        self._counts.content = f"{misses} missed, {overruns} overruns · {rate:.0f} pictures/s"
+        stale = f", {result['stale']} too old" if result.get("stale") else ""
+        self._counts.content = f"{misses} missed{stale}, {overruns} overruns · {rate:.0f} pictures/s"
         self._told.append((float(result.get("time", 0.0)), misses, overruns))
         if len(self._told) < 2:
             return

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import rtmms
-from rtmms.bridging.rates import Counters, Watchdog
+from rtmms.bridging.rates import Counters
+from rtmms.bridging.runner import watch_of
 from rtmms.wire.protocol.messages import plain_parameters
 from rtmms.wire.protocol.state import PlantInfo
 from tests.bridges.harness import plant_info
@@ -46,7 +47,7 @@ def opened(bridge: B, info: PlantInfo) -> B:
         Desk(),
         info,
         Counters(),
-        Watchdog(bridge.peer_timeout_s),
+        watch_of(bridge),
     )
     try:
         bridge.open(info)

@@ -37,8 +37,8 @@ def left(**given: Any) -> Any:
     ("given", "said"),
     [
         ({}, False), ({"ended": "stop"}, False), ({"unclaimed": 9}, False), ({"misses": 1}, True), ({"late": 1}, True),
-        ({"skipped": 1}, True), ({"overruns": 1}, True), ({"reused": 1}, True), ({"alterations": 1}, True),
-        ({"ended": "interrupt"}, True), ({"ended": "diverged"}, True),
+        ({"skipped": 1}, True), ({"overruns": 1}, True), ({"reused": 1}, True), ({"stale": 1}, True),
+        ({"alterations": 1}, True), ({"ended": "interrupt"}, True), ({"ended": "diverged"}, True),
     ],
 )  # fmt: skip
 def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dict[str, Any], said: bool) -> None:

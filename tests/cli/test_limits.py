@@ -40,11 +40,32 @@ def test_in_the_grace_neither_limits_nor_abort_act(tmp_path: Path) -> None:
     assert said.report["exchange"]["misses"] > 0
 
 
+@pytest.mark.full
+def test_shares_are_judged_at_the_end_and_are_keys_of_a_scenario_and_of_its_expectations(tmp_path: Path) -> None:
+    """Of a controller that is too slow for every step but the first."""
+    scenario = tmp_path / "slow.toml"
+    head = 'robot = "pendulum"\nduration = 0.5\n{}[[controller]]\nname = "slow"\nanswer_s = 0.05\n{}'
+    for keys, expect, status, ended in (
+        ('max-misses = "100%"\nmax-stale = 0\n', '[expect]\nmax_stale = 0\nmax_misses = "100%"\n', 0, "duration"),
+        ('max-misses = "10%"\n', "", 1, "policy"),
+        ("", '[expect]\nmax_misses = "10%"\n', 1, "duration"),
+        ("max-misses = 5\n", "", 1, "policy"),
+    ):
+        scenario.write_text(head.format(keys, expect))
+        said = rtmms(tmp_path, "run", "slow.toml", "--json", "--quiet")
+        assert (said.status, said.report["ended"]) == (status, ended), said.err
+        assert said.report["steps"] == 50 or keys == "max-misses = 5\n"
+    scenario.write_text(head.format('max-stale = "many"\n', ""))
+    said = rtmms(tmp_path, "run", "slow.toml")
+    assert (said.status, "slow.toml:3: max_stale: expected a count from 0" in said.err) == (2, True), said.err
+
+
 @pytest.mark.parametrize(
     ("words", "text"),
     [
         (("--max-misses", "-1"), "--max-misses"),
         (("--max-overruns", "1.5"), "--max-overruns"),
+        (("--max-stale", "101%"), "a share from 0% to 100% such as 0.1%, got '101%'"),
         (("--grace", "-1"), "expected a number >= 0 s, got '-1'"),
         (("--hold-timeout", "0"), "expected a number > 0 s, got '0'"),
         (("--catchup", "0"), "--catchup"),

@@ -34,6 +34,7 @@ def report(**given: Any) -> dict[str, Any]:
          "caused by controllers that answered late 3, the computer 1"),
         ({"overruns": 1, "skipped": 2}, "1 late step of 5000; 2 periods skipped"),
         ({"misses": 2}, "2 late commands of 5000"),
+        ({"stale": 45}, "45 of 5000 steps with values that were too old"),
     ],
 )  # fmt: skip
 def test_the_second_line_says_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
@@ -68,3 +69,43 @@ def test_what_is_long_or_of_two_dimensions_is_left_out() -> None:
     assert "depth             1 m" in told
     assert "joints" not in told
     assert "thrust" not in told
+
+
+WATCHED = {"watched": True, "learned": True, "period_s": 0.02, "silences_count": 1, "losses_count": 0}
+
+
+def timed(**given: Any) -> dict[str, Any]:
+    """A bridge that claims an actuator, in the report."""
+    made: dict[str, Any] = {
+        "name": "udp", "claim": ["left.*"], "connected_s": 0.0, "first_command_s": 0.012, "silences": [], "losses": [],
+        "restarts": 0, "disconnected_s": None, "steps": {"applied": 4960, "stale": 40, "missed": 0}, "watch": WATCHED,
+    }  # fmt: skip
+    return made | given
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({}, "connected at 0 s; first command at 0.012 s; never silent; steps: 4960 in time, 40 too old, 0 missing"),
+        ({"silences": [{"begin_s": 3.0, "begin_step": 3000, "length_s": 1.5}], "restarts": 1},
+         "silent once: from 3 s for 1.5 s; back once; steps"),
+        ({"silences": [{"begin_s": float(k), "begin_step": k, "length_s": 0.5} for k in range(6)],
+          "watch": WATCHED | {"silences_count": 100}},
+         "silent 100 times: from 0 s for 0.5 s, from 1 s for 0.5 s, from 2 s for 0.5 s, "
+         "from 3 s for 0.5 s and 96 more"),
+        ({"losses": [2.5], "disconnected_s": 2.5}, "lost at 2.5 s; gone since 2.5 s"),
+        ({"first_command_s": None}, "connected at 0 s; no command; never silent"),
+        ({"watch": WATCHED | {"watched": False}}, "; its silence is not watched, because it sends on events only"),
+    ],
+)  # fmt: skip
+def test_a_run_with_a_bridge_opens_with_the_times_of_each_peer(given: dict[str, Any], text: str) -> None:
+    lines = as_table(report(peers=[timed(**given)])).splitlines()
+    (head,) = (k for k, line in enumerate(lines) if line == "peers")
+    assert head <= 4
+    assert lines[head + 1].startswith("  udp ")
+    assert text in lines[head + 1]
+
+
+def test_a_run_of_controllers_that_were_always_there_has_no_such_lines() -> None:
+    assert "peers" not in as_table(report(peers=[timed(name="gait", watch=None)])).splitlines()
+    assert "peers" in as_table(report(peers=[timed(name="gait", watch=None, losses=[1.0])])).splitlines()

@@ -38,13 +38,17 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
     assert report["ended"] == "duration"
     exchange = report["exchange"]
     assert set(exchange) == {
-        "commands_applied", "misses", "unclaimed", "reused", "max_consecutive_misses", "late", "rejected", "peers",
-        "links",
+        "commands_applied", "stale", "misses", "unclaimed", "reused", "max_consecutive_misses", "late", "rejected",
+        "peers", "links",
     }  # fmt: skip
     assert exchange["commands_applied"] + exchange["misses"] + exchange["unclaimed"] == 100
     assert exchange["commands_applied"] > 0
     assert exchange["rejected"] == {}
     assert [peer["name"] for peer in exchange["peers"]] == ["swing"]
+    (swing,) = exchange["peers"]
+    assert (swing["connected_s"], swing["first_command_s"], swing["disconnected_s"]) == (0.0, 0.0, None)
+    assert (swing["silences"], swing["losses"], swing["restarts"], swing["watch"]) == ([], [], 0, None)
+    assert swing["steps"] == {"applied": exchange["commands_applied"], "stale": 0, "missed": exchange["misses"]}
     assert set(report["schedule"]) == {"period_us", "deadline_us", "overruns", "skipped", "policy", "blame"}
     assert sum(report["schedule"]["blame"].values()) == exchange["misses"] + report["schedule"]["overruns"]
     assert report["schedule"]["period_us"] == pytest.approx(10_000)

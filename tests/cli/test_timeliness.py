@@ -33,6 +33,16 @@ def test_less_is_none(told: dict[str, int]) -> None:
     assert warnings_of(report(**told)) == []
 
 
+def test_stale_steps_are_told_without_a_cause_that_is_of_other_steps() -> None:
+    told = report(misses=11, peer_late=11)
+    told["exchange"]["stale"] = 11
+    missed, stale = warnings_of(told)
+    assert missed.endswith("; mostly peer_late")
+    assert stale == "11 of 1000 steps used a value that its sender calls too old (1.1 %)"
+    told["exchange"]["stale"] = 10
+    assert len(warnings_of(told)) == 1
+
+
 @pytest.mark.parametrize(
     ("every", "reused", "warned"), [(1, 740, True), (1, 9, False), (5, 805, False), (5, 900, True)]
 )

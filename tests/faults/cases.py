@@ -117,7 +117,7 @@ def problems(case: Case, result: Mapping[str, Any]) -> list[str]:
     if result["traceback"]:
         found.append("there was a traceback")
     if not result["sum_holds"]:
-        found.append("steps are not applied + missed + unclaimed + reused")
+        found.append("steps are not applied + stale + missed + unclaimed + reused")
     if not result["finite"]:
         found.append("an output is not finite")
     if result["growth_mib"] > MOST_GROWTH_MIB:

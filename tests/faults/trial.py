@@ -145,11 +145,11 @@ def _resident(pid: int) -> int:
 def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
     exchange = report.get("exchange") or {}
     said = errors.read_text()
-    kept = exchange.get("commands_applied", 0) + exchange.get("misses", 0) + exchange.get("unclaimed", 0)
+    kept = sum(exchange.get(name, 0) for name in ("commands_applied", "stale", "misses", "unclaimed", "reused"))
     peers = [{k: p[k] for k in ("name", "state", "commands", "late", "rejected")} for p in exchange.get("peers", [])]
     return {
         "status": status, "ended": report.get("ended"), "all_steps": report.get("steps"),
-        "sum_holds": kept + exchange.get("reused", 0) == report.get("steps"), "traceback": "Traceback" in said,
+        "sum_holds": kept == report.get("steps"), "traceback": "Traceback" in said,
         "late": exchange.get("late"), "rejected": exchange.get("rejected"), "peers": peers,
         "log": _without_folder(report.get("log")), "finite": None not in (report.get("final") or {"": None}).values(),
     }  # fmt: skip

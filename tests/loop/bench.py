@@ -34,6 +34,7 @@ class Arrival:
     values: Mapping[int, float]
     seq: int = -1
     peer: str = "peer"
+    stale: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,7 @@ class World:
         if step != self.collecting:
             self.collecting = step
             self.fresh[:] = False
+            self.applied.stale = False
             self._ahead(step, command)
         while True:
             while self.arrivals and self.at(self.arrivals[0].us) <= self.clock.now():
@@ -172,6 +174,7 @@ class World:
         for index, value in arrival.values.items():
             command[index] = value
         self.applied.seq, self.applied.step = max(self.newest.values()), arrival.step
+        self.applied.stale = self.applied.stale or arrival.stale
 
     def serve(self, until_ns: int) -> None:
         self.log.append(("serve", (self.clock.now() - self.t0) / US))

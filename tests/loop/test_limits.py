@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtmms.base.errors import ModelError
 from rtmms.loop.kernels.miss_policies import FIRST_NS
-from rtmms.loop.policies import Counts, Limits, Policies, add, exceeded
+from rtmms.loop.policies import Counts, Limits, Policies, Share, add, exceeded, exceeded_share, parse_limit
 from tests.loop.bench import Arrival, Bench, Happening, on_time
 
 
@@ -28,7 +28,7 @@ def test_no_limit_is_never_exceeded() -> None:
     assert Limits(overruns=0).any
 
 
-@pytest.mark.parametrize("name", ["misses", "misses_in_a_row", "overruns", "overruns_in_a_row"])
+@pytest.mark.parametrize("name", ["misses", "misses_in_a_row", "overruns", "overruns_in_a_row", "stale"])
 def test_a_limit_is_what_may_be_and_one_more_is_too_many(name: str) -> None:
     limits = Limits(**{name: 3})
     assert exceeded(limits, Counts(**{name: 3})) == ""
@@ -55,6 +55,68 @@ def test_counts_are_sums_and_the_length_of_the_last_row(steps: list[tuple[bool, 
 def test_limits_that_cannot_be_are_refused(options: dict[str, Any]) -> None:
     with pytest.raises(ModelError, match=r"policies: (limits\.misses|grace_s) must be >= 0"):
         Policies(**options)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [("0", 0), (" 12 ", 12), ("0%", Share(0.0)), ("0.1%", Share(0.001)), ("100 %", Share(1.0))],
+)
+def test_a_limit_is_a_count_or_a_share(text: str, limit: int | Share) -> None:
+    assert parse_limit(text) == limit
+
+
+@pytest.mark.parametrize("text", ["", "-1", "1.5", "101%", "-1%", "nan%", "1%%", "%", "1% 2", "1e3", "2000000000", "x"])
+def test_anything_else_is_no_limit(text: str) -> None:
+    with pytest.raises(ModelError, match="expected a count from 0 to 1000000000, or a share from 0% to 100%"):
+        parse_limit(text)
+
+
+def test_a_share_is_judged_of_all_steps_and_never_before_the_end() -> None:
+    limits = Limits(misses=Share(0.01), stale=Share(0.02))
+    assert limits.any
+    assert exceeded(limits, Counts(misses=10**6, stale=10**6)) == ""
+    assert exceeded_share(limits, Counts(misses=10, stale=20), 1000) == ""
+    found = exceeded_share(limits, Counts(misses=11), 1000)
+    assert found == "11 misses of 1000 steps (1.1 %), 1 % allowed (--max-misses)"
+    assert exceeded_share(limits, Counts(stale=21), 1000).endswith("2 % allowed (--max-stale)")
+
+
+# --- stale steps ------------------------------------------------------------------------------------------------------
+
+
+def aging(first_stale: int, steps: int = 20) -> list[Arrival]:
+    """Answers to each step in time, stale from one step on."""
+    return [Arrival(k * 1000 + 100, k, {0: 0.5}, stale=k >= first_stale) for k in range(steps)]
+
+
+def test_a_step_with_an_old_value_is_stale_and_neither_applied_nor_missed() -> None:
+    bench = Bench(steps=20, arrivals=aging(12))
+    assert (bench.counts, bench.statistics.stale) == ((12, 0, 0, 0), 8)
+    assert {policy for *_, policy in bench.world.published} == {""}, "no miss policy stands in for it"
+
+
+def test_a_missing_command_beside_an_old_value_is_a_miss() -> None:
+    arrivals = [Arrival(k * 1000 + 100, k, {0: 0.5}, peer="left", stale=True) for k in range(4)]
+    bench = Bench(steps=4, claimed={"left": (0,), "right": (1,)}, arrivals=arrivals)
+    assert (bench.counts, bench.statistics.stale) == ((0, 4, 0, 0), 0)
+
+
+@pytest.mark.parametrize("mode", ["realtime", "lockstep", "free"])
+def test_a_count_of_stale_steps_ends_the_run_at_one_too_many(mode: str) -> None:
+    arrivals = aging(5) if mode == "realtime" else [Arrival(0, k, {0: 0.5}, stale=k >= 5) for k in range(20)]
+    bench = Bench(mode, steps=20, arrivals=arrivals, limits=Limits(stale=0))
+    if mode == "free":  # takes all at once: the newest of them is old
+        assert ended(bench) == ("policy", 1)
+        return
+    assert ended(bench) == ("policy", 6)
+    assert bench.outcome.message == "step 5: 1 stale steps, 0 allowed (--max-stale)"
+
+
+@pytest.mark.parametrize(("share", "reason"), [(0.4, "duration"), (0.39, "policy")])
+def test_a_share_lets_the_run_come_to_its_end(share: float, reason: str) -> None:
+    bench = Bench(steps=20, arrivals=aging(12), limits=Limits(stale=Share(share)))
+    assert ended(bench) == (reason, 20)
+    assert (bench.outcome.message == "") is (reason == "duration")
 
 
 # --- misses -----------------------------------------------------------------------------------------------------------

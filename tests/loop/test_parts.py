@@ -141,8 +141,8 @@ def test_counters() -> None:
     for outcome in (o.APPLIED, o.MISSED, o.MISSED, o.APPLIED, o.MISSED, o.UNCLAIMED, o.REUSED):
         statistics.count(outcome)
     assert statistics.counters() == {
-        "steps": 7, "applied": 2, "misses": 3, "unclaimed": 1, "reused": 1, "max_consecutive": 2, "overruns": 0,
-        "skipped": 0,
+        "steps": 7, "applied": 2, "stale": 0, "misses": 3, "unclaimed": 1, "reused": 1, "max_consecutive": 2,
+        "overruns": 0, "skipped": 0,
     }  # fmt: skip
     statistics.clear()
     assert not any(statistics.counters().values())

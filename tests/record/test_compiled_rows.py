@@ -34,7 +34,7 @@ def test_the_words_of_a_row_stand_where_the_layout_has_them() -> None:
     assert ROW_HEAD.names == Head._fields
     assert [ROW_HEAD.fields[name][1] for name in Head._fields] == [8 * k for k in range(len(Head._fields))]
     assert ROW_HEAD.itemsize == 8 * len(Head._fields)
-    assert [OUTCOME_WORDS[outcome] for outcome in StepOutcome] == ["unclaimed", "applied", "missed", "reused"]
+    assert [OUTCOME_WORDS[outcome] for outcome in StepOutcome] == ["unclaimed", "applied", "missed", "reused", "stale"]
     assert [MISS_WORDS[policy] for policy in MissPolicy] == ["", "hold", "extrapolate", "home", "abort"]
 
 

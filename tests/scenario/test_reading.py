@@ -178,6 +178,27 @@ def test_a_report_is_held_to_what_was_expected(name: str, text: str, holds: bool
     assert finding.sentence.startswith(f"expected {name} ")
 
 
+@pytest.mark.parametrize(
+    ("name", "limit", "holds"),
+    [
+        ("max_misses", 3, True), ("max_misses", 2, False), ("max_misses", "3", True), ("max_misses", "30%", True),
+        ("max_misses", "29.9%", False), ("max_stale", "0%", True), ("max_stale", 0, True),
+        ("max_overruns", 0, False), ("max_overruns", "10%", True),
+    ],
+)  # fmt: skip
+def test_a_limit_of_steps_is_an_expectation(name: str, limit: int | str, holds: bool) -> None:
+    report = {"steps": 10, "exchange": {"misses": 3, "stale": 0}, "schedule": {"overruns": 1}}
+    (finding,) = judge([expectation(name, limit)], report)
+    assert finding.holds is holds
+    assert finding.sentence.startswith(f"expected {name} <= ")
+
+
+@pytest.mark.parametrize("limit", [-1, True, "<= 3", "101%"])
+def test_a_limit_of_steps_that_is_none_is_refused(limit: object) -> None:
+    with pytest.raises(ModelError, match="expected a count from 0"):
+        expectation("max_stale", limit)
+
+
 def test_an_event_may_set_a_vector(tmp_path: Path) -> None:
     path = tmp_path / "a.toml"
     path.write_text(HEAD + "[[event]]\nat_s = 1.0\nset = { current_m_s = [0.2, 0, 0.0] }\n")

@@ -78,6 +78,8 @@ def facts(content: Mapping[str, Any]) -> tuple[Facts, Facts]:
         if found is not None:
             robot.append((label, form.format(found)))
     loop: Facts = [("misses", str(content.get("misses", 0))), ("overruns", str(content.get("overruns", 0)))]
+    if content.get("stale"):
+        loop.insert(0, ("stale", str(content["stale"])))
     if content.get("exchange_p99_us") is not None:
         loop.append(("exchange p99", f"{content['exchange_p99_us']:.0f} us"))
     if content.get("real_time_factor") is not None:

@@ -33,8 +33,8 @@ def blank(plan: Plan) -> dict[str, Any]:
         "robot": plan.robot, "mode": plan.mode, "dt": plan.dt, "rate": plan.rate, "steps": 0, "simulated_s": 0.0,
         "wall_s": None, "real_time_factor": None, "coupling": plan.coupling, "seed": plan.seed,
         "version": rtmms.__version__, "ended": None,
-        "exchange": {"commands_applied": 0, "misses": 0, "unclaimed": 0, "reused": 0, "max_consecutive_misses": 0,
-                     "late": 0, "rejected": {}, "peers": [], "links": {}},
+        "exchange": {"commands_applied": 0, "stale": 0, "misses": 0, "unclaimed": 0, "reused": 0,
+                     "max_consecutive_misses": 0, "late": 0, "rejected": {}, "peers": [], "links": {}},
         "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
                      "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": dict.fromkeys(CAUSES, 0)},
         "witness": None,
@@ -64,8 +64,9 @@ def add_outcome(
         ended=outcome.ended, final={name: value.tolist() for name, value in outcome.final.items()},
     )  # fmt: skip
     report["exchange"] = {
-        "commands_applied": statistics.applied, "misses": statistics.misses, "unclaimed": statistics.unclaimed,
-        "reused": statistics.reused, "max_consecutive_misses": statistics.max_consecutive,
+        "commands_applied": statistics.applied, "stale": statistics.stale, "misses": statistics.misses,
+        "unclaimed": statistics.unclaimed, "reused": statistics.reused,
+        "max_consecutive_misses": statistics.max_consecutive,
         "late": exchange.get("late", 0), "rejected": dict(exchange.get("rejected", {})),
         "peers": list(exchange.get("peers", [])), "links": dict(exchange.get("links", {})),
         **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
@@ -190,5 +191,12 @@ def disturbed(report: Mapping[str, Any], loop: Loop) -> bool:
     """Whether commands came late or not at all, or the run was altered: what was measured of it is not of the robot's
     usual motion."""
     exchange, schedule = report["exchange"], report["schedule"]
-    late = exchange["misses"] + exchange["late"] + schedule["skipped"] + schedule["overruns"] + exchange["reused"]
+    late = (
+        exchange["misses"]
+        + exchange["stale"]
+        + exchange["late"]
+        + schedule["skipped"]
+        + schedule["overruns"]
+        + exchange["reused"]
+    )
     return bool(late or loop.alterations or report["ended"] not in ("duration", "stop"))

@@ -38,6 +38,7 @@ def as_table(report: Mapping[str, Any]) -> str:
     ]
     blocks = [
         [_what_ran(report), *_in_time(report), *_accuracy(report["accuracy"])],
+        _headed("peers", _timelines(report)),
         _rows([
             *(("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")),
             *(("expected", _expected(one)) for one in report.get("expect", [])),
@@ -83,9 +84,10 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
     exchange, schedule = report["exchange"], report["schedule"]
     if report["ended"] is None or (schedule["period_us"] is None and report["mode"] not in ("realtime", "external")):
         return []
-    misses, overruns = exchange["misses"], schedule["overruns"]
+    misses, overruns, stale = exchange["misses"], schedule["overruns"], exchange["stale"]
+    old = [f"{stale} of {report['steps']} steps with values that were too old"] if stale else []
     if not misses and not overruns:
-        return ["in time: every command and every step"]
+        return old or ["in time: every command and every step"]
     found = []
     if misses:
         most = exchange["max_consecutive_misses"]
@@ -99,7 +101,7 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
     elif causes:
         why = "; caused by " + ", ".join(f"{name} {count}" for name, count in sorted(causes.items(), key=_most_first))
     skipped = f"; {schedule['skipped']} periods skipped" if schedule["skipped"] else ""
-    return [f"{' and '.join(found)} of {report['steps']}{why}{skipped}"]
+    return [f"{' and '.join(found)} of {report['steps']}{why}{skipped}", *old]
 
 
 def _most_first(pair: tuple[str, int]) -> int:
@@ -109,6 +111,51 @@ def _most_first(pair: tuple[str, int]) -> int:
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
     """How wrong the run is, in a sentence; none where it is not known."""
     return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["sentence"]]
+
+
+def _timelines(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """When each peer came, fell silent, was lost and left: of a run with a bridge that claims actuators, and of one in
+    which a peer was lost."""
+    peers = [one for one in report["exchange"]["peers"] if one.get("claim") and one.get("connected_s") is not None]
+    if not any(one["watch"] or one["losses"] or one["restarts"] for one in peers):
+        return []
+    return [(one["name"], _timeline(one)) for one in peers]
+
+
+def _timeline(peer: Mapping[str, Any]) -> str:
+    watch, silences, losses = peer["watch"] or {}, peer["silences"], peer["losses"]
+    facts = [f"connected at {_number(peer['connected_s'])} s"]
+    first = peer["first_command_s"]
+    facts.append("no command" if first is None else f"first command at {_number(first)} s")
+    if silences:
+        listed = [f"from {_number(one['begin_s'])} s for {_number(one['length_s'])} s" for one in silences[:LISTED]]
+        facts.append(f"silent {_times(watch['silences_count'])}: {_listed(listed, watch['silences_count'])}")
+    elif watch.get("watched"):
+        facts.append("never silent")
+    if losses:
+        facts.append(f"lost at {_listed([f'{_number(one)} s' for one in losses[:LISTED]], len(losses))}")
+    if peer["restarts"]:
+        facts.append(f"back {_times(peer['restarts'])}")
+    if peer["disconnected_s"] is not None:
+        facts.append(f"gone since {_number(peer['disconnected_s'])} s")
+    steps = peer["steps"]
+    facts.append(f"steps: {steps['applied']} in time, {steps['stale']} too old, {steps['missed']} missing")
+    if watch.get("watched") is False:
+        facts.append("its silence is not watched, because it sends on events only (peer_period_s)")
+    return "; ".join(facts)
+
+
+LISTED = 4
+"""Silences, or losses, of a peer that the text lists; the JSON report has more."""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
+
+
+def _listed(texts: Sequence[str], count: int) -> str:
+    """The texts, and how many more there are."""
+    return ", ".join(texts) + (f" and {count - len(texts)} more" if count > len(texts) else "")
 
 
 def _levels(found: Mapping[str, Any]) -> list[str]:
@@ -125,7 +172,8 @@ def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     exchange = report["exchange"]
     told = [f"in time for {exchange['commands_applied']} steps"]
     told += [f"{words} {exchange[name]}" for name, words in (
-        ("misses", "missing for"), ("reused", "as before for"), ("unclaimed", "unclaimed for"), ("late", "late ones"),
+        ("stale", "too old for"), ("misses", "missing for"), ("reused", "as before for"),
+        ("unclaimed", "unclaimed for"), ("late", "late ones"),
     ) if exchange[name]]  # fmt: skip
     refused = ", ".join(f"{reason} {count}" for reason, count in exchange["rejected"].items())
     return [

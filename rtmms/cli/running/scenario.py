@@ -80,7 +80,7 @@ def _check(found: Scenario, option: Option, value: Any) -> None:
     elif kind is float:
         right, expected = number, "a number"
     else:
-        right, expected = isinstance(value, str) or (option.number and number), "a text"
+        right, expected = isinstance(value, str) or ((option.number or option.limit) and number), "a text"
     if not right:
         raise found.fault(f"{name}: expected {expected}, got {value!r}", name)
     try:
@@ -263,13 +263,13 @@ def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any])
     soon = _filled(soon)
     heads = {*soon, *report, *LATER}
     for one in found.expect:
-        head, dot, _ = one.name.partition(".")
-        later = (head in heads and head not in soon) if dot else (one.name in heads or summary is None)
-        if later or has(soon, one.name) or (head == "schedule" and dot):
+        head, dot, _ = one.source.partition(".")
+        later = (head in heads and head not in soon) if dot else (one.source in heads or summary is None)
+        if later or has(soon, one.source) or (head == "schedule" and dot):
             continue
-        near = get_close_matches(one.name.partition("[")[0], sorted(_names(soon)), 3)
+        near = get_close_matches(one.source.partition("[")[0], sorted(_names(soon)), 3)
         meant = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise found.fault(f"expect: the report will have no '{one.name}'{meant}", "expect", one.name)
+        raise found.fault(f"expect: the report will have no '{one.source}'{meant}", "expect", one.name)
 
 
 def _summary(plant: Plant, seen: Mapping[str, Any]) -> tuple[str, ...] | None:

@@ -169,8 +169,8 @@ class Session:
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
-        for peer, figures in zip(self.report["exchange"]["peers"], server.figures(), strict=True):
-            peer["figures"] = figures
+        for peer, final in zip(self.report["exchange"]["peers"], server.final_reports(), strict=True):
+            peer.update(final)
         self.teller.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
@@ -496,6 +496,7 @@ class Session:
         wall_s = (loop.clock.now() - loop.started_ns) * 1e-9
         self.teller.board.write({
             "phase": self.teller.phase, "time_s": time_s, "duration_s": self.plan.duration, "misses": statistics.misses,
+            "stale": statistics.stale,
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
             "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},

@@ -18,22 +18,23 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
 
 
-def limits(plan: Plan) -> dict[str, int]:
+def limits(plan: Plan) -> dict[str, str]:
     """The limits that were asked for, by the names of `rtmms.loop.policies.Limits`."""
     asked = {
         "misses": plan.max_misses, "misses_in_a_row": plan.max_consecutive_misses,
-        "overruns": plan.max_overruns, "overruns_in_a_row": plan.max_consecutive_overruns,
+        "overruns": plan.max_overruns, "overruns_in_a_row": plan.max_consecutive_overruns, "stale": plan.max_stale,
     }  # fmt: skip
-    return {name: asked[name] for name in WORDS if asked[name] is not None}  # type: ignore[misc]
+    return {name: str(asked[name]) for name in WORDS if asked[name] is not None}
 
 
 def policies(plan: Plan) -> Policies:
     """As data for the loop."""
-    from rtmms.loop.policies import Limits, Policies
+    from rtmms.loop.policies import Limits, Policies, parse_limit
 
+    most: dict[str, Any] = {name: parse_limit(text) for name, text in limits(plan).items()}
     return Policies(
         miss=plan.on_miss, overrun=plan.on_overrun, hold_timeout_s=plan.hold_timeout, catchup=plan.catchup,
-        limits=Limits(**limits(plan)), grace_s=plan.grace,
+        limits=Limits(**most), grace_s=plan.grace,
     )  # fmt: skip
 
 
@@ -160,6 +161,9 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
     if lines:
         causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
+    stale = report["exchange"].get("stale", 0)
+    if stale > SHARE * steps:
+        lines.append(f"{stale} of {steps} steps used a value that its sender calls too old ({_percent(stale / steps)})")
     reused = report["exchange"].get("reused", 0)
     every = max((peer["every"] for peer in report["exchange"]["peers"]), default=1)
     if report["mode"] == "free" and reused > (1.0 - FRESH / every) * steps:

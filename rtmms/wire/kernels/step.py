@@ -51,6 +51,8 @@ from rtmms.wire.protocol.step_layout import (
     APPLIED_LATENESS,
     APPLIED_SEQ,
     APPLIED_STEP,
+    COMMAND_AGE,
+    COMMAND_FRESH,
     COMMAND_SEQ,
     COMMAND_STEP,
     FALSE,
@@ -87,6 +89,7 @@ STEP = words(
     "begun_ns", "published_ns", "gathered_ns", "called_ns", "stepped_ns",
     "status",  # of the plant
     "complete",  # all commands were in hand
+    "stale",  # one of them carries a value that is older than its fresh age
     "seq_used", "step_used", "lateness_ns", "clamped",  # what `applied` is to say; seq_used -1: as before
     "kept",  # the row is written
 )  # fmt: skip
@@ -104,7 +107,8 @@ PEER = words(
     "answered",  # its command was taken
     "got",  # bytes in its buffer that are for the general reader, or UNREAD
     "out_of_range",  # a value was moved to its limit
-    "owed", "commands", "clamped_all",  # of a batch: states unanswered, commands, those that were out of range
+    "stale", "expiry_ns",  # its values are older than their fresh age; from when on they are, 0: never
+    "owed", "commands", "clamped_all", "stale_all",  # of a batch: states unanswered, commands, those out of range, old
 )  # fmt: skip
 
 BATCH = record(
@@ -128,8 +132,8 @@ STATE = words(
     "sources_at", "n_sources",  # address and count of each output, in the order of the message
 )  # fmt: skip
 
-TIME = words("exchange_ns", "plant_ns", "complete")
-"""Of a step of a batch: how long its parts took, and whether all commands were in hand."""
+TIME = words("exchange_ns", "plant_ns", "outcome")
+"""Of a step of a batch: how long its parts took, and its StepOutcome."""
 
 ANSWER = words(
     # given
@@ -167,6 +171,10 @@ answer_at = record_at(ANSWER)
 ANY = 1 << 30
 """For `publish`: the state goes to a peer whatever it owes."""
 _MOST_SEQ = 1 << 62
+_APPLIED, _MISSED, _REUSED, _STALE = map(
+    int, (StepOutcome.APPLIED, StepOutcome.MISSED, StepOutcome.REUSED, StepOutcome.STALE)
+)
+"""Outcomes as the plain numbers that compiled code takes."""
 
 
 @kernel
@@ -193,17 +201,31 @@ def take_step(at: int) -> int:
     if not resolve(m, missing == 0, gathered):
         return PUBLISHED
     if m.function:
-        step_plant(m, StepOutcome.MISSED)
+        step_plant(m, _MISSED)
     return RESOLVED
 
 
 @kernel
 def clear(m: Any, peers: Any) -> None:
     """Nothing of the step has been done."""
-    m.complete = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.kept = 0
+    m.complete = m.stale = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.kept = 0
     m.seq_used = -1
     for k in range(len(peers)):
-        peers[k].sent, peers[k].answered, peers[k].got, peers[k].out_of_range = 0, 0, UNREAD, 0
+        peers[k].sent, peers[k].answered, peers[k].got = 0, 0, UNREAD
+        peers[k].out_of_range, peers[k].stale = 0, 0
+
+
+@kernel(inline=True)
+def outcome_of(m: Any, late: int) -> int:
+    """Return the StepOutcome of a step that somebody claimed.
+
+    late   the outcome of a step whose commands were not all there
+    """
+    if not m.complete:
+        return late
+    if m.stale:
+        return _STALE
+    return _APPLIED
 
 
 @kernel
@@ -232,9 +254,7 @@ def keep(m: Any, late: int) -> None:
     memory = row_memory_at(m.row_memory_at)
     head = row_head_at(memory.head_at)
     call(memory.account, memory.arguments_at)
-    head.step, head.outcome = m.step, late
-    if m.complete:
-        head.outcome = StepOutcome.APPLIED
+    head.step, head.outcome = m.step, outcome_of(m, late)
     head.policy = carray(fallbacks_at(m.fallbacks_at), (1,))[0].stood_in
     if m.seq_used >= 0:
         head.seq, head.target_step = m.seq_used, m.step_used
@@ -359,10 +379,13 @@ def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
 def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
     """What has come is one command of the peer's layout, with a seq that rises, for this step, and it counts from now
     on; or nothing of it does."""
-    frame, integers = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + INTEGERS_AT), (2,))
+    frame, integers = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + INTEGERS_AT), (4,))
     values = carray(numbers_at(m.values_at), (peer.n_own,))
     begin, end = frame_extent(frame, 0, got)
+    integers[COMMAND_AGE] = integers[COMMAND_FRESH] = 0  # of a command that states no age
     if begin < 0 or end != got or not read_message(peer.layout_at, frame, begin, end, integers, values):
+        return False
+    if integers[COMMAND_AGE] < 0 or integers[COMMAND_FRESH] < 0:
         return False
     seq, step = integers[COMMAND_SEQ], integers[COMMAND_STEP]
     if not peer.seq < seq < _MOST_SEQ or not (step == m.step or (any_step and 0 <= step < m.step)):
@@ -370,6 +393,12 @@ def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
     for k in range(len(values)):
         if not math.isfinite(values[k]):
             return False
+    peer.stale = peer.expiry_ns = 0
+    if integers[COMMAND_FRESH] > 0:
+        spare = integers[COMMAND_FRESH] - integers[COMMAND_AGE]
+        peer.stale = spare < 0
+        peer.expiry_ns = now_ns(m.scratch_at) + spare
+        m.stale |= peer.stale
     use(m, peer, seq, step, values)
     return True
 
@@ -460,11 +489,9 @@ def take_steps(step: int, batch: int) -> None:
             return
         m.gathered_ns = now_ns(m.scratch_at)
         resolve(m, missing == 0, m.gathered_ns)
-        if b.free:
-            step_plant(m, StepOutcome.REUSED)
-        else:
-            step_plant(m, StepOutcome.MISSED)
-        _note(m, b, peers, times[b.done])
+        late = _REUSED if b.free else _MISSED
+        step_plant(m, late)
+        _note(m, b, peers, times[b.done], late)
         if m.status or (m.row_memory_at and not m.kept):
             return
 
@@ -478,10 +505,10 @@ def write_states(step: int, batch: int) -> None:
 
 
 @kernel
-def _note(m: Any, b: Any, peers: Any, time: Any) -> None:
+def _note(m: Any, b: Any, peers: Any, time: Any, late: int) -> None:
     """The step is done: what it took, what `applied` says of it, and what each peer has to its name."""
     time.exchange_ns, time.plant_ns = m.gathered_ns - m.begun_ns, m.stepped_ns - m.called_ns
-    time.complete = m.complete
+    time.outcome = outcome_of(m, late)
     answered = 0
     for k in range(len(peers)):
         peer = peers[k]
@@ -491,6 +518,7 @@ def _note(m: Any, b: Any, peers: Any, time: Any) -> None:
             peer.owed = 0
             peer.commands += 1
             peer.clamped_all += peer.out_of_range
+            peer.stale_all += peer.stale
             answered = 1
     if answered:
         b.seq, b.step, b.clamped = m.seq_used, m.step_used, m.clamped

@@ -180,6 +180,7 @@ def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 _LOOK_S = 0.1
+LONGEST_AGE_S = 1e9
 _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
 _EXCHANGE_NS = 10_000_000
@@ -194,9 +195,18 @@ def _nothing(raw: bytes, flags: int) -> int:
     return 0
 
 
-def _no_layout(seq: int, step: int, values: Mapping[str, float]) -> bytes | None:
+def _no_layout(*_: Any) -> bytes | None:
     """Where no command is written by a layout."""
     return None
+
+
+def _age_ns(age_s: float, fresh_s: float) -> tuple[int, int]:
+    """Both in whole ns; ModelError."""
+    if not (0.0 <= age_s < LONGEST_AGE_S and 0.0 <= fresh_s < LONGEST_AGE_S):
+        raise ModelError(
+            f"command: age_s and fresh_s: expected seconds from 0 to {LONGEST_AGE_S:g}, got {age_s!r} and {fresh_s!r}"
+        )
+    return int(1e9 * age_s), int(1e9 * fresh_s)
 
 
 class Link(Session):
@@ -213,7 +223,8 @@ class Link(Session):
     # more than thirty in a dict are found more slowly
     __slots__ = (
         "_awaiting", "_delay", "_due_ns", "_encode", "_heads", "_late", "_lockstep", "_look_ns", "_look_soon", "_post",
-        "_read_ns", "_seq", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "dropped",
+        "_read_ns", "_seq", "_step", "_strict", "_tick_seq", "_usual", "_waiting", "_warm", "_write", "_write_aged",
+        "dropped",
     )  # fmt: skip
 
     def __init__(
@@ -225,6 +236,7 @@ class Link(Session):
         self._usual: Usual | None = None
         self._post: Callable[[bytes, int], int] = _nothing
         self._write: Write = _no_layout
+        self._write_aged: Write | None = None
         self._look_ns, self._look_soon = 0, False
         self._warm = self._lockstep = False
         self._step, self._due_ns, self._read_ns = -1, 0, 0
@@ -365,21 +377,28 @@ class Link(Session):
         self._refusals.due()
         return self._take()
 
-    def command(self, values: Mapping[str, float], step: int | None = None) -> None:
+    def command(
+        self, values: Mapping[str, float], step: int | None = None, *, age_s: float | None = None, fresh_s: float = 0.0
+    ) -> None:  # fmt: skip
         """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
         blocks.
 
-        Actuators of yours that are not named hold. ModelError for a name that is not yours, or no finite number (not
-        with errors="collect": the plant refuses them then). What else the plant refuses is told as `connect` was asked.
+        age_s    age of the values, s of wall time, for those who repeat values; None: they were computed for this step
+        fresh_s  age up to which they count as fresh, s: the plant counts steps with older ones as stale; 0: any age
+
+        Actuators of yours that are not named hold. ModelError for a name that is not yours, no finite number (not with
+        errors="collect": the plant refuses them then), or an age that is none. What else the plant refuses is told as
+        `connect` was asked.
         """
         step = (self._step if step is None else step) + self._delay
-        raw = self._write(self._seq + 1, step, values)
+        age = None if age_s is None else _age_ns(age_s, fresh_s)
+        raw = self._write(self._seq + 1, step, values) if age is None else self._aged(self._seq + 1, step, *age, values)
         if raw is None:
             if self._closed or not self.plant.granted:
                 raise ModelError("this link drives nothing: it was made without a claim, or is closed")
             if self._strict and isinstance(values, Mapping):
                 check_command(values, self.plant.granted)
-            self._command(values, step)
+            self._command(values, step, age)
         else:
             self._seq += 1
             try:
@@ -451,18 +470,27 @@ class Link(Session):
         if figures is not None:
             self._tell_more(figures)
 
-    def _command(self, values: Mapping[str, float], step: int) -> None:
+    def _aged(self, seq: int, step: int, age_ns: int, fresh_ns: int, values: Mapping[str, float]) -> bytes | None:
+        """The frame of a command that states its age, or None where it is to be written another way."""
+        if self._write is _no_layout:
+            return None
+        if self._write_aged is None:
+            self._write_aged = command_writer(self.plant.granted, aged=True) or _no_layout
+        return self._write_aged(seq, step, age_ns, fresh_ns, values)
+
+    def _command(self, values: Mapping[str, float], step: int, age: tuple[int, int] | None = None) -> None:
         """Of any kind."""
         self._seq += 1
         try:
             if type(values) is not dict:
                 values = dict(values)
             floats = as_floats(values)
-            raw = None if floats is None else self._encode(self._seq, step, floats)
+            raw = None if floats is None or age is not None else self._encode(self._seq, step, floats)
             if raw is not None:
                 frame = raw[2 if raw[0] == 0 else 9 :]
             else:
-                frame = self._pack({"type": "command", "seq": self._seq, "step": step, "values": values})
+                ages = {} if age is None else {"age_ns": age[0], "fresh_ns": age[1]}
+                frame = self._pack({"type": "command", "seq": self._seq, "step": step, **ages, "values": values})
         except (TypeError, ValueError, OverflowError) as fault:
             raise ModelError(f"command: expected actuator names and numbers, got {values!r}: {fault}") from None
         self._send(frame)
@@ -503,7 +531,7 @@ class Link(Session):
         self._usual, self._post = None, _nothing
         by_stream = isinstance(self._at.data, Dealer)
         self._heads = state_heads(self.plant) if by_stream else {}
-        self._encode = command_writer(self.plant.granted) or _no_layout
+        self._encode, self._write_aged = command_writer(self.plant.granted) or _no_layout, None
         self._write = self._encode if by_stream else _no_layout
         self._lockstep, self._delay = self.plant.mode == "lockstep", self.plant.delay
 

@@ -32,6 +32,7 @@ from rtmms.wire.protocol.messages import (
     packer,
     read_figures,
     read_settable,
+    read_watch,
 )
 from rtmms.wire.protocol.port import SENT, Dialled
 from rtmms.wire.protocol.state import PlantInfo
@@ -533,13 +534,24 @@ class Session:
         self._link_figures = figures
         self._send_figures()
 
-    def _send_figures(self) -> None:
+    def _send_figures(self, more: Mapping[str, Any] | None = None) -> None:
         if self._closed or self.lost:
             return
         values = {**self._link_figures, **self._figures}
         if len(values) > MOST_FIGURES:
             values = dict(self._figures)
-        self._at.exchange.send(b"", self._pack({"type": "figures", "values": values}))
+        self._at.exchange.send(b"", self._pack({"type": "figures", "values": values, **(more or {})}))
+
+    def report_watch(self, watch: Mapping[str, Any]) -> None:
+        """Send the plant, for its report, what a bridge knows of the silences and losses of its own peer.
+
+        The last message counts. ModelError for a map that `read_watch` refuses.
+        """
+        try:
+            read_watch({"watch": dict(watch)})
+        except Refused as fault:
+            raise ModelError(str(fault)) from None
+        self._send_figures({"watch": dict(watch)})
 
     # -- for the link ------------------------------------------------------------------------------------------------
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 
 Head = tuple[Callable[[bytes], tuple[Any, ...]], bytes, bytes, bytes, bytes, "StateReader"]
-Write = Callable[[int, int, Mapping[str, float]], "bytes | None"]
+Write = Callable[..., "bytes | None"]
+"""`write(seq, step, values)`, or `write(seq, step, age_ns, fresh_ns, values)` of commands that state an age."""
 _MAX_NAMES = 400
 """Actuators of a command that is written by its layout."""
 _MAX_INT64 = (1 << 63) - 1
@@ -128,33 +129,40 @@ class ReceivedState(State):
         return float(numbers[0]) if scalar else self.shaped(name, numbers)
 
 
-def command_writer(actuators: Sequence[str]) -> Write | None:
+def command_writer(actuators: Sequence[str], *, aged: bool = False) -> Write | None:
     """Return the function that writes commands with a value for each of these actuators.
+
+    Parameters
+    ----------
+    actuators : sequence of str
+        The names that the welcome lists as `granted`.
+    aged : bool, default False
+        The commands state the age of their values.
 
     Returns
     -------
     Write or None
-        `write(seq, step, values)` returns the frame with its head, or None where the layout has no place for what it
-        gets: other names, another type than float, numbers that are not finite. None for no or too many actuators.
+        The function returns the frame with its head, or None where the layout has no place for what it gets: other
+        names, another type than float, numbers that are not finite. None for no or too many actuators.
     """
     if not 0 < len(actuators) <= _MAX_NAMES:
         return None
-    layout = command_layout(actuators)
+    layout = command_layout(actuators, aged=aged)
     first, *others = layout.pieces[:-1]  # nothing is behind the last value
     pieces = [frame_head(len(layout.body)) + first, *others]
-    return _writer(tuple(actuators), pieces)
+    return _writer(tuple(actuators), pieces, ["seq", "step", *(("age_ns", "fresh_ns") if aged else ())])
 
 
-def _writer(names: tuple[str, ...], pieces: list[bytes]) -> Write:
+def _writer(names: tuple[str, ...], pieces: list[bytes], integers: list[str]) -> Write:
     """Return `write`, spelt out for these names without a loop.
 
     A loop takes twice as long when the caches are cold, which they are once in a period.
     """
     values = [f"v{k}" for k in range(len(names))]
-    parts = [word for k, number in enumerate(["seq", "step", *values]) for word in (f"t{k}", number)]
+    parts = [word for k, number in enumerate([*integers, *values]) for word in (f"t{k}", number)]
     bound = ["pack", "isfinite", *(f"t{k}" for k in range(len(pieces)))]
     source = f"""
-def write(seq, step, values, {", ".join(f"{name}={name}" for name in bound)}):
+def write({", ".join(integers)}, values, {", ".join(f"{name}={name}" for name in bound)}):
     if type(values) is not dict or len(values) != {len(names)}:
         return None
     try:
@@ -168,7 +176,9 @@ def write(seq, step, values, {", ".join(f"{name}={name}" for name in bound)}):
         return pack({", ".join(parts)})
     return None
 """
-    form = ">" + "".join(f"{len(piece)}s{kind}" for piece, kind in zip(pieces, "qq" + "d" * len(names), strict=True))
+    form = ">" + "".join(
+        f"{len(piece)}s{kind}" for piece, kind in zip(pieces, "q" * len(integers) + "d" * len(names), strict=True)
+    )
     place: dict[str, Any] = dict(zip(bound, (Struct(form).pack, isfinite, *pieces), strict=True))
     exec(compile(source, "<command>", "exec"), place)
     write: Write = place.pop("write")  # or the function and its globals would keep each other

@@ -116,18 +116,24 @@ class _Line:
         The actuators of its commands, in their order.
     """
 
-    def __init__(self, peer: Peer, descriptor: int) -> None:
+    def __init__(self, peer: Peer, descriptor: int, row: Any) -> None:
         self.peer, self.descriptor = peer, descriptor
         self.own: Words = np.array(peer.actuators, dtype=np.int64)
-        self._layout = command_layout(tuple(peer.index))
-        self.layout = CompiledLayout(self._layout)
+        layouts = [command_layout(tuple(peer.index), aged=aged) for aged in (False, True)]
+        self._layouts = [(layout, CompiledLayout(layout)) for layout in layouts]
+        self._row = row
         self._newest, self._fixed = b"", False
 
     def writes_layout(self) -> bool:
-        """Return whether the newest good command of the peer has the layout."""
+        """Return whether the newest good command of the peer has a layout, with an age or without.
+
+        The compiled step reads the next command by the same layout.
+        """
         if self.peer.heard is not self._newest:
-            self._newest = self.peer.heard
-            self._fixed = self._layout.matches(self._newest)
+            self._newest, self._fixed = self.peer.heard, False
+            for layout, compiled in self._layouts:
+                if layout.matches(self._newest):
+                    self._row.layout_at, self._fixed = compiled.at, True
         return self._fixed
 
 
@@ -259,7 +265,7 @@ class WireFastPath:
         """This state to this peer."""
         row = self._rows[k]
         row.state_at, row.state_bytes, row.budget_place = state.address, state.bytes, budget_place
-        row.seq, row.owed, row.commands, row.clamped_all = peer.seq, peer.owed, 0, 0
+        row.seq, row.owed, row.commands, row.clamped_all, row.stale_all = peer.seq, peer.owed, 0, 0, 0
         self._sent.append((peer, state))
 
     def _set(self, step: int, due_ns: int, deadline_ns: int) -> None:
@@ -299,11 +305,11 @@ class WireFastPath:
         if any(descriptor < 0 for descriptor in descriptors):
             self._seen = -1  # look again
             return
-        lines = list(map(_Line, listeners, descriptors))
+        lines = list(map(_Line, listeners, descriptors, self._rows))
         for k, line in enumerate(lines):
             row = self._rows[k]
             row.descriptor, row.buffer_at, row.buffer_bytes = line.descriptor, address(self._buffers[k]), _ROOM
-            row.own_at, row.n_own, row.layout_at = address(line.own), len(line.own), line.layout.at
+            row.own_at, row.n_own = address(line.own), len(line.own)
         self._step.peers = len(lines)
         self._lines = lines
 
@@ -315,6 +321,7 @@ class WireFastPath:
         if code == INTERRUPTED:
             return None
         taken: list[Peer] = []
+        stale, resolved, complete = bool(m.stale), code == RESOLVED, bool(m.complete)
         for k, (peer, state) in enumerate(self._sent):
             row = self._rows[k]
             if row.sent:
@@ -324,10 +331,12 @@ class WireFastPath:
                 taken.append(peer)
                 peer.seq = row.seq
                 peer.clamped += row.out_of_range
+                if stale or not (resolved and complete):
+                    peer.is_stale, peer.expiry_ns = bool(row.stale), row.expiry_ns
             if row.sent not in (0, row.state_bytes):
                 self._unsent(peer, state, row.sent)
-        note, resolved, complete = (m.seq_used, m.lateness_ns, bool(m.clamped)), code == RESOLVED, bool(m.complete)
-        port.took(taken, note, complete if resolved else None)
+        note = m.seq_used, m.lateness_ns, bool(m.clamped)
+        port.took(taken, note, complete if resolved else None, stale)
         if not resolved:
             self._unread()
         return Progress(
@@ -342,6 +351,7 @@ class WireFastPath:
             row = self._rows[k]
             peer.commands += row.commands
             peer.clamped += row.clamped_all
+            peer.stale += row.stale_all
             peer.owed = row.owed
             if row.commands:
                 peer.probes = 0
@@ -360,7 +370,7 @@ class WireFastPath:
     def _unsent(self, peer: Peer, state: StateMessage, sent: int) -> None:
         assert self._socket is not None
         if self._socket.went(peer.identity, state.frame, sent) == GONE and peer.state is LIVE:
-            peer.dies()
+            peer.dies(self._port.step)
 
     def _unread(self) -> None:
         """What came and was not usual, as it came."""

@@ -32,6 +32,7 @@ from rtmms.wire.protocol.messages import (
     read_id,
     read_request,
     read_settable,
+    read_watch,
     shown,
     told_surroundings,
 )
@@ -177,7 +178,7 @@ class HandshakePort:
         """
         due = {
             peer.exchange_id: until_ns if peer.name in names else figures_until_ns
-            for peer in self._peers.all if peer.name in names or (peer.figures and peer.state is LIVE)
+            for peer in self._peers.all if peer.name in names or ((peer.figures or peer.watch) and peer.state is LIVE)
         }  # fmt: skip
         while due:
             now_ns = monotonic_ns()
@@ -195,7 +196,7 @@ class HandshakePort:
             try:
                 message = decode(frame, self._cap)
                 if message["type"] == "figures":
-                    peer.figures = read_figures(message)
+                    self._take_figures(peer, message)
             except Refused:
                 continue
             if message["type"] == "bye" or (message["type"] == "figures" and peer.name not in names):
@@ -287,10 +288,17 @@ class HandshakePort:
         elif kind == "parameters" and peer is not None:
             self._relay.heard(peer, message)
         elif kind == "figures" and peer is not None:
-            peer.figures = read_figures(message)
+            self._take_figures(peer, message)
         else:
             expected = "hello, request, parameters, figures and bye"
             raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
+
+    def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
+        """What a peer reports of itself, and of its own peer; Refused."""
+        figures, watch = read_figures(message), read_watch(message)
+        peer.figures = figures
+        if watch is not None:
+            peer.watch = watch
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:

@@ -14,7 +14,7 @@ from rtmms.base.errors import UnknownNameError
 from rtmms.loop.impairment import ImpairedLink
 from rtmms.plant.protocol import Channel
 from rtmms.wire.plant.state_message import Matching, Selection
-from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, WARM_STEPS, Hello, Reason, Refused
+from rtmms.wire.protocol.messages import AHEAD_STEPS, LINEAR, MAX_SILENCES, WARM_STEPS, Hello, Reason, Refused
 from rtmms.wire.protocol.port import Answering, Holding
 
 if TYPE_CHECKING:
@@ -162,16 +162,24 @@ class Peer(PeerState):
     turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
     said        messages of it that were read one by one since the step began;  floods  steps on end with too many
-    queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at)
+    queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at, expiry)
+    expiry_ns   instant from which the values in use are stale, 0 for never;  is_stale  at the present step
+    stale, missed   steps with old values of its, and without its command in time
+    connected, first_command, left   steps: the first that it holds actuators in, that of its first command, the one in
+                which it left; -1 for none
+    lost        steps in which it died, the first MAX_SILENCES of them;  restarts  how often it came back
+    watch       what it reported of its own peer last, see `read_watch`; None for nothing
     error       the next one to be told: (code, text, unknown name);  told  how many it may be told beside the steps
     refusal     the text of the last one;  rejected  how many there were;  refused_step  step in which it was
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "early", "error", "error_ns", "exchange_id", "figures",
-        "floods", "fresh", "heard", "identity", "index", "key", "late", "link", "multirate", "name", "observer", "owed",
-        "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "said", "selection", "seq",
-        "settable", "since_ns", "skipped", "starved", "tick_seq", "ticks", "told", "wants_ticks", "warm_step",
+        "actuators", "asked", "claim", "clamped", "commands", "connected", "early", "error", "error_ns",
+        "exchange_id", "expiry_ns", "figures", "first_command", "floods", "fresh", "heard", "identity", "index",
+        "is_stale", "key", "late", "left", "link", "lost", "missed", "multirate", "name", "observer", "owed",
+        "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "restarts", "said",
+        "selection", "seq", "settable", "since_ns", "skipped", "stale", "starved", "tick_seq", "ticks", "told",
+        "wants_ticks", "warm_step", "watch",
     )  # fmt: skip
 
     def __init__(
@@ -202,32 +210,45 @@ class Peer(PeerState):
         self.heard = b""
         self.owed = self.probes = self.said = self.floods = 0
         self.fresh = False
-        self.queue: dict[int, tuple[int, dict[str, float], int]] = {}
+        self.queue: dict[int, tuple[int, dict[str, float], int, int]] = {}
+        self.expiry_ns, self.is_stale = 0, False
+        self.connected = self.first_command = self.left = -1
+        self.lost: list[int] = []
+        self.restarts = 0
+        self.watch: dict[str, Any] | None = None
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
         self.error_ns, self.refusal, self.refused_step = 0, "", -1
         self.told, self.starved = RateLimit(ERROR_BURST), False
-        self.commands = self.late = self.clamped = self.rejected = self.skipped = 0
+        self.commands = self.late = self.clamped = self.rejected = self.skipped = self.stale = self.missed = 0
 
-    def dies(self, *, starved: bool = False) -> None:
+    def dies(self, step: int, *, starved: bool = False) -> None:
         """It has gone, or long said nothing: until its next message another one may take its place.
 
+        step      the present one
         starved   its connection stands: its process may be there, and not run"""
         self.on(LOST)
+        if len(self.lost) < MAX_SILENCES:
+            self.lost.append(step)
         self.starved = starved
         self.forget_queue()
+
+    def comes_back(self) -> None:
+        """A message of it has come after it died, and nobody has taken its place."""
+        self.on(HEARD)
+        self.restarts += 1
 
     def forget_queue(self) -> None:
         self.queue.clear()
 
-    def queue_up(self, step: int, seq: int, values: dict[str, float], now: int) -> None:
+    def queue_up(self, step: int, seq: int, values: dict[str, float], now: int, expiry_ns: int) -> None:
         """Keep a command for a step ahead; Refused when too many wait. Those of steps that are past give way."""
         if len(self.queue) >= AHEAD_STEPS and step not in self.queue:
             for past in [one for one in self.queue if one < now]:
                 del self.queue[past]
             if len(self.queue) >= AHEAD_STEPS:
                 raise Refused(Reason.TOO_EARLY, f"command: {AHEAD_STEPS} commands of yours wait for their steps")
-        self.queue[step] = (seq, values, monotonic_ns())
+        self.queue[step] = (seq, values, monotonic_ns(), expiry_ns)
 
     def refused(self, text: str, step: int = -1) -> None:
         """Something of its was.  step: the present one, of a command"""
@@ -243,6 +264,42 @@ class Peer(PeerState):
             "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
             "settable": dict(self.settable), "figures": dict(self.figures),
         }  # fmt: skip
+
+
+def timeline(peer: Peer, step: int, dt: float, free: bool) -> dict[str, Any]:
+    """When a peer came, fell silent, was lost and left, in simulated s, and its steps by outcome; for the report.
+
+    Of a bridge that watches its own peer, the first command, the silences and the losses are those of that peer.
+
+    step, dt   the present step, and its length in s
+    free       no step waits for it: only those with a new command count
+    """
+
+    def seconds(at: int) -> float | None:
+        return None if at < 0 else at * dt
+
+    watch = peer.watch or {"silences": [], "losses": [], "restarts_count": 0, "first_s": seconds(peer.first_command)}
+    end = peer.left if peer.left >= 0 else step + 1
+    silences = [
+        {"begin_s": begin, "begin_step": at, "length_s": max(0.0, end * dt - begin) if length is None else length}
+        for begin, at, length in watch["silences"]
+    ]
+    ended = [silences[-1]["begin_s"]] if silences and watch["silences"][-1][2] is None else []
+    ended += [seconds(peer.lost[-1])] if peer.lost and peer.state is DEAD else []
+    ended += [seconds(peer.left)] if peer.left >= 0 else []
+    held = max(0, end - peer.connected) if peer.connected >= 0 else 0
+    if free:
+        held = peer.commands
+    watched = {
+        name: watch[name] for name in ("watched", "learned", "period_s", "silences_count", "losses_count")
+    } if peer.watch else None  # fmt: skip
+    return {
+        "connected_s": seconds(peer.connected), "first_command_s": watch["first_s"], "silences": silences,
+        "losses": sorted([*watch["losses"], *(at * dt for at in peer.lost)]),
+        "restarts": watch["restarts_count"] + peer.restarts, "disconnected_s": min(ended, default=None),
+        "steps": {"applied": max(0, held - peer.stale - peer.missed), "stale": peer.stale, "missed": peer.missed},
+        "watch": watched,
+    }  # fmt: skip
 
 
 class Missing:
@@ -281,6 +338,7 @@ class Peers:
     gone       what is left to report of those that went;  changes   counts comings and goings
     departed   identities of those that said bye: what was still under way from them is no stranger's
     links      the impaired ones, by the name of the peer
+    present_step, dt, free   returns the step that commands are for; its length in s; the mode: the owner sets them
     displaced  those that lost all they held to another one, and its name: to be told
     """
 
@@ -300,6 +358,12 @@ class Peers:
         self.departed: deque[bytes] = deque(maxlen=MOST_PEERS)
         self.displaced: list[tuple[Peer, str]] = []
         self.changes = 0
+        self.dt, self.free = 0.0, False
+        self.present_step: Callable[[], int] = lambda: -1
+
+    def summary(self, peer: Peer) -> dict[str, Any]:
+        """For the final report."""
+        return peer.summary() | timeline(peer, self.present_step(), self.dt, self.free)
 
     def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
         """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none.
@@ -390,6 +454,7 @@ class Peers:
             self._owner[i] = peer
             self.claimed[i] = True
         peer.on(ADMITTED)
+        peer.connected = self.present_step() + 1
         peer.link = self.links.get(peer.name) if peer.actuators else None
         if peer.link is not None:
             peer.link.forget()
@@ -428,11 +493,12 @@ class Peers:
 
     def _forget(self, peer: Peer) -> None:
         peer.on(LEFT)
+        peer.left = self.present_step() + 1
         self.changes += 1
         if peer in self.all:
             self.all.remove(peer)
             if len(self.gone) < MOST_PEERS and (peer.commands or peer.observer):
-                self.gone.append(peer.summary() | {"state": "gone"})
+                self.gone.append(self.summary(peer) | {"state": "gone"})
         if peer in self.claimants:
             self.claimants.remove(peer)
         if peer in self.linear:

@@ -272,7 +272,7 @@ class Tending:
                     peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
-                    peer.dies(starved=self._port.connected(peer) is True)
+                    peer.dies(self._port.step, starved=self._port.connected(peer) is True)
                 self._look_for(peer, now_ns)
 
     def ask(self, peer: Peer) -> None:
@@ -395,6 +395,8 @@ class Server:
             most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
             coupled=describe_plant(plant).coupled,
         )  # fmt: skip
+        self._peers.present_step, self._peers.dt = lambda: self._port.step, plant.dt
+        self._peers.free = mode == "free"
         self._direct = WireFastPath(self._port, self._sockets.step, self._peers)
         self._tending = Tending(self._port, self._peers)
         self._allowed = self._sockets.allowed
@@ -519,7 +521,7 @@ class Server:
         if not self._closed:
             for peer in list(self._peers.claimants):
                 self._tending.ask(peer)
-        peers = [*self._peers.gone, *(peer.summary() for peer in self._peers.all)]
+        peers = [*self._peers.gone, *map(self._peers.summary, self._peers.all)]
         ticks = self._port.ticks
         return {
             "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
@@ -528,9 +530,13 @@ class Server:
             "links": {name: link.report() for name, link in self._peers.links.items()},
         }  # fmt: skip
 
-    def figures(self) -> list[dict[str, Any]]:
-        """What each peer of the report told of itself, in its order: after `close` with what they told at the end."""
-        return [*(told["figures"] for told in self._peers.gone), *(dict(peer.figures) for peer in self._peers.all)]
+    def final_reports(self) -> list[dict[str, Any]]:
+        """What each peer of the report has sent of itself, in its order: after `close` with what came at the end."""
+        now = self._peers.summary
+        changing = ("figures", "first_command_s", "silences", "losses", "restarts", "disconnected_s", "watch")
+        return [
+            {name: peer[name] for name in changing} for peer in (*self._peers.gone, *map(now, self._peers.all))
+        ]  # fmt: skip
 
     # -- for the owner of the run ------------------------------------------------------------------------------------
 

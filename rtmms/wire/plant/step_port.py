@@ -18,7 +18,7 @@ from rtmms.loop.kernels.miss_policies import within
 from rtmms.plant.protocol import Channel, CoupledLimit
 from rtmms.wire.kernels.step import AFTER_DEADLINE
 from rtmms.wire.plant.handshake import Ticks
-from rtmms.wire.plant.peers import DEAD, HEARD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
+from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARM, WARMING, Allowance, Peer, Peers
 from rtmms.wire.protocol.messages import (
     AHEAD_STEPS,
     COMMAND_BYTES,
@@ -49,6 +49,17 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
     if not newest < seq < 1 << 63:
         raise Refused(Reason.SEQ, f"command: seq must rise; newest {newest}, got {shown(seq)}")
     return seq, step, values
+
+
+def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
+    """The instant from which the values of a command are stale; 0 for never; Refused for an age that is none.
+
+    now_ns   instant at which the command came
+    """
+    age_ns, fresh_ns = message.get("age_ns", 0), message.get("fresh_ns", 0)
+    if type(age_ns) is not int or type(fresh_ns) is not int or not (0 <= age_ns < 1 << 62 and 0 <= fresh_ns < 1 << 62):
+        raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
+    return now_ns + fresh_ns - age_ns if fresh_ns else 0
 
 
 def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
@@ -139,6 +150,7 @@ class StepPort:
         self._deadline_ns = 0
         self._deadlines = [(-1, 0)] * _DEADLINES
         self._command: Array | None = None
+        self._dated = False  # some peer has stated the age of its values
         self._held: dict[int, float] = {}
         self._held_note: tuple[int, int, int, bool] | None = None
         self._done = False
@@ -201,7 +213,7 @@ class StepPort:
             peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
         elif became == GONE:
             if peer.state is LIVE:
-                peer.dies()
+                peer.dies(self._step)
             return False
         return True
 
@@ -242,7 +254,7 @@ class StepPort:
             for i in peer.actuators:
                 self.fresh[i] = False
 
-    def _hear_impaired(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+    def _hear_impaired(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
         """A command sets out, at the step at which it is owed, or later where it came too late for that."""
         link, now = peer.link, self._step
         assert link is not None
@@ -256,7 +268,7 @@ class StepPort:
             self.late += 1
             for i in peer.actuators:
                 self.renewed[i] = True
-        link.commands.put(seq, max(now + (not open_), due), (step, values), number)
+        link.commands.put(seq, max(now + (not open_), due), (step, values, expiry_ns), number)
         if due == now and open_ and not peer.fresh:
             peer.fresh = True
             self._missing -= 1
@@ -270,8 +282,8 @@ class StepPort:
         assert peer.link is not None
         found = peer.link.commands.take(self._step)
         if found is not None:
-            seq, (step, values) = found
-            clamped = self._set(peer, values, self._step) or (self.applied.clamped and not self._first)
+            seq, (step, values, expiry_ns) = found
+            clamped = self._set(peer, values, self._step, expiry_ns) or (self.applied.clamped and not self._first)
             self._first = False
             self._note(seq, step, 0, clamped)
 
@@ -290,9 +302,9 @@ class StepPort:
         """Nothing waits for the next step that the general path would have to see to."""
         return not (self._ready or self._held or self._held_note is not None)
 
-    def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None) -> None:
+    def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None, stale: bool) -> None:
         """Of these the command for the present step was taken.  note: newest seq, its lateness, clamped; complete: all
-        had theirs, None where the step is still being collected."""
+        had theirs, None where the step is still being collected; stale: one has values that are too old."""
         for peer in peers:
             peer.owed = peer.probes = 0
             peer.commands += 1
@@ -303,8 +315,11 @@ class StepPort:
         if peers:
             self._first = False
             self._note(note[0], self._step, note[1], note[2])
+        self.applied.stale = stale
         if complete is not None:
             self._done = complete
+            if stale or not complete:
+                self._count()
 
     def finished(self, peers: Sequence[Peer], complete: bool) -> None:
         """After steps that were taken without us, `begin` of the last of them: of these it had a command."""
@@ -340,6 +355,14 @@ class StepPort:
                 self._missing += 1
         self._seen = self._peers.changes
 
+    def _count(self) -> None:
+        """Count the present step for each peer that had no command for it, or old values."""
+        for peer in self._peers.claimants:
+            if peer.fresh:
+                peer.stale += peer.is_stale
+            elif not self._free:
+                peer.missed += 1
+
     def _spared(self, peer: Peer, step: int) -> bool:
         """Nothing was asked of it for this step: its last command stands."""
         if peer.link is not None:
@@ -371,10 +394,22 @@ class StepPort:
             complete = self._gather(until_ns) if self._peers.claimants else True
             for peer in self._peers.linear:
                 peer.multirate.move(step, command)
+            self.applied.stale = stale = self._dated and self._has_stale()
+            is_last = complete or self._free or 0 < self._deadline_ns <= until_ns  # call for this step
+            if is_last and (stale or not complete):
+                self._count()
             self._done = complete or (self._deadline_ns > 0 and self._nobody_comes())
             return complete
         finally:
             self._command = None
+
+    def _has_stale(self) -> bool:
+        """Whether a claimant's values have been stale since before now; marked with each."""
+        now_ns, found = monotonic_ns(), False
+        for peer in self._peers.claimants:
+            peer.is_stale = 0 != peer.expiry_ns < now_ns
+            found |= peer.is_stale
+        return found
 
     def _recount(self) -> None:
         """Peers came or went within the step."""
@@ -483,7 +518,7 @@ class StepPort:
             if self.ticks is None:
                 raise Refused(Reason.TYPE, "tick: this plant has a pace of its own; ticks are for the mode external")
             if peer.state is DEAD:
-                peer.on(HEARD)
+                peer.comes_back()
             self.ticks.read_message(peer, message)
         else:
             raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
@@ -492,7 +527,7 @@ class StepPort:
         """Check all of it before any of it counts: a command is taken whole or not at all."""
         seq, step, values = read_head(peer.seq, message)
         if peer.state is DEAD:
-            peer.on(HEARD)  # it has come back, and nobody has taken its place
+            peer.comes_back()
         if step < 0:
             peer.seq = seq
             self._hear_warm_answer(peer, step)
@@ -506,20 +541,25 @@ class StepPort:
             )
         )
         check_values(peer.index, values, peer.state is LIVE, lambda name: self._peers.known(peer.prefix + name))
+        came_ns = monotonic_ns()
+        expiry_ns = read_expiry(message, came_ns)
+        self._dated = self._dated or expiry_ns != 0
+        if peer.commands == 0:
+            peer.first_command = now
         if peer.link is not None:
             peer.seq, peer.commands = seq, peer.commands + 1
-            self._hear_impaired(peer, seq, step, values)
+            self._hear_impaired(peer, seq, step, values, expiry_ns)
             return
         if ahead > 0:
-            peer.queue_up(step, seq, values, now)
+            peer.queue_up(step, seq, values, now, expiry_ns)
         peer.seq = seq
         peer.commands += 1
         if self._free or (ahead == 0 and (self._command is not None or not self._closed())):
-            self._use(peer, seq, step, values, monotonic_ns())
+            self._use(peer, seq, step, values, came_ns, expiry_ns)
         elif ahead <= 0:
-            self._hold(peer, seq, step, values)
+            self._hold(peer, seq, step, values, expiry_ns)
 
-    def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float]) -> None:
+    def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
         """Too late for its step: from the next one on it is the value that is held."""
         peer.late += 1
         self.late += 1
@@ -527,7 +567,7 @@ class StepPort:
             self.renewed[i] = True
         deadline_ns = self._deadline_of(step)
         lateness_ns = monotonic_ns() - deadline_ns if deadline_ns else 0
-        clamped = self._set(peer, values, self._step + (self._command is None))
+        clamped = self._set(peer, values, self._step + (self._command is None), expiry_ns)
         if self._command is None:  # the step that it will be used for is still to come
             self._held_note = (seq, step, lateness_ns, clamped)
         else:
@@ -538,9 +578,11 @@ class StepPort:
         deadline."""
         return self._done or 0 < self._deadline_ns < monotonic_ns()
 
-    def _use(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int) -> None:
+    def _use(
+        self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int, expiry_ns: int
+    ) -> None:  # fmt: skip
         """This is the command for the present step. Actuators it does not name hold."""
-        clamped = self._set(peer, values, self._step) or (self.applied.clamped and not self._first)
+        clamped = self._set(peer, values, self._step, expiry_ns) or (self.applied.clamped and not self._first)
         if self._free and self._command is None:  # it came between two steps, and is news for the second
             peer.early, self._held_note = True, (seq, step, 0, clamped)
             return
@@ -552,8 +594,10 @@ class StepPort:
             for i in peer.actuators:
                 self.fresh[i] = True
 
-    def _set(self, peer: Peer, values: Mapping[str, float], step: int) -> bool:
-        """Whether one of the values had to be moved to a limit.  step: the one that they count from."""
+    def _set(self, peer: Peer, values: Mapping[str, float], step: int, expiry_ns: int) -> bool:
+        """Whether one of the values had to be moved to a limit.  step: the one that they count from; expiry_ns: the
+        instant from which they are stale, 0 for never."""
+        peer.expiry_ns, peer.is_stale = expiry_ns, False
         index, lower, upper, command = peer.index, self._lower, self._upper, self._command
         clamped, linear = False, peer.multirate.linear
         for name, value in values.items():
@@ -588,7 +632,7 @@ class StepPort:
     def _take_queued(self, step: int) -> None:
         for peer in self._peers.claimants:
             if peer.queue and (waiting := peer.queue.pop(step, None)) is not None:
-                self._use(peer, waiting[0], step, waiting[1], waiting[2])
+                self._use(peer, waiting[0], step, *waiting[1:])
 
     def _hear_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:

@@ -286,6 +286,46 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+MAX_SILENCES = 64
+_COUNTS = ("silences_count", "losses_count", "restarts_count")
+
+
+def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a bridge reports of its own peer, beside its figures; None where it reports nothing; Refused.
+
+    watched, learned   the silence of the peer is judged; its period is learned
+    period_s, first_s  s; None where they are not known: wall time of a period, simulated time of the first message
+    silences           [begin, step at the begin, length] of each, simulated s; the length is None of one that lasts
+    losses             begins of the losses, simulated s
+    silences_count, losses_count, restarts_count   how many there were, also of those that are not listed
+    """
+    given = message.get("watch")
+    if given is None:
+        return None
+    if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
+        raise Refused(Reason.WRONG_TYPE, f"figures: watch: expected a map with watched and learned, got {shown(given)}")
+    silences, losses = given.get("silences"), given.get("losses")
+    if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
+        raise Refused(Reason.WRONG_TYPE, f"figures: watch: silences: expected at most {MAX_SILENCES} of three numbers")
+    if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(_finite, losses))):
+        raise Refused(Reason.WRONG_TYPE, f"figures: watch: losses: expected at most {MAX_SILENCES} numbers")
+    for name in ("period_s", "first_s"):
+        if given.get(name) is not None and not _finite(given[name]):
+            raise Refused(Reason.WRONG_TYPE, f"figures: watch: {name}: expected a number, got {shown(given[name])}")
+    for name in _COUNTS:
+        if type(given.get(name)) is not int or given[name] < 0:
+            raise Refused(Reason.WRONG_TYPE, f"figures: watch: {name}: expected a count, got {shown(given.get(name))}")
+    known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
+    return {name: given.get(name) for name in known}
+
+
+def _is_silence(value: Any) -> bool:
+    return (
+        type(value) is list and len(value) == 3 and _finite(value[0]) and type(value[1]) is int
+        and (value[2] is None or _finite(value[2]))
+    )  # fmt: skip
+
+
 def _plain(value: Any) -> bool:
     """A number, a flag, a short text or nil."""
     return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= TEXT_LENGTH)

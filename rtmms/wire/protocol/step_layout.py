@@ -30,8 +30,8 @@ STRIDE = 1 + NUMBER_BYTES
 
 STATE_STEP, STATE_DEADLINE, STATE_BUDGET, APPLIED_SEQ, APPLIED_STEP, APPLIED_LATENESS = range(6)
 """Places of a state's integers among `StepLayout.integers`."""
-COMMAND_SEQ, COMMAND_STEP = range(2)
-"""The same of a command."""
+COMMAND_SEQ, COMMAND_STEP, COMMAND_AGE, COMMAND_FRESH = range(4)
+"""The same of a command; one without an age has the first two alone."""
 
 _new_packer: Callable[[], Any] = Packer
 _packer = _new_packer()
@@ -161,19 +161,22 @@ def ending(policy: str, clamped: bool) -> bytes:
     return bytes(_packer.pack(policy) + _packer.pack("clamped") + _packer.pack(clamped))
 
 
-def command_layout(actuators: Sequence[str]) -> StepLayout:
+def command_layout(actuators: Sequence[str], *, aged: bool = False) -> StepLayout:
     """Return the layout of commands that name each of these actuators, in this order.
 
     Parameters
     ----------
     actuators : sequence of str
         The names that the welcome lists as `granted`.
+    aged : bool, default False
+        The command states the age of its values.
     """
     body = _Body()
-    body.map(4)
+    keys = ("seq", "step", *(("age_ns", "fresh_ns") if aged else ()))
+    body.map(2 + len(keys))
     body.text("type", "command")
-    body.integer("seq")
-    body.integer("step")
+    for key in keys:
+        body.integer(key)
     body.text("values")
     body.map(len(actuators))
     for name in actuators:

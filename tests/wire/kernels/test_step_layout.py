@@ -82,7 +82,7 @@ def test_a_state_says_what_msgpack_reads_from_it(
     frame = mine.packed(whole[0], time, whole[1], whole[2], outputs, applied)
     message = decode_from_plant(frame)
     assert list(message) == ["type", "step", "timestamp", "deadline_ns", "budget_ns", "outputs", "applied"]
-    assert message["applied"] == {name: getattr(applied, name) for name in Applied.__slots__}
+    assert message["applied"] == {name: getattr(applied, name) for name in Applied.__slots__ if name != "stale"}
     assert list(message["outputs"]) == [channel.name for channel in channels]
     flat = [time, *(number for value in outputs.values() for number in value.ravel())]
     expected = state_numbers(message)
@@ -110,6 +110,24 @@ def test_a_command_says_what_msgpack_reads_from_it(
     assert list(decode(frame, COMMAND_BYTES)["values"]) == actuators
     found = Reader(command_layout(actuators)).read(raw, len(raw) - len(frame))
     assert found == ([seq, step], list(values.values()))
+
+
+@given(st.lists(names, min_size=1, max_size=6, unique=True), st.integers(0, 1 << 62), st.integers(0, 1 << 62))
+@settings(max_examples=60, deadline=None)
+def test_a_command_with_an_age_has_a_layout_of_its_own(actuators: list[str], age_ns: int, fresh_ns: int) -> None:
+    values = {name: 0.25 * k for k, name in enumerate(actuators)}
+    write = command_writer(actuators, aged=True)
+    assert write is not None
+    raw = write(7, 8, age_ns, fresh_ns, values)
+    assert raw is not None
+    frame = raw[2 if raw[0] == 0 else 9 :]
+    assert decode(frame, COMMAND_BYTES) == {
+        "type": "command", "seq": 7, "step": 8, "age_ns": age_ns, "fresh_ns": fresh_ns, "values": values
+    }  # fmt: skip
+    plain, aged = command_layout(actuators), command_layout(actuators, aged=True)
+    assert (plain.matches(frame), aged.matches(frame)) == (False, True)
+    assert Reader(plain).read(raw, len(raw) - len(frame)) is None
+    assert Reader(aged).read(raw, len(raw) - len(frame)) == ([7, 8, age_ns, fresh_ns], list(values.values()))
 
 
 def sample_state(policy: str = "hold") -> bytes:

@@ -18,7 +18,7 @@ import pytest
 import rtmms
 from rtmms.wire.endpoints.session_files import token_path
 from rtmms.wire.peer.client import Link
-from rtmms.wire.protocol.messages import EndpointError, NotConnectedError, RequestError
+from rtmms.wire.protocol.messages import EndpointError, NotConnectedError, Refused, RequestError, read_watch
 from tests.wire.bench import PATIENCE_S, Host, Raw
 from tests.wire.looping import Looping, plant_process
 
@@ -434,7 +434,53 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     assert tcp.host.summaries[0]["figures"]["seen"] < 20
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert [one["seen"] for one in tcp.host.server.figures()] == [controller.seen]
+    assert [one["figures"]["seen"] for one in tcp.host.server.final_reports()] == [controller.seen]
+
+
+WATCH = {
+    "watched": True, "learned": True, "period_s": 0.02, "first_s": 0.004, "silences": [[0.001, 1, 0.25]],
+    "losses": [0.5], "silences_count": 3, "losses_count": 1, "restarts_count": 2,
+}  # fmt: skip
+
+
+def test_the_report_has_the_silences_of_a_bridges_own_peer(tcp: Looping) -> None:
+    """A silence that lasts ends with the run; others have their length, and figures do not replace them."""
+    with rtmms.connect(tcp.host.exchange, name="board", claim="*") as link:
+        next(iter(link))
+        link.report_watch(WATCH | {"silences": [[0.001, 1, 0.25], [0.3, 300, None]]})
+        link.tell({"plans": 3})
+        tcp.wait(lambda: any(one["figures"] for one in tcp.host.summaries))
+        (peer,) = (one for one in tcp.host.server._peers.all if one.name == "board")
+        found = tcp.host.server._peers.summary(peer)
+        end_s = 1e-3 * (tcp.host.server._port.step + 1)
+    assert (found["first_command_s"], found["losses"], found["restarts"]) == (0.004, [0.5], 2)
+    assert found["silences"][0] == {"begin_s": 0.001, "begin_step": 1, "length_s": 0.25}
+    assert found["silences"][1]["length_s"] <= max(0.0, end_s - 0.3)
+    assert found["disconnected_s"] == 0.3
+    assert found["watch"] == {
+        "watched": True, "learned": True, "period_s": 0.02, "silences_count": 3, "losses_count": 1
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"watched": 1}, {"learned": None}, {"period_s": "x"}, {"first_s": float("inf")}, {"silences": None},
+        {"silences": [[0.0, 1]]}, {"silences": [[0.0, 1.5, None]]}, {"silences": [[0.0, 1, None]] * 65},
+        {"losses": [float("nan")]}, {"losses": [0.0] * 65}, {"restarts_count": -1}, {"losses_count": 1.0},
+    ],
+)  # fmt: skip
+def test_a_watch_that_is_none_is_refused_on_both_sides(wrong: dict[str, Any], host: Host, raw: Raw) -> None:
+    raw.join(["*"])
+    message = {"type": "figures", "values": {"plans": 3}, "watch": WATCH | wrong}
+    raw.exchange.send(msgpack.packb(message))
+    host.until(lambda: raw.exchange.poll(0))
+    answer = msgpack.unpackb(raw.exchange.recv())
+    assert (answer["type"], answer["code"]) == ("error", "wrong_type")
+    (peer,) = host.server._peers.all
+    assert (peer.figures, peer.watch) == ({}, None), "a message is taken whole or not at all"
+    with pytest.raises(Refused, match="watch"):
+        read_watch(message)
 
 
 def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
@@ -448,7 +494,7 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
     silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))
     gone.exchange.close(0)
     host.server.close()
-    assert host.server.figures() == [{}, {"plans": 3}, {"plans": 4}]
+    assert [one["figures"] for one in host.server.final_reports()] == [{}, {"plans": 3}, {"plans": 4}]
     assert host.server.requests() == []
 
 
