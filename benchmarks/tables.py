@@ -8,22 +8,50 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from pathlib import Path
 from textwrap import fill
 from typing import Any
 
 from rtmms.base.errors import ModelError
+from rtmms.base.parameters import parameters_of
+from rtmms.bridging.bridge import Bridge
+from rtmms.bridging.config import bridges, load_bridge
+from rtmms.loop.impairment import Impairment
 from rtmms.plant.protocol import robots
 from rtmms.report import manta_figure as manta_page
-from rtmms.report.parameter_table import robot_table
+from rtmms.report.parameter_table import parameters_table, robot_table
 from rtmms.report.tables import blocks, filled
+from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
+from rtmms.sensing.data_sheets import KINDS, TYPICAL, Sensor, Sight
 
 from . import against, tables_loop
 
 ROOT = Path(__file__).resolve().parents[1]
 
 WIDTH = 120
+
+TABLES: dict[str, Any] = {"robot": RobotTable, "event": EventTable, "link": Impairment, "sweep": SweepTable}
+
+
+def _sensor_table(name: str) -> str:
+    """Return the keys of every sensor (''), or those of one that it has alone or that `typical` sets."""
+    if not name:
+        return parameters_table(Sensor)
+    kind = Sight if name == "sight" else KINDS[name]
+    shared = {one.name for one in fields(Sensor)} - {"rate_hz", *TYPICAL[name]}
+    own = [one.name for one in fields(kind) if one.name not in shared]
+    return parameters_table(kind, names=own, typical=TYPICAL[name])
+
+
+def _bridge_table(name: str) -> str:
+    """Return the parameters of every bridge (''), or those that one has alone or with another default."""
+    shared = {one.name: one.default for one in fields(Bridge)}
+    kind = load_bridge(name) if name else Bridge
+    names = [one.name for one in fields(kind) if not name or one.name not in shared or shared[one.name] != one.default]
+    return parameters_table(kind, names=[one for one in names if one in parameters_of(kind)])
+
 
 Part = tuple[Callable[..., str], tuple[str, ...]]
 PARTS: dict[str, Part] = {
@@ -37,6 +65,9 @@ PARTS: dict[str, Part] = {
     "hour": (tables_loop.hour, ("soak_hour",)),
     "parameters": (manta_page.parameter_table, ()),
     **{f"parameters {robot}": (partial(robot_table, robot), ()) for robot in robots() if robot != "manta"},
+    **{f"sensor {name}".rstrip(): (partial(_sensor_table, name), ()) for name in ("", *KINDS, "sight")},
+    **{f"keys {name}": (partial(parameters_table, kind), ()) for name, kind in TABLES.items()},
+    **{f"bridge {name}".rstrip(): (partial(_bridge_table, name), ()) for name in ("", *bridges())},
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
 }

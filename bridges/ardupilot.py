@@ -83,40 +83,47 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 
 @dataclass(kw_only=True)
 class ArduPilot(Worded):
-    """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves.
+    """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves."""
 
-    host, port   where to listen; it answers whoever sent the packet
-    peer         who may send: HOST, HOST:PORT or NETWORK/BITS; none: whoever reaches the port
-    channels     pulse widths to actuators: actuator = scale (us - trim). None: channel i is actuator i, 1000 to 2000 us
-                 over its limits. A channel without pulses (0 us) sets its actuator to neutral
-    words        channels to words of a controller, as parameters that it lets be set, 3=mixer.thrust: 1000 to 2000 us
-                 are -1 to 1, no pulse is 0; '-' before one turns its sign. With words and no channels it claims nothing
-    home         how the world's x axis lies (x_bearing_deg); the place itself is told to the autopilot (--home)
-    pose         the plant's outputs to read the motion from
-    more         further keys of its JSON (rng_1 ... rng_6, airspeed, velocity_wind, windvane_direction, windvane_speed,
-                 rc_1 ... rc_12, battery_voltage, battery_current): output, or output[index]
-    time_sync    false: it does not hold its own clock to the plant's pace (no_time_sync)
-    peer_timeout_s   not in lockstep: it is lost when no packet has come for so long (wall time); 0: never
-    reset        reset the plant when the autopilot was restarted
-    plant_silent what it gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
-                 'still', the last place, at rest, time running on
-    """
-
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 9002
-    peer: tuple[str, ...] = ()
-    channels: tuple[ChannelMapping, ...] = ()
-    words: dict[str, str] = field(default_factory=dict)
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    port: Annotated[int, Parameter(
+        "Port where it listens; further instances of ArduPilot use 9012, 9022, ...", ge=1, le=65535,
+    )] = 9002  # fmt: skip
+    peer: Annotated[tuple[str, ...], Parameter(
+        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
+    )] = ()  # fmt: skip
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
+        "channel i is actuator i, 1000 to 2000 us over its limits.",
+    )] = ()  # fmt: skip
+    words: Annotated[dict[str, str], Parameter(
+        "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "
+        "'-' before the name changes the sign.",
+    )] = field(default_factory=dict)  # fmt: skip
     frame_rate: Annotated[float, Parameter(
         "Frames of whole plant steps per second of simulated time; 0: as its packets say.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
-    home: Home = field(default_factory=Home)
-    pose: PoseNames = field(default_factory=PoseNames)
-    more: dict[str, str] = field(default_factory=dict)
-    time_sync: bool = True
+    home: Annotated[Home, Parameter(
+        "Compass bearing of the world's x axis (x_bearing_deg); the autopilot itself knows the place "
+        "(--custom-location).",
+    )] = field(default_factory=Home)  # fmt: skip
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
+    more: Annotated[dict[str, str], Parameter(
+        "Further keys of its JSON (rng_1 to rng_6, airspeed, velocity_wind, windvane_direction, "
+        "windvane_speed, rc_1 to rc_12, battery_voltage, battery_current), each an output or "
+        "`output[index]`.",
+    )] = field(default_factory=dict)  # fmt: skip
+    time_sync: Annotated[bool, Parameter(
+        "ArduPilot holds its clock to the plant's pace; false: `no_time_sync`.",
+    )] = True  # fmt: skip
     peer_timeout_s: float = 1.0
-    reset: bool = True
-    plant_silent: Literal["wait", "still"] = "wait"
+    reset: Annotated[bool, Parameter("A restarted autopilot resets the plant, at most once in 2 s.")] = True
+    plant_silent: Annotated[Literal["wait", "still"], Parameter(
+        "What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock "
+        "waits, or the last place, at rest.",
+    )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = ""
 

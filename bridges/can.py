@@ -28,43 +28,45 @@ _FAR = 1e6
 
 @dataclass(kw_only=True)
 class Can(rtmms.Bridge):
-    """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives.
+    """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives."""
 
-    interface, channel   of python-can: socketcan and can0, udp_multicast and 239.74.163.2, pcan, slcan, ...
-    options      what the interface wants besides: bitrate=500000
-    fd           CAN FD
-    far          udp_multicast: other machines may hear and drive; else it is kept to this one
-    dbc          FILE.dbc; own: the robot's own, as --write-dbc writes it; none: no messages but the drives'.
-                 '': own, or none where there are drives
-    signals      with a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX], with *SCALE or without
-    channels     with a file: [MESSAGE.]SIGNAL to actuators
-    counter, checksum   signals of these names are counters and checksums; '' for none
-    checksum_kind   crc8 (SAE J1850), xor or sum
-    time_out     peer_lost: its actuators do what peer_lost says; loop: the plant gets no command, so that its own miss
-                 policy acts
-    drives       actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]]
-    """
-
-    interface: str = "socketcan"
-    channel: str = "can0"
-    options: dict[str, str] = field(default_factory=dict)
-    fd: bool = False
-    far: bool = False
-    dbc: Annotated[str, NamesFile("input")] = ""
+    interface: Annotated[str, Parameter(
+        "Interface of python-can: socketcan, udp_multicast, pcan, slcan, ...",
+    )] = "socketcan"  # fmt: skip
+    channel: Annotated[str, Parameter("Channel of the interface: can0, 239.74.163.2, ...")] = "can0"
+    options: Annotated[dict[str, str], Parameter(
+        "Further options of the interface, as bitrate=500000; those that name a file or a library are "
+        "refused.",
+    )] = field(default_factory=dict)  # fmt: skip
+    fd: Annotated[bool, Parameter("CAN FD.")] = False
+    far: Annotated[bool, Parameter("Other machines may join the group of udp_multicast.")] = False
+    dbc: Annotated[str, NamesFile("input"), Parameter(
+        "FILE.dbc; own: the robot's own, as --write-dbc writes it; none: the drives' messages only; '': own, "
+        "or none with drives.",
+    )] = ""  # fmt: skip
     first_id: Annotated[int, Parameter("First identifier, dbc=own.", ge=1, le=0x600)] = 0x100
     cycle_ms: Annotated[int, Parameter(
         "Cycle of messages that the file has no cycle of, in simulated time.", "ms", ge=1, le=65535,
     )] = 10  # fmt: skip
-    signals: dict[str, str] = field(default_factory=dict)
-    channels: tuple[ChannelMapping, ...] = ()
-    counter: str = "Counter"
-    checksum: str = "Checksum"
-    checksum_kind: Checksum = "crc8"
+    signals: Annotated[dict[str, str], Parameter(
+        "With a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.",
+    )] = field(default_factory=dict)  # fmt: skip
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "With a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).",
+    )] = ()  # fmt: skip
+    counter: Annotated[str, Parameter("Name of the signals that are counters; '': none.")] = "Counter"
+    checksum: Annotated[str, Parameter("Name of the signals that are checksums; '': none.")] = "Checksum"
+    checksum_kind: Annotated[Checksum, Parameter("Checksum: crc8 (SAE J1850), xor or sum.")] = "crc8"
     time_out_cycles: Annotated[float, Parameter(
         "Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.", ge=0,
     )] = 5.0  # fmt: skip
-    time_out: Literal["peer_lost", "loop"] = "peer_lost"
-    drives: tuple[DriveAt, ...] = ()
+    time_out: Annotated[Literal["peer_lost", "loop"], Parameter(
+        "A late command: its actuators do what `peer_lost` has, or the plant gets no command and its miss "
+        "policy acts.",
+    )] = "peer_lost"  # fmt: skip
+    drives: Annotated[tuple[DriveAt, ...], Parameter(
+        "Actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].",
+    )] = ()  # fmt: skip
     drive_ms: Annotated[int, Parameter(
         "Time between TPDOs that answer no SYNC (wall time).", "ms", ge=1, le=65535,
     )] = 10  # fmt: skip

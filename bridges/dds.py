@@ -133,33 +133,36 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Dds(rtmms.Bridge):
-    """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms.
-
-    interface      network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI), by
-                   default the first network
-    namespace      before the names of the topics: rt/NAMESPACE/odom
-    odom, body     names of the frames
-    tf             also publish odom to body as rt/tf
-    fin_joints     also the joints of each chain of a fin
-    reliability    of what is published; either can be read by a best-effort reader
-    command_type   JointState or Float64MultiArray, on rt/joint_commands; taken only with a `claim`
-    pose, gravity  the plant's outputs of its motion; m/s2 for the IMU, none: the plant's own
-    """
+    """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms."""
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 50.0
     domain: Annotated[int, Parameter("ROS_DOMAIN_ID.", ge=0, le=232)] = 0
-    interface: str = "127.0.0.1"
-    namespace: str = ""
-    odom: str = "odom"
-    body: str = "base_link"
-    tf: bool = True
-    fin_joints: bool = False
-    reliability: Literal["reliable", "best_effort"] = "reliable"
+    interface: Annotated[str, Parameter(
+        "Network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI).",
+    )] = "127.0.0.1"  # fmt: skip
+    namespace: Annotated[str, Parameter(
+        "Names before those of the topics: rt/NAMESPACE/odom; clock and tf have none.",
+    )] = ""  # fmt: skip
+    odom: Annotated[str, Parameter("Frame of the odometry.")] = "odom"
+    body: Annotated[str, Parameter("Frame of the body.")] = "base_link"
+    tf: Annotated[bool, Parameter("Also publishes odom to body as rt/tf.")] = True
+    fin_joints: Annotated[bool, Parameter(
+        "Also the joints of each chain of a fin in joint_states (`left_fin_LINK_CHAIN`).",
+    )] = False  # fmt: skip
+    reliability: Annotated[Literal["reliable", "best_effort"], Parameter(
+        "Quality of service of the topics; a best-effort reader reads either.",
+    )] = "reliable"  # fmt: skip
     depth: Annotated[int, Parameter("Messages kept for a slow reader.", ge=1, le=10_000)] = 10
-    command_type: Literal["JointState", "Float64MultiArray"] = "JointState"
-    pose: PoseNames = field(default_factory=PoseNames)
-    gravity: float | None = None
+    command_type: Annotated[Literal["JointState", "Float64MultiArray"], Parameter(
+        "Type of rt/joint_commands, which needs a `claim`.",
+    )] = "JointState"  # fmt: skip
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
+    gravity: Annotated[float | None, Parameter(
+        "Gravity for the IMU; none: the plant's own.", "m/s2", signed=True,
+    )] = None  # fmt: skip
 
     extra = "dds"
     requires = {"cyclonedds": "cyclonedds"}  # noqa: RUF012

@@ -29,18 +29,20 @@ _ANEW_S = 3.0
 
 @dataclass(kw_only=True)
 class Estimator(rtmms.Bridge):
-    """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate.
+    """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate."""
 
-    to           HOST:PORT each, where it goes
-    sensors      what is known of the sensors: typical, or the FILE.toml that --sensors got
-    position     where the robot is at the start, m; none: the origin
-    heading_deg  and where it looks, from world x to the left
-    """
-
-    to: tuple[Annotated[str, NamesAddress("connect")], ...] = (f"127.0.0.1:{_PORT}",)
-    sensors: Annotated[str, NamesFile("input")] = "typical"
-    position: tuple[float, ...] = ()
-    heading_deg: float = 0.0
+    to: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
+        "Targets of the estimates, HOST:PORT each.",
+    )] = (f"127.0.0.1:{_PORT}",)  # fmt: skip
+    sensors: Annotated[str, NamesFile("input"), Parameter(
+        "What is known of the sensors: typical, or the FILE.toml of --sensors.",
+    )] = "typical"  # fmt: skip
+    position: Annotated[tuple[float, ...], Parameter(
+        "Place of the robot at the start and after a reset, known to 0.1 m; none: the origin.", "m", signed=True,
+    )] = ()  # fmt: skip
+    heading_deg: Annotated[float, Parameter(
+        "Heading at that time, from world x to the left, known to 3 deg.", "deg", signed=True,
+    )] = 0.0  # fmt: skip
     publish_hz: Annotated[float, Parameter(
         "Estimates per second of simulated time; 0: one a sample of the imu.", "Hz", ge=0,
     )] = 0.0  # fmt: skip

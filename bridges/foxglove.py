@@ -93,30 +93,29 @@ ORIGINS = ("https://app.foxglove.dev",)
 class Foxglove(rtmms.Bridge):
     """A live server for Foxglove and Lichtblick: transforms, shape, joints, odometry, plots.
 
-    host         where it listens
-    tls_cert, tls_key   PEM files: then it speaks wss:// only
-    world, body  names of the frames
-    fin_joints   also the joints of each chain of a fin in /joint_states
-    pose         the plant's outputs of its motion
-    origins      sites whose pages may connect; other pages that are open in a browser are refused
-
     With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
     """
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 30.0
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port where it listens; 0: a free one.", ge=0, le=65535)] = 8765
     backlog: Annotated[int, Parameter(
         "Messages kept for a client that reads too slowly; beyond that its oldest are dropped.", ge=1,
     )] = 64  # fmt: skip
-    tls_cert: Annotated[str, NamesFile("input")] = ""
-    tls_key: Annotated[str, NamesFile("input")] = ""
-    world: str = "world"
-    body: str = "body"
-    fin_joints: bool = False
-    pose: PoseNames = field(default_factory=PoseNames)
-    origins: tuple[str, ...] = ORIGINS
+    tls_cert: Annotated[str, NamesFile("input"), Parameter(
+        "PEM file of the certificate; with it the server speaks wss:// only.",
+    )] = ""  # fmt: skip
+    tls_key: Annotated[str, NamesFile("input"), Parameter("PEM file of its key.")] = ""
+    world: Annotated[str, Parameter("Frame of the world.")] = "world"
+    body: Annotated[str, Parameter("Frame of the body.")] = "body"
+    fin_joints: Annotated[bool, Parameter("Also the joints of each chain of a fin in /joint_states.")] = False
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
+    origins: Annotated[tuple[str, ...], Parameter(
+        "Sites whose pages may connect; pages of other sites in a browser are refused.",
+    )] = ORIGINS  # fmt: skip
 
     sends_on_events = True
     extra = "foxglove"

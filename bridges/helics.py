@@ -54,32 +54,19 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Helics(rtmms.Bridge):
-    """The robot as a federate of a HELICS federation.
+    """The robot as a federate of a HELICS federation."""
 
-    federate     its name; {robot} is the plant's, {name} the bridge's
-    core         type of the core: zmq, zmq_ss, tcp, tcp_ss, udp, ipc, inproc
-    broker       HOST or HOST:PORT; a broker's name for ipc and inproc; none: HELICS' own default for the core
-    broker_key   a key that broker and core share; none: no key
-    local_interface   where the core itself listens; none: HELICS' own default, which is loopback
-    slow_responding   the broker does not give up this core when it answers heartbeats late
-    encryption_config   JSON file of HELICS' encryption; none: not encrypted
-    core_words   is refused: it could name files that HELICS writes
-    layout       arrays: an array is one publication, a vector; numbers: each of its numbers is one, FEDERATE/OUTPUT[0],
-                 for HELICS converts the units of scalars alone
-    commands     inputs: an input FEDERATE/ACTUATOR for each actuator that is claimed; endpoint: JSON messages
-                 {"values": {actuator: number}} to FEDERATE/command
-    subscribe    publications of others to actuators, {"pilot/thrust" = "left.front"}
-    realtime     a real-time federate: HELICS grants by the wall clock, whether the others are ready or not
-    on_stall     wait: in real time the plant goes on without (peer_lost), and with the federation when it goes on; in
-                 lockstep the plant waits; leave: leave the federation, and let the plant go on alone
-    partners     federates whose silence counts as a loss; none: all
-    """
-
-    federate: str = "{robot}"
-    core: str = "zmq"
-    broker: Annotated[str, NamesAddress("connect")] = ""
-    broker_key: str = ""
-    local_interface: Annotated[str, NamesAddress("connect")] = ""
+    federate: Annotated[str, Parameter(
+        "Name in the federation; {robot} is the plant's name, {name} the bridge's.",
+    )] = "{robot}"  # fmt: skip
+    core: Annotated[str, Parameter("Type of the core.", choices=CORES)] = "zmq"
+    broker: Annotated[str, NamesAddress("connect"), Parameter(
+        "HOST or HOST:PORT; a broker's name for ipc and inproc; '': HELICS' own default.",
+    )] = ""  # fmt: skip
+    broker_key: Annotated[str, Parameter("Key that broker and core share; '': none.")] = ""
+    local_interface: Annotated[str, NamesAddress("connect"), Parameter(
+        "Address where the core itself listens; '': HELICS' own default, which is loopback.",
+    )] = ""  # fmt: skip
     local_port: Annotated[int, Parameter(
         "Port where the core itself listens; 0: HELICS' own default.", ge=0, le=65535,
     )] = 0  # fmt: skip
@@ -92,16 +79,26 @@ class Helics(rtmms.Bridge):
     heartbeat_s: Annotated[float, Parameter(
         "Time between the core's heartbeats (`tick`); 0: HELICS' own default.", "s", ge=0,
     )] = 0.0  # fmt: skip
-    slow_responding: bool = False
-    encryption_config: Annotated[str, NamesFile("input")] = ""
-    core_words: str = ""
+    slow_responding: Annotated[bool, Parameter("The broker keeps a core that answers heartbeats late.")] = False
+    encryption_config: Annotated[str, NamesFile("input"), Parameter(
+        "JSON file of HELICS' encryption, for a HELICS that was built with it; '': not encrypted.",
+    )] = ""  # fmt: skip
+    core_words: Annotated[str, Parameter("Refused: it could name files that HELICS writes.")] = ""
     period_s: Annotated[float, Parameter(
         "Period of the federation: a multiple of the plant's step.", "s", ge=1e-9,
     )] = 0.01  # fmt: skip
-    layout: Literal["arrays", "numbers"] = "arrays"
-    commands: Literal["inputs", "endpoint"] = "inputs"
-    subscribe: dict[str, str] = field(default_factory=dict)
-    realtime: bool = False
+    layout: Annotated[Literal["arrays", "numbers"], Parameter(
+        "An array is one publication, or each of its numbers is one, FEDERATE/OUTPUT[0]: HELICS converts "
+        "units of scalars only.",
+    )] = "arrays"  # fmt: skip
+    commands: Annotated[Literal["inputs", "endpoint"], Parameter(
+        "An input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint "
+        "FEDERATE/command.",
+    )] = "inputs"  # fmt: skip
+    subscribe: Annotated[dict[str, str], Parameter(
+        "Publications of others to actuators, as {\"pilot/thrust\" = \"left.front\"}.",
+    )] = field(default_factory=dict)  # fmt: skip
+    realtime: Annotated[bool, Parameter("Real-time federate: HELICS grants by the wall clock.")] = False
     rt_lag_s: Annotated[float, Parameter(
         "Real-time federate: how much later than the wall clock a grant may be.", "s", ge=0,
     )] = 0.05  # fmt: skip
@@ -111,8 +108,10 @@ class Helics(rtmms.Bridge):
     stall_s: Annotated[float, Parameter(
         "A partner that keeps a grant back, or does not answer, for longer is named.", "s", ge=0,
     )] = 0.5  # fmt: skip
-    on_stall: Literal["wait", "leave"] = "wait"
-    partners: tuple[str, ...] = ()
+    on_stall: Annotated[Literal["wait", "leave"], Parameter(
+        "The plant goes on without the federation (lockstep: waits) until that goes on, or leaves it.",
+    )] = "wait"  # fmt: skip
+    partners: Annotated[tuple[str, ...], Parameter("Federates whose silence counts as a loss; none: all.")] = ()
     patience_s: Annotated[float, Parameter(
         "Time to look for a broker, and for the others at the start.", "s", ge=0,
     )] = 20.0  # fmt: skip
@@ -142,8 +141,6 @@ class Helics(rtmms.Bridge):
             _check_name("subscribe", source)
         if self.encryption_config and not Path(self.encryption_config).expanduser().is_file():
             raise rtmms.ModelError(f"encryption_config: there is no file '{self.encryption_config}'")
-        if self.core not in CORES:
-            raise rtmms.UnknownNameError("core of HELICS", self.core, CORES)
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: the federation's period sets the rate here: period_s")
         self._host, self._port = self._place()

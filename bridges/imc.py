@@ -35,34 +35,41 @@ Kind = Literal["UUV", "USV", "UAV", "UGV"]
 
 @dataclass(kw_only=True)
 class Imc(Worded):
-    """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
+    """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators."""
 
-    system       by which it announces itself; '': the robot's name
-    kind         UUV, USV, UAV or UGV
-    network      address of the network that it is on; 127.0.0.1: this machine alone
-    peer         who is heard: HOST, HOST:PORT or NETWORK/BITS; none: all of the network
-    nodes        HOST:PORT each: those that get everything without announcing themselves
-    home         where the world's origin lies
-    channels     servo.N and thruster.N to actuators
-    words        heading_deg, depth_m, speed_m_s, pitch_deg to parameters of a controller; plans need heading_deg
-    """
-
-    system: str = ""
+    system: Annotated[str, Parameter("Name under which it announces itself; '': the robot's.")] = ""
     number: Annotated[int, Parameter("IMC number.", ge=1, le=EVERYONE - 1)] = 0x0801
-    kind: Kind = "UUV"
-    network: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
+    kind: Annotated[Kind, Parameter("Kind of vehicle.")] = "UUV"
+    network: Annotated[str, NamesAddress("listen"), Parameter(
+        "Address of its network; 127.0.0.1: this machine only.",
+    )] = "127.0.0.1"  # fmt: skip
     port: Annotated[int, Parameter("Port where messages come in; 0: a free one.", ge=0, le=65535)] = 6002
-    peer: tuple[str, ...] = ()
-    nodes: tuple[Annotated[str, NamesAddress("connect")], ...] = ()
-    home: Home = field(default_factory=lambda: Home(lat_deg=41.184, lon_deg=-8.705))
+    peer: Annotated[tuple[str, ...], Parameter(
+        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.",
+    )] = ()  # fmt: skip
+    nodes: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
+        "HOST:PORT of each node that gets everything without an announcement of its own.",
+    )] = ()  # fmt: skip
+    home: Annotated[Home, Parameter(
+        "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
+        "(x_bearing_deg).",
+    )] = field(default_factory=lambda: Home(lat_deg=41.184, lon_deg=-8.705))  # fmt: skip
     state_hz: Annotated[float, Parameter("EstimatedState per second of simulated time.", "Hz", le=1e6)] = 5.0
-    channels: tuple[ChannelMapping, ...] = ()
-    words: dict[str, str] = field(default_factory=dict)
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels servo.N and "
+        "thruster.N.",
+    )] = ()  # fmt: skip
+    words: Annotated[dict[str, str], Parameter(
+        "heading_deg, depth_m, speed_m_s, pitch_deg that set parameters of a controller; plans need "
+        "heading_deg.",
+    )] = field(default_factory=dict)  # fmt: skip
     reached_m: Annotated[float, Parameter(
         "Distance within which a plan's waypoint counts as reached.", "m", le=1e6,
     )] = 2.0  # fmt: skip
     peer_timeout_s: float = 10.0
-    pose: PoseNames = field(default_factory=PoseNames)
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
 
     sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "imc"

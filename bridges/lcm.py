@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any
 
 import rtmms
 from rtmms.base.errors import ModelError
+from rtmms.base.parameters import Parameter
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, fuzz
 
 from .lines.from_here import from_here
@@ -92,17 +93,17 @@ def fuzzed() -> Fuzzed:
 class Lcm(rtmms.Bridge):
     """States as LCM messages, and commands from them.
 
-    url      udpm://GROUP:PORT?ttl=N. 0, or none: this machine alone, both ways; 1: its network
-    prefix   of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND
-    pose     the plant's outputs of its motion
-
     Commands are taken only with a `claim`.
     """
 
     rate_hz: float = 100.0
-    url: str = "udpm://239.255.76.67:7667?ttl=0"
-    prefix: str = "RTMMS"
-    pose: PoseNames = field(default_factory=PoseNames)
+    url: Annotated[str, Parameter(
+        "udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.",
+    )] = "udpm://239.255.76.67:7667?ttl=0"  # fmt: skip
+    prefix: Annotated[str, Parameter("Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.")] = "RTMMS"
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
 
     extra = "lcm"
     requires = {"lcm": "lcm"}  # noqa: RUF012

@@ -38,33 +38,33 @@ _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "value
 
 @dataclass(kw_only=True)
 class Mavlink(Worded):
-    """Telemetry for ground stations (QGroundControl, Mission Planner, pymavlink), parameters, and set-points from them.
+    """Telemetry for ground stations (QGroundControl, Mission Planner, ...), parameters, and set-points from them."""
 
-    stations     HOST:PORT each, to which all is sent, and from which alone anything is taken
-    host, port   where it is sent from, and answers come to; port 0: a free one
-    channels     set-points to actuators, channel: x, y, z, r (MANUAL_CONTROL's axes, -1 to 1) or 1 to 12
-                 (MAV_CMD_DO_SET_ACTUATOR, -1 to 1); actuator = scale (value - trim). None: it drives nothing
-    words        channels to words of a controller, as parameters that it lets be set, z=mixer.thrust; '-' before one
-                 turns its sign
-    armed        set-points count from the start; else when a station has armed it
-    peer_timeout_s   stations that are silent for so long are lost, with all that they drove (wall time); 0: never
-    key          file with the signing key: then all is signed, and what is not is refused
-    values       NAMED_VALUE_FLOAT: a name of at most 10 letters to an output, or output[index]
-    home         where the world's origin lies; without: no GLOBAL_POSITION_INT
-    x_bearing_deg   compass bearing of the world's x axis, where there is no home
-    """
-
-    stations: tuple[Annotated[str, NamesAddress("connect")], ...] = ("127.0.0.1:14550",)
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 0
-    channels: tuple[ChannelMapping, ...] = ()
-    words: dict[str, str] = field(default_factory=dict)
-    armed: bool = False
+    stations: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Declared(
+        "HOST:PORT of each ground station: all is sent there, and nothing is accepted from others.",
+    )] = ("127.0.0.1:14550",)  # fmt: skip
+    host: Annotated[str, NamesAddress("listen"), Declared(
+        "Address from which it sends, and where answers arrive.",
+    )] = "127.0.0.1"  # fmt: skip
+    port: Annotated[int, Declared("Port from which it sends; 0: a free one.", ge=0, le=65535)] = 0
+    channels: Annotated[tuple[ChannelMapping, ...], Declared(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels x, y, z, r "
+        "(MANUAL_CONTROL) and 1 to 12 (MAV_CMD_DO_SET_ACTUATOR), values -1 to 1; none: it drives nothing.",
+    )] = ()  # fmt: skip
+    words: Annotated[dict[str, str], Declared(
+        "Channels that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
+        "sign.",
+    )] = field(default_factory=dict)  # fmt: skip
+    armed: Annotated[bool, Declared(
+        "Set-points count from the start; false: after a station has armed the robot.",
+    )] = False  # fmt: skip
     peer_timeout_s: float = 5.0
     home_after_s: Annotated[float, Declared(
         "Time without MANUAL_CONTROL after which actuators of axes go to neutral (wall time); 0: never.", "s", ge=0,
     )] = 1.0  # fmt: skip
-    key: Annotated[str, NamesFile("input")] = ""
+    key: Annotated[str, NamesFile("input"), Declared(
+        "File with the signing key: then all is signed, and unsigned messages are refused.",
+    )] = ""  # fmt: skip
     system: Annotated[int, Declared("System that it says it is.", ge=1, le=255)] = 1
     component: Annotated[int, Declared("Component that it says it is.", ge=1, le=255)] = 1
     vehicle_type: Annotated[int, Declared(
@@ -73,10 +73,19 @@ class Mavlink(Worded):
     attitude_hz: Annotated[float, Declared("Messages of attitude per second of simulated time.", "Hz", ge=0)] = 20.0
     position_hz: Annotated[float, Declared("Messages of position per second of simulated time.", "Hz", ge=0)] = 10.0
     values_hz: Annotated[float, Declared("Messages of values per second of simulated time.", "Hz", ge=0)] = 5.0
-    values: dict[str, str] = field(default_factory=dict)
-    home: Home | None = None
-    x_bearing_deg: float = 90.0
-    pose: PoseNames = field(default_factory=PoseNames)
+    values: Annotated[dict[str, str], Declared(
+        "NAMED_VALUE_FLOAT: names of at most 10 letters, each with an output or `output[index]`.",
+    )] = field(default_factory=dict)  # fmt: skip
+    home: Annotated[Home | None, Declared(
+        "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
+        "(x_bearing_deg); none: no GLOBAL_POSITION_INT.",
+    )] = None  # fmt: skip
+    x_bearing_deg: Annotated[float, Declared(
+        "Compass bearing of the world's x axis without `home`.", "deg", signed=True,
+    )] = 90.0  # fmt: skip
+    pose: Annotated[PoseNames, Declared(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
 
     sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mavlink"

@@ -62,20 +62,20 @@ class _Ask:
 class Mosaik(rtmms.Bridge):
     """The plant as a simulator of mosaik, time-based or hybrid, with one entity of the model 'Robot'.
 
-    host         where to listen for mosaik
-    kind         time-based, or hybrid: a new value of an actuator makes a step at its own time
-    on_stall     wait: in real time the plant goes on without it (peer_lost), in lockstep the plant waits; leave: hang
-                 up, and let the plant go on alone
     In lockstep the run ends when mosaik stops it; otherwise it goes on (peer_lost), and mosaik may come again. A mosaik
     that leaves without a stop is lost: its step ends at once, in lockstep the plant waits for another one.
     """
 
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port where to listen for mosaik.", ge=1, le=65535)] = 5678
     step_s: Annotated[float, Parameter("From step to step: a multiple of the plant's step.", "s", ge=1e-9)] = 0.01
-    kind: Literal["time-based", "hybrid"] = "time-based"
+    kind: Annotated[Literal["time-based", "hybrid"], Parameter(
+        "Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.",
+    )] = "time-based"  # fmt: skip
     stall_s: Annotated[float, Parameter("When mosaik does not ask for longer, it is named; 0: never.", "s", ge=0)] = 1.0
-    on_stall: Literal["wait", "leave"] = "wait"
+    on_stall: Annotated[Literal["wait", "leave"], Parameter(
+        "The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.",
+    )] = "wait"  # fmt: skip
 
     sends_on_events: ClassVar[bool] = True
     extra: ClassVar[str] = "mosaik"

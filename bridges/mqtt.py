@@ -65,36 +65,36 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Mqtt(rtmms.Bridge):
-    """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
+    """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS."""
 
-    host           the broker
-    topic          what all topics begin with; {robot} is the plant's name, {name} the bridge's
-    client_id      at the broker; '' lets the broker choose
-    layout         json: all of a state in TOPIC/state; topics: each output in TOPIC/state/NAME; both
-    rate_hz        states per second of simulated time (10)
-    qos            0 (may be lost) or 1, of states and commands; status and info have 1
-    user           '' for none
-    password_file  its first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if there is one
-    tls            encrypt, and check the broker's certificate
-    ca_file        certificates to check it against; '': the system's
-    cert_file, key_file   this client's own, where the broker asks for one
-    channels       what the peers call which actuator; none: the actuators' names
-    """
-
-    host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect"), Parameter("Address of the broker.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port of the broker; 0: 1883, or 8883 with TLS.", ge=0, le=65535)] = 0
-    topic: str = "rtmms/{robot}"
-    client_id: str = ""
-    layout: Literal["json", "topics", "both"] = "json"
+    topic: Annotated[str, Parameter(
+        "Begin of all topics; {robot} is the plant's name, {name} the bridge's.",
+    )] = "rtmms/{robot}"  # fmt: skip
+    client_id: Annotated[str, Parameter("Name of this client at the broker; '': the broker chooses.")] = ""
+    layout: Annotated[Literal["json", "topics", "both"], Parameter(
+        "All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.",
+    )] = "json"  # fmt: skip
     rate_hz: float = 10.0
-    qos: Literal[0, 1] = 0
-    user: str = ""
-    password_file: Annotated[str, NamesFile("input")] = ""
-    tls: bool = False
-    ca_file: Annotated[str, NamesFile("input")] = ""
-    cert_file: Annotated[str, NamesFile("input")] = ""
-    key_file: Annotated[str, NamesFile("input")] = ""
-    channels: tuple[ChannelMapping, ...] = ()
+    qos: Annotated[Literal[0, 1], Parameter("Quality of service of states and commands; status and info have 1.")] = 0
+    user: Annotated[str, Parameter("User at the broker; '': none.")] = ""
+    password_file: Annotated[str, NamesFile("input"), Parameter(
+        "File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it "
+        "exists.",
+    )] = ""  # fmt: skip
+    tls: Annotated[bool, Parameter("Encrypts, and checks the broker's certificate.")] = False
+    ca_file: Annotated[str, NamesFile("input"), Parameter(
+        "Certificates against which the broker's is checked; '': the system's.",
+    )] = ""  # fmt: skip
+    cert_file: Annotated[str, NamesFile("input"), Parameter(
+        "Certificate of this client, where the broker asks for one.",
+    )] = ""  # fmt: skip
+    key_file: Annotated[str, NamesFile("input"), Parameter("Key of that certificate.")] = ""
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' "
+        "names.",
+    )] = ()  # fmt: skip
     waiting: Annotated[int, Parameter("States kept for a broker that is slow; the oldest go first.", ge=1)] = 100
 
     sends_on_events: ClassVar[bool] = True

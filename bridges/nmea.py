@@ -37,50 +37,70 @@ _WATER_C = 15.0
 
 @dataclass(kw_only=True)
 class Nmea(Worded):
-    """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, a sentence of one's own); PD6.
+    """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, your own sentences); PD6."""
 
-    to           where sentences go: udp://HOST:PORT, tcp://HOST:PORT (where clients connect), or DEVICE[@BAUD] (4800)
-    listen       where sentences come in where `to` is udp; a client or a device speaks over the wire it listens to
-    peer         who may send them, or connect: HOST, HOST:PORT or NETWORK/BITS; none: everyone who reaches the port
-    sentences    [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for
-    source       instruments: what the sensors read (of a plant without sensors the truth); truth
-    home         where the world's origin lies, and how its x axis is turned
-    variation_deg   of the compass, east > 0; none: the World Magnetic Model's at home
-    bottom_m     height of the bottom in the world, which a sounder would find where the truth is told
-    beam_deg     of the Doppler log's beams, against its axis
-    water_speed  output that is the speed through the water, OUTPUT[INDEX]; none: over the ground along the bow, where
-                 the truth is told
-    water_c      temperature that MTW and PD6 tell; none: no MTW
-    epoch        UTC at simulated time 0, as 2026-06-01T12:00:00; none: such that the first state is now
-    pd6          where a Doppler log's ensembles go, as `to`; none: nowhere
-    set_points   sentences of one's own: NAME to FIELD[:compass|knots] parted by '/'
-    checksums    required, or optional: what has none is taken
-    channels     set-points to actuators;  words  to parameters of a controller, APB.heading_deg=autopilot.heading_deg
-    lost         what words become when the peer is lost, by channel; the others stay
-    """
-
-    to: Annotated[str, NamesAddress("connect"), NamesFile("device")] = "udp://127.0.0.1:10110"
-    listen: Annotated[str, NamesAddress("listen")] = "udp://127.0.0.1:10111"
-    peer: tuple[str, ...] = ()
-    sentences: tuple[str, ...] = ()
-    source: Source = "instruments"
-    home: Home = field(default_factory=lambda: Home(lat_deg=43.11, lon_deg=5.94))
-    variation_deg: float | None = None
-    bottom_m: float | None = None
-    beam_deg: float = 22.5
-    water_speed: str = ""
-    water_c: float | None = None
-    epoch: str = ""
-    pd6: Annotated[str, NamesAddress("connect"), NamesFile("device")] = ""
+    to: Annotated[str, NamesAddress("connect"), NamesFile("device"), Parameter(
+        "Target of the sentences: udp://HOST:PORT, tcp://HOST:PORT (one client connects), or DEVICE[@BAUD] "
+        "(4800).",
+    )] = "udp://127.0.0.1:10110"  # fmt: skip
+    listen: Annotated[str, NamesAddress("listen"), Parameter(
+        "Address where set-points arrive if `to` is UDP.",
+    )] = "udp://127.0.0.1:10111"  # fmt: skip
+    peer: Annotated[tuple[str, ...], Parameter(
+        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",
+    )] = ()  # fmt: skip
+    sentences: Annotated[tuple[str, ...], Parameter(
+        "Sentences, [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for.",
+    )] = ()  # fmt: skip
+    source: Annotated[Source, Parameter(
+        "What the sensors read (of a plant without sensors the truth), or the truth.",
+    )] = "instruments"  # fmt: skip
+    home: Annotated[Home, Parameter(
+        "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
+        "(x_bearing_deg).",
+    )] = field(default_factory=lambda: Home(lat_deg=43.11, lon_deg=5.94))  # fmt: skip
+    variation_deg: Annotated[float | None, Parameter(
+        "Variation of the compass, east positive; none: the World Magnetic Model's at home.", "deg", signed=True,
+    )] = None  # fmt: skip
+    bottom_m: Annotated[float | None, Parameter(
+        "Height of the bottom in the world, for DPT, DBT and PD6 of the truth; none: unknown.", "m", signed=True,
+    )] = None  # fmt: skip
+    beam_deg: Annotated[float, Parameter(
+        "Angle of the Doppler log's beams against its axis.", "deg", le=89,
+    )] = 22.5  # fmt: skip
+    water_speed: Annotated[str, Parameter(
+        "Output that is the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, where "
+        "the truth is sent.",
+    )] = ""  # fmt: skip
+    water_c: Annotated[float | None, Parameter(
+        "Temperature of the water, for MTW and PD6; none: no MTW.", "deg C", signed=True,
+    )] = None  # fmt: skip
+    epoch: Annotated[str, Parameter(
+        "UTC at simulated time 0, as 2026-06-01T12:00:00; '': the first state is now.",
+    )] = ""  # fmt: skip
+    pd6: Annotated[str, NamesAddress("connect"), NamesFile("device"), Parameter(
+        "Target of a Doppler log's ensembles, as `to`; '': none.",
+    )] = ""  # fmt: skip
     pd6_hz: Annotated[float, Parameter("Ensembles of pd6 per second, at most.", "Hz")] = 10.0
     sound_m_s: Annotated[float, Parameter("Speed of sound that pd6 tells.", "m/s")] = 1500.0
-    set_points: dict[str, str] = field(default_factory=dict)
-    checksums: of.Checksums = "required"
-    channels: tuple[ChannelMapping, ...] = ()
-    words: dict[str, str] = field(default_factory=dict)
-    lost: dict[str, float] = field(default_factory=dict)
+    set_points: Annotated[dict[str, str], Parameter(
+        "Sentences of your own: NAME to FIELD[:compass|knots], separated by '/'.",
+    )] = field(default_factory=dict)  # fmt: skip
+    checksums: Annotated[of.Checksums, Parameter("Whether a sentence needs a checksum.")] = "required"
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels are "
+        "set-points.",
+    )] = ()  # fmt: skip
+    words: Annotated[dict[str, str], Parameter(
+        "Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.",
+    )] = field(default_factory=dict)  # fmt: skip
+    lost: Annotated[dict[str, float], Parameter(
+        "New values of `words` by channel when the peer is lost; the others keep theirs.",
+    )] = field(default_factory=dict)  # fmt: skip
     peer_timeout_s: float = 10.0
-    pose: PoseNames = field(default_factory=PoseNames)
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
 
     extra: ClassVar[str] = "nmea"
     requires: ClassVar[dict[str, str]] = {"pynmea2": "pynmea2", "serial": "pyserial", "pygeomag": "pygeomag"}
@@ -93,8 +113,6 @@ class Nmea(Worded):
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
         self._told = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
-        if not 0.0 < self.beam_deg < 90.0:
-            raise rtmms.ModelError(f"beam_deg: expected a number from 0 to 90, got {self.beam_deg}")
         self._epoch = _utc(self.epoch)
         self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
         self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")

@@ -83,28 +83,23 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Px4(Worded):
-    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read.
+    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read."""
 
-    host, port   where to listen; PX4 connects to 4560 and its instance's number
-    peer         who may connect: HOST or NETWORK/BITS; none: whoever reaches the port
-    channels     controls 1 to 16, each -1 to 1, to actuators: actuator = scale (control - trim). None: channel i is
-                 actuator i over its limits. Not armed: all actuators neutral
-    words        controls to words of a controller, as parameters that it lets be set, 3=mixer.thrust; '-' before one
-                 turns its sign. Not armed: 0. With words and no channels it claims nothing
-    home         where the world's origin lies, and how its x axis is turned
-    field_ned_gauss   the magnetic field, north, east, down; none: the World Magnetic Model's at home
-    peer_timeout_s   not in lockstep: PX4 is lost when it has sent no actuators for so long (wall time); 0: never
-    reset        reset the plant when PX4 connects again
-    ground       HOST:PORT of a ground station that may listen (UDP): all that goes to PX4, and what comes from it
-    plant_silent what PX4 gets while the plant is silent (watchdog_periods): 'wait', nothing, so that its clock stands;
-                 'still', a robot at rest
-    """
-
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
-    port: int = 4560
-    peer: tuple[str, ...] = ()
-    channels: tuple[ChannelMapping, ...] = ()
-    words: dict[str, str] = field(default_factory=dict)
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
+    port: Annotated[int, Parameter(
+        "Port where it listens; instance n of PX4 connects to 4560 + n.", ge=1, le=65535,
+    )] = 4560  # fmt: skip
+    peer: Annotated[tuple[str, ...], Parameter(
+        "Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.",
+    )] = ()  # fmt: skip
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1; none: "
+        "channel i is actuator i over its limits.",
+    )] = ()  # fmt: skip
+    words: Annotated[dict[str, str], Parameter(
+        "Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
+        "sign; 0 while not armed.",
+    )] = field(default_factory=dict)  # fmt: skip
     sensor_hz: Annotated[float, Parameter(
         "Frames of HIL_SENSOR, of whole plant steps, per second of simulated time.", "Hz",
     )] = 250.0  # fmt: skip
@@ -114,9 +109,16 @@ class Px4(Worded):
     state_hz: Annotated[float, Parameter(
         "Rate of HIL_STATE_QUATERNION, until PX4 asks for another.", "Hz", ge=0,
     )] = 50.0  # fmt: skip
-    home: Home = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))
-    field_ned_gauss: tuple[float, ...] = ()
-    pose: PoseNames = field(default_factory=PoseNames)
+    home: Annotated[Home, Parameter(
+        "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis "
+        "(x_bearing_deg).",
+    )] = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))  # fmt: skip
+    field_ned_gauss: Annotated[tuple[float, ...], Parameter(
+        "Magnetic field, north, east, down; none: the World Magnetic Model's at home.", "G", signed=True,
+    )] = ()  # fmt: skip
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
     noise: Annotated[float, Parameter(
         "Factor on the usual noise of sensors that the plant has not; PX4 takes 0 for broken sensors.", ge=0,
     )] = 1.0  # fmt: skip
@@ -124,9 +126,14 @@ class Px4(Worded):
         "Time after which a frame without an answer is followed by the next (wall time); 0: never.", "s", ge=0,
     )] = 1.0  # fmt: skip
     peer_timeout_s: float = 1.0
-    reset: bool = True
-    ground: Annotated[str, NamesAddress("connect")] = ""
-    plant_silent: Literal["wait", "still"] = "wait"
+    reset: Annotated[bool, Parameter("A PX4 that connects again resets the plant, at most once in 2 s.")] = True
+    ground: Annotated[str, NamesAddress("connect"), Parameter(
+        "HOST:PORT of a ground station that gets a copy of all messages (UDP).",
+    )] = ""  # fmt: skip
+    plant_silent: Annotated[Literal["wait", "still"], Parameter(
+        "What PX4 gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or a "
+        "robot at rest.",
+    )] = "wait"  # fmt: skip
 
     extra: ClassVar[str] = "px4"
     requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink", "pygeomag": "pygeomag"}

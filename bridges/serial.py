@@ -12,6 +12,7 @@ from time import monotonic
 from typing import Annotated, ClassVar
 
 import rtmms
+from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.rates import Turns
@@ -46,29 +47,31 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Serial(rtmms.Bridge):
-    """Packed states out and commands in over a serial line, in COBS frames with a CRC: hardware in the loop on a UART.
+    """Packed states out and commands in over a serial line, in COBS frames with a CRC: a device in the loop."""
 
-    device         of the line, such as /dev/ttyUSB0; it may come and go
-    baud, parity, stop_bits, flow   of the line
-    endian, state_fields, command_fields   layout of the structures, see docs/bridges/udp.md
-    channels       what the device calls which actuator; none: it uses the actuators' names
-    safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
-    paced          a state is answered by the device's next command, so that in lockstep it sets the pace; one that is
-                   not answered is sent again after a while. The plant is paused while the device is silent or gone
-    peer_lost      also when it is unplugged
-    """
-
-    device: Annotated[str, NamesFile("device")]
-    baud: int = 115200
-    parity: Parity = "none"
-    stop_bits: StopBits = 1
-    flow: Flow = "none"
-    endian: Endian = "little"
-    state_fields: tuple[Packed, ...]
-    command_fields: tuple[Packed, ...] = ()
-    channels: tuple[ChannelMapping, ...] = ()
-    safe: dict[str, float] = field(default_factory=dict)
-    paced: bool = False
+    device: Annotated[str, NamesFile("device"), Parameter(
+        "Serial device, as /dev/ttyUSB0 or /dev/serial/by-id/...; it may be unplugged and plugged in again.",
+    )]  # fmt: skip
+    baud: Annotated[int, Parameter("Baud rate.")] = 115200
+    parity: Annotated[Parity, Parameter("Parity.")] = "none"
+    stop_bits: Annotated[StopBits, Parameter("Stop bits.")] = 1
+    flow: Annotated[Flow, Parameter("Flow control.")] = "none"
+    endian: Annotated[Endian, Parameter("Byte order of structures.")] = "little"
+    state_fields: Annotated[tuple[Packed, ...], Parameter("Fields of a state, in order: FIELD:TYPE[:SCALE] each.")]
+    command_fields: Annotated[tuple[Packed, ...], Parameter(
+        "Fields of a command, in order; needed with a claim or channels.",
+    )] = ()  # fmt: skip
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' "
+        "names.",
+    )] = ()  # fmt: skip
+    safe: Annotated[dict[str, float], Parameter(
+        "Values by field that replace the last ones while the plant is silent and at the end; none: nothing "
+        "is sent.",
+    )] = field(default_factory=dict)  # fmt: skip
+    paced: Annotated[bool, Parameter(
+        "The device's next command answers each state, so that in lockstep the device sets the pace.",
+    )] = False  # fmt: skip
 
     extra: ClassVar[str] = "serial"
     requires: ClassVar[dict[str, str]] = {"serial": "pyserial", "cobs": "cobs", "fastcrc": "fastcrc"}

@@ -48,38 +48,38 @@ def fuzzed_struct() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Udp(rtmms.Bridge):
-    """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts.
+    """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts."""
 
-    host           where states go
-    bind           where commands come in
-    peer           who may send them: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port
-    format         json or struct, both ways; command_format for commands, if other
-    endian         of structures: little or big
-    state_fields   what a state has, in order; of JSON none: everything
-    command_fields   what a command has, in order (struct)
-    channels       what the peer calls which actuator, see docs/bridges.md; none: it uses the actuators' names
-    safe           values by field sent in place of the last ones while the plant is silent; none: nothing is sent
-    paced          a state is answered by the peer's next command, so that in lockstep the peer sets the pace; one that
-                   is not answered is sent again after a while, the same to the bit
-    strangers      take commands from everyone, where `peer` does not say from whom
-    """
-
-    host: Annotated[str, NamesAddress("connect")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("connect"), Parameter("Address where states go.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
         "Port where states go; 0: to where the last good command came from.", ge=0, le=65535,
     )] = 9900  # fmt: skip
-    bind: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
+    bind: Annotated[str, NamesAddress("listen"), Parameter(
+        "Address where commands come in; 0.0.0.0 for other machines.",
+    )] = "127.0.0.1"  # fmt: skip
     bind_port: Annotated[int, Parameter("Port where commands come in.", ge=0, le=65535)] = 9901
-    peer: tuple[str, ...] = ()
-    format: Literal["json", "struct"] = "json"
-    command_format: Literal["json", "struct"] | None = None
-    endian: Endian = "little"
-    state_fields: tuple[Packed, ...] = ()
-    command_fields: tuple[Packed, ...] = ()
-    channels: tuple[ChannelMapping, ...] = ()
-    safe: dict[str, float] = field(default_factory=dict)
-    paced: bool = False
-    strangers: bool = False
+    peer: Annotated[tuple[str, ...], Parameter(
+        "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.",
+    )] = ()  # fmt: skip
+    format: Annotated[Literal["json", "struct"], Parameter("Format, both ways.")] = "json"
+    command_format: Annotated[Literal["json", "struct"] | None, Parameter("Format of commands; none: `format`.")] = None
+    endian: Annotated[Endian, Parameter("Byte order of structures.")] = "little"
+    state_fields: Annotated[tuple[Packed, ...], Parameter(
+        "Fields of a state, in order: FIELD:TYPE[:SCALE] each; none (JSON): everything.",
+    )] = ()  # fmt: skip
+    command_fields: Annotated[tuple[Packed, ...], Parameter("Fields of a command, in order (struct).")] = ()
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' "
+        "names.",
+    )] = ()  # fmt: skip
+    safe: Annotated[dict[str, float], Parameter(
+        "Values by field that replace the last ones while the plant is silent and at the end; none: nothing "
+        "is sent.",
+    )] = field(default_factory=dict)  # fmt: skip
+    paced: Annotated[bool, Parameter(
+        "The peer's next command answers each state, so that in lockstep the peer sets the pace.",
+    )] = False  # fmt: skip
+    strangers: Annotated[bool, Parameter("Without `peer`: accepts commands from everyone.")] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

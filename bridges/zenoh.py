@@ -17,6 +17,7 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.base.files import MIB, open_input
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.parameters import Parameter
 from rtmms.base.trust import NamesFile
 from rtmms.bridging.untrusted import LONGEST, Fuzzed, Refusal, finite, fuzz, read_json, values_in
 
@@ -78,24 +79,25 @@ def _refuse_schemes(endpoints: Iterable[str], what: str) -> None:
 class Zenoh(rtmms.Bridge):
     """States as Zenoh keys, and commands from them.
 
-    prefix         what all keys begin with; {robot} is the plant's name
-    layout         outputs: one key each; state: one with all; both
-    encoding       json or msgpack, both ways
-    listen, connect   endpoints, for example tcp/127.0.0.1:7447
-    scouting       look for others by multicast
-    zenoh_config   a file for Zenoh itself (TLS, users, routers): listen, connect and scouting are then its business
-
     Commands are taken only with a `claim`.
     """
 
-    prefix: str = "rtmms/{robot}"
-    layout: Literal["both", "outputs", "state"] = "both"
-    encoding: Literal["json", "msgpack"] = "json"
+    prefix: Annotated[str, Parameter("Begin of all keys; {robot} is the plant's name.")] = "rtmms/{robot}"
+    layout: Annotated[Literal["both", "outputs", "state"], Parameter(
+        "One key for each output, one with all of a state, or both.",
+    )] = "both"  # fmt: skip
+    encoding: Annotated[Literal["json", "msgpack"], Parameter("Encoding, both ways.")] = "json"
     rate_hz: float = 50.0
-    listen: tuple[Annotated[str, NamesAddress("listen")], ...] = ("tcp/127.0.0.1:7447",)
-    connect: tuple[Annotated[str, NamesAddress("connect")], ...] = ()
-    scouting: bool = False
-    zenoh_config: Annotated[str, NamesFile("input")] = ""
+    listen: Annotated[tuple[Annotated[str, NamesAddress("listen")], ...], Parameter(
+        "Endpoints where it listens.",
+    )] = ("tcp/127.0.0.1:7447",)  # fmt: skip
+    connect: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
+        "Endpoints of others, as a router's; it tries again until they answer.",
+    )] = ()  # fmt: skip
+    scouting: Annotated[bool, Parameter("Finds others, and is found, by multicast and gossip.")] = False
+    zenoh_config: Annotated[str, NamesFile("input"), Parameter(
+        "File for Zenoh itself (TLS, users, routers), which then has listen, connect and scouting.",
+    )] = ""  # fmt: skip
 
     extra = "zenoh"
     requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012

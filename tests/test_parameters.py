@@ -1,27 +1,37 @@
-"""Parameters of robots: each is declared, and what a declaration excludes is refused by name."""
+"""Parameters, and keys of tables of files: each is declared, and what a declaration excludes is refused by name."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.parameters import Parameter, build, in_model, parameters_of, settable
+from rtmms.base.parameters import Parameter, build, in_model, parameters_of, read_table, settable
+from rtmms.base.toml_file import toml_value
+from rtmms.bridging.bridge import Bridge
+from rtmms.bridging.config import construct
+from rtmms.bridging.config import parameters as listed
 from rtmms.identification.unknowns import asked_for
+from rtmms.loop.impairment import Impairment
 from rtmms.plant.protocol import builder, robots
 from rtmms.report.parameter_table import parameters_table
 from rtmms.robots import urdf
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.manta.parameters import build as build_manta
+from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
+from rtmms.sensing.data_sheets import KINDS, Sight
 from rtmms.wire.peer.controller import Controller
 from rtmms.wire.peer.plugins import registered
+from tests.wrong_values import wrong_values
 
 
+@cache
 def kind_of(robot: str) -> Any:
     """The dataclass of a robot's parameters."""
     if robot in ("manta", "urdf"):
@@ -37,23 +47,6 @@ def made(robot: str, **given: Any) -> Any:
 OURS = [name for name, point in robots().items() if point.module.startswith("rtmms.robots")]
 ROBOTS = [*sorted(OURS), "urdf"]
 CASES = [(robot, name) for robot in ROBOTS for name in parameters_of(kind_of(robot))]
-
-
-def wrong(declared: Parameter, default: Any) -> Iterator[Any]:
-    """Values that the declaration excludes."""
-    if isinstance(default, str) or declared.choices:
-        yield from (f"{declared.choices[0]}x", 3) if declared.choices else ()
-        return
-    yield "x"
-    if isinstance(default, bool):
-        return
-    numbers: list[Any] = [math.nan, math.inf]
-    low, high = declared.low, declared.le
-    if low is not None:
-        numbers += [low - 1, *([low] if declared.strict else [])]
-    if high is not None:
-        numbers += [2 * high + 1]
-    yield from ((one,) * len(default) if isinstance(default, tuple) else one for one in numbers)
 
 
 def test_all_robots_are_tried() -> None:
@@ -72,9 +65,8 @@ def test_each_field_is_declared_and_takes_its_default(robot: str) -> None:
 
 @pytest.mark.parametrize(("robot", "name"), CASES, ids=[f"{robot} {name}" for robot, name in CASES])
 def test_what_a_parameter_cannot_be_is_refused_by_name(robot: str, name: str) -> None:
-    kind = kind_of(robot)
-    default = next(one.default for one in fields(kind) if one.name == name)
-    for value in wrong(parameters_of(kind)[name], default):
+    declared = parameters_of(kind_of(robot))[name]
+    for value in () if declared.bare is str and not declared.choices else wrong_values(declared):
         with pytest.raises(ModelError, match=name):
             made(robot, **{name: value})
 
@@ -136,19 +128,39 @@ PEERS: dict[str, type] = {
     name: point.load() for group in ("rtmms.controllers", "rtmms.bridges")
     for name, point in registered(group).items() if point.module.startswith("rtmms_")
 }  # fmt: skip
-PEER_CASES = [(peer, name) for peer, kind in PEERS.items() for name in parameters_of(kind) if peer != "serial"]
+PEER_CASES = [(peer, name) for peer, kind in PEERS.items() for name in parameters_of(kind)]
 
 
 @pytest.mark.parametrize(("peer", "name"), PEER_CASES, ids=[f"{peer} {name}" for peer, name in PEER_CASES])
-def test_what_a_parameter_of_a_peer_cannot_be_is_refused_by_name(peer: str, name: str) -> None:
+def test_what_a_parameter_of_a_peer_cannot_be_is_refused_by_name(peer: str, name: str, tmp_path: Path) -> None:
     kind: Any = PEERS[peer]
     declared = parameters_of(kind)[name]
-    if declared.kind is None and not declared.choices:
-        return
-    default = 0.0 if declared.kind else ""
-    for value in wrong(declared, default):
-        with pytest.raises(ModelError, match=name):
-            kind(**{name: value})
+    if issubclass(kind, Bridge):
+        words = NEEDED.get(peer, {}) | {"config": str(tmp_path / "b.toml")}
+        words.pop(name, None)
+        for value in wrong_values(declared):
+            (tmp_path / "b.toml").write_text(f"{name} = {toml_value(value)}\n")
+            with pytest.raises(ModelError, match=f"^bridge '{peer}': .*b.toml: .*{name}"):
+                construct(kind, "bridge", peer, words)
+    elif declared.kind or declared.choices:
+        for value in wrong_values(declared):
+            with pytest.raises(ModelError, match=name):
+                kind(**{name: value})
+
+
+NEEDED = {"serial": {"device": "/dev/none", "state_fields": "time:f32"}}
+"""Words that a bridge cannot be made without."""
+
+
+def test_each_parameter_of_our_bridges_is_declared_and_listed() -> None:
+    for peer, kind in PEERS.items():
+        if issubclass(kind, Bridge) and peer != "template":  # which readers copy
+            declared = parameters_of(kind)
+            assert set(declared) == {one.name for one in fields(kind) if one.init}, peer
+            assert all(one.about.endswith(".") for one in declared.values()), peer
+            assert {name: one.about for name, one in listed(kind).items() if name != "config"} == {
+                name: one.about for name, one in declared.items()
+            }
 
 
 def test_each_parameter_of_our_controllers_is_declared() -> None:
@@ -164,3 +176,44 @@ def test_a_class_of_a_users_own_has_the_settable_that_it_names() -> None:
         settable = ("gain",)
 
     assert (Mine.settable, Controller.settable) == (("gain",), ())
+
+
+# --- Tables of files
+
+TABLES: dict[str, Any] = {
+    "robot": RobotTable, "event": EventTable, "sweep": SweepTable, "link": Impairment, "sight": Sight,
+    **{f"sensor {name}": kind for name, kind in KINDS.items()},
+}  # fmt: skip
+KEYS = [(table, name) for table, kind in TABLES.items() for name in parameters_of(kind)]
+
+
+def table_of(table: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Read a table in which the keys that are required have a value."""
+    one = {float: 1.0, str: "x"}
+    needed = {name: one[key.bare] for name, key in parameters_of(TABLES[table]).items() if key.required}
+    return read_table(TABLES[table], needed | given, table, lambda key, text: ModelError(f"at {key}: {text}"))
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_each_key_of_a_table_is_declared_and_takes_its_default(table: str) -> None:
+    kind = TABLES[table]
+    known = parameters_of(kind)
+    assert list(known) == [one.name for one in fields(kind)]
+    defaults = {one.name: one.default for one in fields(kind) if one.default not in (MISSING, None)}
+    assert table_of(table, defaults).items() >= defaults.items()
+    for name, one in known.items():
+        assert f"| `{name}` |" in parameters_table(kind)
+        assert one.about.endswith(".")
+        if one.required:
+            with pytest.raises(ModelError, match=f"at {name}: {name}: expected .*, got nothing"):
+                table_of(table, {name: None})
+    near = list(known)[-1] + "x"
+    with pytest.raises(ModelError, match=f"at {near}: unknown key of {table} '{near}'; did you mean {near[:-1]}"):
+        table_of(table, {near: 1})
+
+
+@pytest.mark.parametrize(("table", "name"), KEYS, ids=[f"{table} {name}" for table, name in KEYS])
+def test_what_a_key_of_a_table_cannot_be_is_refused_with_its_place(table: str, name: str) -> None:
+    for value in wrong_values(parameters_of(TABLES[table])[name]):
+        with pytest.raises(ModelError, match=f"at {name}: {name}.*(expected|unknown)"):
+            table_of(table, {name: value})

@@ -1,7 +1,8 @@
-"""Parameters of robots: each is declared once, beside its type and its default, and read from what a person types.
+"""Parameters and keys of tables: each is declared once, with its type and its default, and read from what people type.
 
-A robot's parameters are a frozen dataclass whose fields are Annotated with a Parameter. `build` makes an instance of
-given values. `rtmms list`, `set`, the bounds of `rtmms identify` and the tables of the pages read the declarations.
+The parameters of a robot, a controller or a bridge, and the keys of a table of a file, are a dataclass whose fields
+are Annotated with a Parameter. `build` makes a robot's parameters from given values, `read_table` reads a table.
+`rtmms list`, `set`, the bounds of `rtmms identify`, the tables of the pages and tests read the declarations.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import inspect
 import math
 import sys
 import typing
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.typed import WORDS
+from rtmms.base.typed import WORDS, shown, spelled, typed
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Parameter:
         Reason for the range, for its error.
     kind
         int or float of a number, None of others; `parameters_of` takes it from the type.
+    hint
+        Type without its metadata, from the same place.
+    required
+        The dataclass has no default; an empty text is no value then.
     """
 
     about: str
@@ -58,6 +63,30 @@ class Parameter:
     in_model: bool = True
     why: str = ""
     kind: type | None = None
+    hint: Any = None
+    required: bool = False
+
+    @property
+    def optional(self) -> bool:
+        """Whether it may be None, the absence of a value."""
+        return type(None) in typing.get_args(self.hint)
+
+    @property
+    def bare(self) -> Any:
+        """Type of a value that is there: the hint without None."""
+        rest = [one for one in typing.get_args(self.hint) if one is not type(None)] if self.optional else [self.hint]
+        return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 - of a list
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, as an error has it: 'a number from 0 to 1', 'a text', 'a list of 3 numbers'."""
+        if self.choices:
+            return f"one of {', '.join(self.choices)}"
+        bare = self.bare
+        if bare in (int, float):
+            noun = "a whole number" if bare is int else "a number" if self.range_text else "a finite number"
+            return f"{noun} {self.range_text}".rstrip()
+        return _EXPECTED.get(bare) or _expected_list(bare) or spelled(bare)
 
     @property
     def strict(self) -> bool:
@@ -78,11 +107,12 @@ class Parameter:
         """Range as a person reads it: '> 0', 'from 0 to 100'; '' for no bound and for words."""
         if self.choices or self.kind is None:
             return ""
-        low, high = self.low, self.le
+        low, high = (None if one is None else str(one) if isinstance(one, int) else f"{one:g}"
+                     for one in (self.low, self.le))  # fmt: skip
         if low is not None and high is not None and not self.strict:
-            return f"from {low:g} to {high:g}"
-        ends = [f"{'>' if self.strict else '>='} {low:g}"] if low is not None else []
-        return " and ".join(ends + ([f"<= {high:g}"] if high is not None else []))
+            return f"from {low} to {high}"
+        ends = [f"{'>' if self.strict else '>='} {low}"] if low is not None else []
+        return " and ".join(ends + ([f"<= {high}"] if high is not None else []))
 
     def fault(self, number: float) -> str:
         """Return what a number must be, '' where it is in range."""
@@ -93,6 +123,20 @@ class Parameter:
         if low is not None and (number < low or (number == low and self.strict)):
             return f"{'>' if self.strict else '>='} {low:g}{rest}"
         return f"<= {self.le:g}{rest}" if self.le is not None and number > self.le else ""
+
+
+_EXPECTED: Mapping[Any, str] = {
+    str: "a text", bool: "true or false", dict: "a table", list: "a list", list | dict: "a list, or a table",
+}  # fmt: skip
+_NOUNS = {float: "numbers", int: "whole numbers", str: "texts"}
+
+
+def _expected_list(hint: Any) -> str:
+    inner = typing.get_args(hint)
+    if typing.get_origin(hint) is not tuple:
+        return "a table" if typing.get_origin(hint) is dict else ""
+    noun = _NOUNS.get(typing.get_args(inner[0])[0] if typing.get_args(inner[0]) else inner[0], "entries")
+    return f"a list of {noun}" if inner[-1] is Ellipsis else f"a list of {len(inner)} {noun}"
 
 
 def parameters_of(kind: Any) -> Mapping[str, Parameter]:
@@ -109,8 +153,18 @@ def _declared(kind: Any) -> Mapping[str, Parameter]:
             inner = typing.get_args(_resolved(hint, space, dict(vars(base))))
             for one in inner:
                 if isinstance(one, Parameter):
-                    found[name] = replace(one, kind=_number_of(inner[0]))
+                    field = getattr(kind, "__dataclass_fields__", {}).get(name)
+                    needed = field is not None and field.default is MISSING and field.default_factory is MISSING
+                    words = one.choices or _choices_of(inner[0])
+                    found[name] = replace(one, kind=_number_of(inner[0]), hint=inner[0], choices=words, required=needed)
     return found
+
+
+def _choices_of(hint: Any) -> tuple[str, ...]:
+    """The words of a Literal of texts, or of one that may be None; () for other types."""
+    literal = next((one for one in (hint, *typing.get_args(hint)) if typing.get_origin(one) is typing.Literal), None)
+    words = typing.get_args(literal)
+    return words if all(isinstance(one, str) for one in words) else ()
 
 
 def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
@@ -143,14 +197,88 @@ def check_parameters(place: str, owner: Any) -> None:
     """
     for name, one in parameters_of(type(owner)).items():
         value = getattr(owner, name)
+        if value is None:
+            continue
         if one.choices and value not in one.choices:
             raise ModelError(f"{place}{name}: {UnknownNameError(name, str(value), one.choices)}")
-        if one.choices or one.kind is None or value is None:
+        if one.choices or one.kind is None or isinstance(value, Mapping):
             continue
-        number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not math.isfinite(value) or one.fault(value):
-            noun = "a whole number" if one.kind is int else "a number" if one.range_text else "a finite number"
-            raise ModelError(f"{place}{name}: expected {noun} {one.range_text}".rstrip() + f", got {value!r}")
+        for number in value if isinstance(value, tuple) else (value,):
+            if not _is_in_range(one, number):
+                raise ModelError(f"{place}{name}: expected {one.expected}, got {value!r}")
+
+
+def _is_in_range(one: Parameter, number: Any) -> bool:
+    real = isinstance(number, (int, float)) and not isinstance(number, bool)
+    whole = one.kind is not int or (real and math.isfinite(number) and number == int(number))
+    return real and math.isfinite(number) and whole and not one.fault(number)
+
+
+Fault = Callable[[str, str], ModelError]
+"""Of a key of a table and a text: the error to raise, with its place."""
+
+
+def read_table(
+    kind: Any, table: Mapping[str, Any], noun: str, fault: Fault, *, words: bool = False
+) -> dict[str, Any]:  # fmt: skip
+    """Return the values of a table, each as its field of a dataclass is declared.
+
+    Parameters
+    ----------
+    kind
+        Dataclass; its declared fields are the keys.
+    table
+        Values by key, as a file has them. None is the absence of a value.
+    noun
+        Name of the table in an error: 'link'.
+    fault
+        Makes the error of a key that is unknown or missing, or of a value that the declaration excludes.
+    words
+        The values are text of a command line.
+    """
+    known = parameters_of(kind)
+    for key in table:
+        if key not in known:
+            raise fault(key, str(UnknownNameError(f"key of {noun}", key, known)))
+    found: dict[str, Any] = {}
+    for name, one in known.items():
+        value = table.get(name)
+        if value is None and one.required:
+            raise fault(name, f"{name}: expected {one.expected}, got nothing")
+        if value is not None:
+            try:
+                found[name] = read_declared(name, one, value, words=words)
+            except ModelError as wrong:
+                raise fault(name, str(wrong)) from None
+    return found
+
+
+def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False) -> Any:
+    """Return a value in its declared type; ModelError with the place where the declaration excludes it."""
+    bare = one.bare
+    if one.choices:
+        if value not in one.choices:
+            raise ModelError(f"{place}: {UnknownNameError(place, str(value), one.choices)}")
+        return value
+    outside = ModelError(f"{place}: expected {one.expected}, got {shown(value) if value != '' else 'an empty text'}")
+    if bare in (str, list, dict, list | dict):  # the content of a list or table is read where it is used
+        if not isinstance(value, bare) or (one.required and value == ""):
+            raise outside
+        return value
+    if bare not in (int, float):
+        if not words and typing.get_origin(bare) is tuple and not isinstance(value, list | tuple):
+            raise outside
+        found = typed(place, value, bare, words=words)
+        if one.kind is not None and not all(_is_in_range(one, number) for number in found):
+            raise outside
+        return found
+    try:
+        number = bare(typed(place, value, bare, words=words))
+    except ModelError:
+        raise outside from None
+    if one.fault(number):
+        raise outside
+    return number
 
 
 def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:

@@ -7,6 +7,7 @@ words that people use beside JSON's, lists and tables as words, and messages: th
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import math
 import types
 import typing
@@ -25,8 +26,8 @@ Part = Callable[[str, Any, Any], Any]
 
 
 def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
-    """`value` as `hint`: float, int, bool, str, Literal, a union, tuple[X, ...], dict[str, X], each possibly Annotated
-    with a range (msgspec.Meta).
+    """`value` as `hint`: float, int, bool, str, Literal, a union, tuple[X, ...], tuple[X, X, X], dict[str, X], each
+    possibly Annotated with a range (msgspec.Meta).
 
     place   where it was typed, for messages: "bridge 'udp': port"
     words   it is text, as on a command line: numbers are read from it, lists and tables are parted by '+'
@@ -58,7 +59,7 @@ def spelled(hint: Any) -> str:
     if origin is Literal:
         return "|".join(map(str, inner))
     if origin is tuple:
-        return f"list of {spelled(inner[0])}"
+        return f"list of {spelled(inner[0])}" if _any_length(inner) else f"list of {len(inner)} {spelled(inner[0])}"
     if origin is dict:
         return f"table of {spelled(inner[1])}"
     if origin in (typing.Union, types.UnionType):
@@ -137,18 +138,27 @@ def _union(place: str, value: Any, kinds: tuple[Any, ...], words: bool, part: Pa
 
 
 def _choice(place: str, value: Any, known: tuple[Any, ...], words: bool) -> Any:
-    found = {str(one): one for one in known}.get(value, value) if words else value
-    if found in known and type(found) in {type(one) for one in known}:
+    found = {str(one): one for one in known}.get(value, value) if words and isinstance(value, str) else value
+    if type(found) in {type(one) for one in known} and found in known:
         return found
-    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {shown(value)}")
+    near = difflib.get_close_matches(str(value), map(str, known), n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise ModelError(f"{place}: expected one of {', '.join(map(str, known))}; got {shown(value)}{hint}")
+
+
+def _any_length(inner: tuple[Any, ...]) -> bool:
+    return len(inner) == 2 and inner[1] is Ellipsis
 
 
 def _sequence(place: str, value: Any, inner: tuple[Any, ...], words: bool, part: Part | None) -> tuple[Any, ...]:
     if words:
-        entries = [one for one in value.split(APART) if one]
-        return tuple(typed(place, one, inner[0], words=True, part=part) for one in entries)
+        value = [one for one in value.split(APART) if one]
     if not isinstance(value, (list, tuple)):
         raise ModelError(f"{place}: expected a list of {spelled(inner[0])}, got {shown(value)}")
+    if not _any_length(inner) and len(value) != len(inner):
+        raise ModelError(f"{place}: expected a list of {len(inner)} {spelled(inner[0])}, got {shown(value)}")
+    if words:
+        return tuple(typed(place, one, inner[0], words=True, part=part) for one in value)
     return tuple(typed(f"{place}[{i}]", one, inner[0], part=part) for i, one in enumerate(value))
 
 

@@ -48,32 +48,36 @@ class Bridge:
     """Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line,
     or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md says how.
 
-    claim    actuators to drive, as names or patterns; none: an observer, which gets telemetry (plant.telemetry_hz)
-    outputs  outputs to receive, likewise; none: all but fields such as the joints of every chain
-    filter   against aliasing where rate_hz is below what comes: none, mean, lowpass
-    peer_lost          what actuators of a peer that is lost do: hold, or neutral
-
     A period of the watchdog is the plant's wall time times `every`, 0.1 s where nobody paces it, telemetry's for an
     observer. A peer is heard by `command` and `self.peer_watch.fed()`. Commands state the age of what was heard last:
     the plant counts steps with values older than one period of the peer as stale.
     """
 
-    claim: tuple[str, ...] = ()
-    outputs: tuple[str, ...] = ()
+    claim: Annotated[tuple[str, ...], Parameter(
+        "Actuators that the peer drives, as names or patterns; none: an observer, which gets telemetry.",
+    )] = ()  # fmt: skip
+    outputs: Annotated[tuple[str, ...], Parameter(
+        "Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.",
+    )] = ()  # fmt: skip
     every: Annotated[int, Parameter(
         "Of a claimant: each every-th step of the plant only; its last command holds between.", ge=1, le=10_000,
     )] = 1  # fmt: skip
     rate_hz: Annotated[float, Parameter(
         "States that `on_state` gets per second of simulated time; 0: all that come.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
-    filter: Filter = "none"
+    filter: Annotated[Filter, Parameter(
+        "Against aliasing where rate_hz is below the plant's rate: mean of the states since the last one, or "
+        "lowpass (one pole at 0.2 of the rate).",
+    )] = "none"  # fmt: skip
     watchdog_periods: Annotated[int, Parameter(
         "Periods without a state after which `on_silence` is called; 0: never.", ge=0,
     )] = 0  # fmt: skip
     peer_timeout_s: Annotated[float, Parameter(
         "Silence after which a peer that was heard is lost (wall time); 0: never.", "s", ge=0,
     )] = 0.0  # fmt: skip
-    peer_lost: Literal["hold", "neutral"] = "neutral"
+    peer_lost: Annotated[Literal["hold", "neutral"], Parameter(
+        "What actuators of a lost peer do: keep their values, or return to neutral.",
+    )] = "neutral"  # fmt: skip
     peer_period_s: Annotated[float, Parameter(
         "Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent "
         "after three of them; 0: learned.", "s", ge=0,

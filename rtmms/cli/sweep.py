@@ -16,6 +16,7 @@ from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, refuse_figure
+from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from rtmms.sweep.study import Study
 
 INTERRUPTED = 130
-METHODS = ("grid", "sobol", "lhs")
 
 
 @click.command()

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from rtmms.base.jit import kernel
-from rtmms.base.memory import INTEGER, Layout, model, number, part, scratch, state, whole
+from rtmms.base.jit import COMPILED, kernel
+from rtmms.base.memory import INTEGER, Layout, Record, model, number, part, scratch, state, whole
 from rtmms.base.spatial import PACKED, cross, quaternion_columns, scalar
 from rtmms.continuum.dynamics import bear, carry_along, weigh
 from rtmms.continuum.layout import ENERGY, K_WIDTH, LOSS, P_POS, P_ROT, P_TWIST, P_WIDTH, POWER, TOLD
 from rtmms.continuum.strain_modes import assemble, columns, strain
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import FLUID, act
+from rtmms.mechanism.entry import COMMAND
 from rtmms.mechanism.equations import TREE, WORK
-from rtmms.mechanism.joint_laws import HOLD, LAW, follow, reference
-from rtmms.mechanism.step import displace, finite, lead, normalise
+from rtmms.mechanism.joint_laws import HOLD, LAW, finish_servo, follow, hold_commands, reference
+from rtmms.mechanism.step import displace, finite, lead, normalise, saturate
 from rtmms.mechanism.tendons import (
     AT,
     COUNT,
@@ -28,6 +29,7 @@ from rtmms.mechanism.tendons import (
     PLACE,
     ROW,
     TENDONS,
+    finish_tendons,
     force,
     place_points,
     push_bodies,
@@ -293,7 +295,7 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
     eliminate(mass, left, gain)
 
 
-SOUND, NOT_FINITE = 0, 2
+SOUND, BAD_COMMAND, NOT_FINITE = 0, 1, 2
 POSED = 12
 SOFT = Layout(
     "Soft",
@@ -322,9 +324,9 @@ SYSTEM = Layout(
     "SoftSystem",
     part("motion", MOTION), part("hold", HOLD), part("tree", TREE), part("law", LAW), part("fluid", FLUID),
     part("work", WORK), part("soft", SOFT), part("room", ROOM), part("tendons", TENDONS), part("pulled", PULLED),
-    number("dt", unit="s"), whole("memory"),
+    part("command", COMMAND), number("dt", unit="s"), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
-"""All that a `SoftTree` steps with; tendons and pulled where it has tendons."""
+"""All that a `SoftTree` steps with; tendons and pulled where it has tendons; last: the state before the step."""
 
 
 @kernel
@@ -431,7 +433,7 @@ def euler(system: Any, state: Any, t: float, h: float, rate: Any, out: Any) -> N
 
 
 @kernel
-def take_step(system: Any) -> int:
+def advance(system: Any) -> int:
     """In one part and in two, extrapolated (`implicit2` of trees). The state stays as it is where it fails."""
     motion, t, dt = system.motion, system.hold.start, system.dt
     state, rate, one, two = motion.vector, motion.rate, motion.one, motion.two
@@ -449,3 +451,74 @@ def take_step(system: Any) -> int:
     for k in range(state.shape[0]):
         state[k] = two[k]
     return SOUND
+
+
+@kernel
+def take_command(pulled: Any, command: Any) -> None:
+    """Hold the command of tendons. pulled: None without any."""
+    if pulled is not None:
+        for k in range(command.shape[0]):
+            pulled.command[k] = command[k]
+
+
+@kernel
+def finish_pulled(tendons: Any, pulled: Any, dt: float) -> None:
+    """What follows the commands of tendons at the end of a step. pulled: None without any."""
+    if pulled is not None:
+        finish_tendons(tendons, pulled.command, dt)
+
+
+@kernel
+def take_step(system: Any) -> int:
+    """Take the command, advance by dt, and end servos and tendons. The state before is in `last`; BAD_COMMAND: nothing
+    has happened."""
+    command, hold, memory, last, dt = system.command, system.hold, system.memory, system.last, system.dt
+    given = command.given
+    if not finite(given):
+        return BAD_COMMAND
+    for k in range(memory.shape[0]):
+        last[k] = memory[k]
+    saturate(given, command.limits)
+    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew, hold.goal)
+    take_command(system.pulled, given)
+    status = advance(system)
+    if status == SOUND:
+        finish_servo(hold, hold.coast, dt)
+        finish_pulled(system.tendons, system.pulled, dt)
+    return status
+
+
+_ABSENT = ("tree.ground", "tree.modal", "hold.coast")
+_FOILS, _PULLS = ("fluid.foils", "fluid.polars"), ("tendons", "pulled")
+_TYPES = tuple(SYSTEM.type(*_ABSENT, *more) for more in ((*_FOILS, *_PULLS), _FOILS, _PULLS, ()))
+_plain_at, _pulled_at, _foils_at, _foils_pulled_at = (kind.at() for kind in _TYPES)
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """`take_step` of the plant whose record is at `address`."""
+    return take_step(_plain_at(address))
+
+
+@kernel
+def enter_step_pulled(address: int) -> int:
+    """As `enter_step`, with tendons."""
+    return take_step(_pulled_at(address))
+
+
+@kernel
+def enter_step_with_foils(address: int) -> int:
+    """As `enter_step`, with polars."""
+    return take_step(_foils_at(address))
+
+
+@kernel
+def enter_step_with_foils_pulled(address: int) -> int:
+    """As `enter_step`, with polars and tendons."""
+    return take_step(_foils_pulled_at(address))
+
+
+def step_kernel(system: Record) -> Any:
+    """Return the kernel by which the step of a record is entered; None where kernels are plain Python."""
+    entries = (enter_step, enter_step_pulled, enter_step_with_foils, enter_step_with_foils_pulled)
+    return entries[_TYPES.index(system.numba_type)] if COMPILED else None

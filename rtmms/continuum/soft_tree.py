@@ -6,38 +6,38 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import compile_progress
-from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
-from rtmms.continuum.soft_step import POSED, SOUND, SYSTEM, evaluate, take_step
+from rtmms.continuum.soft_step import BAD_COMMAND, POSED, SYSTEM, evaluate, step_kernel, take_step
 from rtmms.continuum.strain_modes import RodTable, Shapes, rod_table
 from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.mechanism.actuators import attached, imposing
-from rtmms.mechanism.joint_laws import BOUNDED, Law, finish_servo, follow, hold_commands, limited
+from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hold_commands, limited
 from rtmms.mechanism.outputs import told_of_tendons
-from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION, finish_tendons
+from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
 from rtmms.model.layout import BASE_FREE, S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.protocol import Channel
-from rtmms.plant.validation import limits_of, read_command, read_seed
+from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 USUAL = 17
 """Points along a rod whose shapes do not need more."""
 
 
 @dataclass(eq=False)
-class SoftTree(StatefulPlant):
+class SoftTree(KernelPlant):
     """See rtmms.plant.protocol.Plant. The joints of a tree, and the strains of rods that its bodies carry, in one
     recursion.
 
@@ -85,10 +85,9 @@ class SoftTree(StatefulPlant):
                 f"{name}: a tree with rods by strain modes takes JointMotion, JointTorque and Tendon alone"
             )
         self.actuators = tuple(drive.channel for drive in more.drives)
-        self._kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
-        self._joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
+        kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
+        joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
-        self._given, self._limits, self._slew = self.neutral.copy(), limits_of(self.actuators), np.full(n, np.inf)
         law = Law(np.zeros((n, 3))) if self.law is None else self.law
         motion = np.array(law.motion, dtype=float, order="C")
         if motion.shape != (n, 3):
@@ -104,7 +103,8 @@ class SoftTree(StatefulPlant):
         soft = {**self._carried(), **_stacked(tables), "current": self.flow.pack()[0, :3].copy()}
         self.system = SYSTEM.make({
             "motion": {}, "work": {}, "soft": soft, "room": {},
-            "hold": {"bandwidth": bandwidth, "slew": self._slew, "slews": False},
+            "hold": {"bandwidth": bandwidth, "slew": np.full(n, np.inf), "slews": False},
+            "command": {"kinds": kinds, "joints": joints, "limits": limits_of(self.actuators)},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             **self._tendons(),
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
@@ -114,7 +114,9 @@ class SoftTree(StatefulPlant):
             },
         }, {"commands": len(self.neutral)})  # fmt: skip
         self.memory, self.state = self.system.memory, self.system.motion.vector
-        self._start = self.system.hold.cell("start")
+        self._given, self._start = self.system.command.given, self.system.hold.cell("start")
+        self._kernel = step_kernel(self.system)
+        self._bind_step()
         self.outputs = (
             Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,), "world"),
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
@@ -122,7 +124,7 @@ class SoftTree(StatefulPlant):
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
             Channel("tip", "m", (r, 3), "world"), *told_of_tendons(len(more.tendons)),
         )  # fmt: skip
-        told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, self._joints, self._kinds)]
+        told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, joints, kinds)]
         if len(more.tendons):
             told += [more.tendons.tobytes(), more.tendon_points.tobytes()]
         self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
@@ -187,30 +189,44 @@ class SoftTree(StatefulPlant):
         self.system.clear()
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
-        hold_commands(
-            self._kinds, self._joints, self.neutral, self.system.hold.torque, self.system.hold.target, self._slew,
-            self.system.hold.goal,
-        )  # fmt: skip
+        command, hold = self.system.command, self.system.hold
+        hold_commands(command.kinds, command.joints, self.neutral, hold.torque, hold.target, hold.slew, hold.goal)
         if self.system.tendons is not None:
             self.system.tendons.servo[:, 0] = self.attached.tendons[:, START]
             self.system.pulled.command[:] = self.neutral
         follow(self.system, self.state, 0.0)
 
-    def step(self, command: Array) -> None:
-        """Advance by dt with `command` held. ValueError, DivergedError as of any plant."""
-        given = np.clip(read_command(self.model.name, self.actuators, command), self._limits[:, 0], self._limits[:, 1])
-        hold = self.system.hold
-        hold_commands(self._kinds, self._joints, given, hold.torque, hold.target, self._slew, hold.goal)
+    def _step_kernel(self) -> Any:
+        return self._kernel
+
+    def _plain_step(self, system: Any) -> int:
+        return int(take_step(system))
+
+    def _command_of(self, system: Any) -> Array:
+        return np.asarray(system.command.given)
+
+    def _start_of(self, system: Any) -> Array:
+        return np.asarray(system.hold.cell("start"))
+
+    def _sound_of(self, system: Any) -> Array:
+        return np.asarray(system.last)
+
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        n, strains = self.n, self._r * self.m
+        total = n + strains
+        return {
+            "position": (0, 3), "quaternion": (3, 4), "joint_position": (7, n), "strain": (7 + n, strains),
+            "velocity": (7 + total, 3), "angular_velocity": (10 + total, 3), "joint_velocity": (13 + total, n),
+        }  # fmt: skip
+
+    def _prepare(self) -> None:
         self._start[0] = self.time
-        if self.system.pulled is not None:
-            self.system.pulled.command[:] = given
-        status = take_step(self.system)
-        if status != SOUND:
-            raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
-        finish_servo(hold, hold.coast, self.dt)
-        if self.system.pulled is not None:
-            finish_tendons(self.system.tendons, self.system.pulled.command, self.dt)
-        self._steps += 1
+
+    def _fail(self, status: int) -> NoReturn:
+        if status == BAD_COMMAND:
+            refuse_not_finite(self.model.name, self.actuators, self._given)
+        self.memory[:] = self.system.last
+        raise DivergedError(self.time + self.dt, "velocity", self.observe(), "ran away; take a smaller dt")
 
     def look(self) -> Array:
         """The rate (12 + 2 N,) at the present state."""

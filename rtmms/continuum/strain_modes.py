@@ -20,11 +20,25 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
+from rtmms.base.memory import FLAG, Layout, given, model, number, scratch, state, whole
 from rtmms.base.spatial import PACKED, Array, cross, quaternion_columns
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import Grid, grid
 from rtmms.continuum.dynamics import bear, carry_along, to_head, weigh
-from rtmms.continuum.layout import ENERGY, K_PULL, K_WEIGHT, LOSS, P_LOAD, P_POS, P_SLOPE, P_STRAIN, POWER
+from rtmms.continuum.layout import (
+    ENERGY,
+    K_PULL,
+    K_WEIGHT,
+    K_WIDTH,
+    LOSS,
+    P_LOAD,
+    P_POS,
+    P_SLOPE,
+    P_STRAIN,
+    P_WIDTH,
+    POWER,
+    TOLD,
+)  # fmt: skip
 from rtmms.mechanism.step import displace, finite, lead, normalise
 from rtmms.model import Placement, Strip
 from rtmms.model.rods import Rod, RodSection
@@ -174,6 +188,22 @@ def add_carrier(carrier: Any, twist: Any, gravity: Any, mass: Any, left: Any, ro
     return kept - (px * gx + py * gy + pz * gz)
 
 
+ROD = Layout(
+    "StrainRod",
+    state("y", "13 + 2 * n"), state("push", 6, unit="N, N m"),
+    model("section", "along", K_WIDTH), model("inner", "cell", "cell"), number("length", unit="m"),
+    model("rest", "along", 6), model("shapes", "n", "along", 6), model("stiff", "n", "n"), number("damping", unit="s"),
+    number("free", FLAG), model("carrier", 25), model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"),
+    given("given", 6, unit="N, N m"), number("dt", unit="s"),
+    scratch("s", "along", P_WIDTH), scratch("jacobian", "n", "along", 6), scratch("mine", "along", 6),
+    scratch("mass", "6 + n", "6 + n"), scratch("left", "6 + n"), scratch("told", TOLD), scratch("head", 3, 6),
+    scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
+    whole("memory"), scratch("last", "memory"),
+)  # fmt: skip
+"""All that a `StrainRod` steps with. y: its state; push, given: force and couple on its tip, world axes, in effect and
+as commanded; free: whether its root is; carrier: see `add_carrier`; last: the state before the step."""
+
+
 @kernel
 def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: float, rate: Any) -> None:
     """Rate (12 + 2 n,) of a state (13 + 2 n,).
@@ -238,22 +268,36 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
 
 
 @kernel
-def take_step(
-    rod: Any, around: Any, work: Any, state: Any, push: Any, room: Any, dt: float
-) -> int:  # fmt: skip
-    """Linearly implicit Euler in one part and in two, extrapolated: order 2, stable at any step (`implicit2` of trees).
-    room: rate (12 + 2 n,), one and two (13 + 2 n,). The state stays as it is where it fails."""
-    rate, one, two = room
-    if not finite(push):
+def parts_of(rod: Any) -> Any:
+    """Return the first three arguments of `evaluate` from a record of ROD."""
+    fixed = (
+        rod.section, rod.inner, rod.length, rod.rest, rod.shapes, rod.stiff, rod.damping, rod.free, rod.carrier,
+    )  # fmt: skip
+    work = rod.s, rod.jacobian, rod.mine, rod.mass, rod.left, rod.told, rod.head, rod.six
+    return fixed, (rod.gravity, rod.current), work
+
+
+@kernel
+def take_step(rod: Any) -> int:
+    """Take the command, and linearly implicit Euler in one part and in two, extrapolated: order 2, stable at any step
+    (`implicit2` of trees). The state before is in `last`; BAD_COMMAND: nothing has happened."""
+    memory, last, state, push, command = rod.memory, rod.last, rod.y, rod.push, rod.given
+    rate, one, two, dt = rod.rate, rod.one, rod.two, rod.dt
+    if not finite(command):
         return BAD_COMMAND
-    evaluate(rod, around, work, state, push, dt, rate)
+    for k in range(memory.shape[0]):
+        last[k] = memory[k]
+    for k in range(6):
+        push[k] = command[k]
+    fixed, around, work = parts_of(rod)
+    evaluate(fixed, around, work, state, push, dt, rate)
     lead(state, rate, dt)
     displace(state, rate, dt, one)
     h = 0.5 * dt
-    evaluate(rod, around, work, state, push, h, rate)
+    evaluate(fixed, around, work, state, push, h, rate)
     lead(state, rate, h)
     displace(state, rate, h, two)
-    evaluate(rod, around, work, two, push, h, rate)
+    evaluate(fixed, around, work, two, push, h, rate)
     lead(two, rate, h)
     displace(two, rate, h, two)
     for k in range(state.shape[0]):
@@ -264,6 +308,28 @@ def take_step(
     for k in range(state.shape[0]):
         state[k] = two[k]
     return SOUND
+
+
+_rod_at = ROD.type().at()
+
+
+@kernel
+def enter_step(address: int) -> int:
+    """`take_step` of the rod whose record is at `address`."""
+    return take_step(_rod_at(address))
+
+
+@kernel
+def look_at(rod: Any) -> None:
+    """Evaluate at the present state."""
+    fixed, around, work = parts_of(rod)
+    evaluate(fixed, around, work, rod.y, rod.push, 0.0, rod.rate)
+
+
+@kernel
+def enter_look(address: int) -> None:
+    """`look_at` of that rod."""
+    look_at(_rod_at(address))
 
 
 @kernel

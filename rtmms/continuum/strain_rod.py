@@ -5,22 +5,33 @@ from __future__ import annotations
 import hashlib
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
-from rtmms.base.jit import compile_progress
-from rtmms.base.snapshot import StatefulPlant
+from rtmms.base.jit import COMPILED, compile_progress
 from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, matrix_quaternion, pack_inertia, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.chart import StrainChart
-from rtmms.continuum.strain_modes import BAD_COMMAND, SOUND, Shapes, assemble, end_of, evaluate, rod_table, take_step
+from rtmms.continuum.strain_modes import (
+    BAD_COMMAND,
+    ROD,
+    Shapes,
+    assemble,
+    end_of,
+    enter_look,
+    enter_step,
+    look_at,
+    rod_table,
+    take_step,
+)  # fmt: skip
 from rtmms.model import Body, Mechanism, compile_model
 from rtmms.model.layout import C_INERTIA, C_WEIGHT, C_WEIGHT_MOMENT
 from rtmms.model.rods import Rod
+from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.protocol import Channel
-from rtmms.plant.validation import read_command, read_seed, refuse_not_finite
+from rtmms.plant.validation import read_seed, refuse_not_finite
 
 USUAL = 25
 """Points along a rod whose shapes do not need more."""
@@ -28,7 +39,7 @@ PUSHES = ("tip.fx", "tip.fy", "tip.fz", "tip.mx", "tip.my", "tip.mz")
 
 
 @dataclass(eq=False)
-class StrainRod(StatefulPlant):
+class StrainRod(KernelPlant):
     """See rtmms.plant.protocol.Plant. Its root is held at the rod's placement, or free there, alone or on a body.
 
     rod      its data, as of links; `elements` does not count. Its skin is asked for a metre at each point: drag and
@@ -64,18 +75,15 @@ class StrainRod(StatefulPlant):
         n, points = len(shapes), len(along.x)
         self.n = n
         self.stiffness = stiff
-        self._rod = (
-            rows, along.inner, along.length, rest, shapes, stiff, slow,
-            self.base == "free", self._carried(name),
-        )  # fmt: skip
-        self._around = (np.array([0.0, 0.0, -float(self.gravity)]), np.array(self.current, dtype=float))
-        self._work = (
-            np.zeros((points, at.P_WIDTH)), np.zeros((n, points, 6)), np.zeros((points, 6)), np.zeros((6 + n, 6 + n)),
-            np.zeros(6 + n), np.zeros(at.TOLD), np.zeros((3, 6)), np.zeros(6),
-        )  # fmt: skip
-        self._room = (np.zeros(12 + 2 * n), np.zeros(13 + 2 * n), np.zeros(13 + 2 * n))
-        self.memory, self._steps, self._name = np.zeros(19 + 2 * n), 0, rod.name
-        self.state, self.push = self.memory[:-6], self.memory[-6:]
+        self.system = ROD.make({
+            "section": rows, "inner": along.inner, "length": along.length, "rest": rest, "shapes": shapes,
+            "stiff": stiff, "damping": slow, "free": self.base == "free", "carrier": self._carried(name),
+            "gravity": np.array([0.0, 0.0, -float(self.gravity)]), "current": np.array(self.current, dtype=float),
+            "dt": self.dt,
+        })  # fmt: skip
+        self.memory, self._steps, self._name = self.system.memory, 0, rod.name
+        self.state, self.push, self._given = self.system.y, self.system.push, self.system.given
+        self._bind_step()
         self._key = hashlib.sha256(f"rod {self.base} {n}".encode()).digest()
         self.neutral = np.zeros(6)
         self.actuators = tuple(Channel(one, "N" if "f" in one else "N m", frame="world") for one in PUSHES)
@@ -124,35 +132,50 @@ class StrainRod(StatefulPlant):
         self.state[3:7] = matrix_quaternion(self.rod.placement.rotation)
         self.push[:], self._steps = 0.0, 0
 
-    def step(self, command: Array) -> None:
-        """Advance by dt with `command` (6,) held. ValueError, DivergedError as of any plant."""
-        given = read_command(self.rod.name, self.actuators, command)
-        self.push[:] = given
-        status = take_step(self._rod, self._around, self._work, self.state, self.push, self._room, self.dt)
+    def _step_kernel(self) -> Any:
+        return enter_step if COMPILED else None
+
+    def _plain_step(self, system: Any) -> int:
+        return int(take_step(system))
+
+    def _sound_of(self, system: Any) -> Array:
+        return np.asarray(system.last)
+
+    def _places_of(self, system: Any) -> dict[str, tuple[int, int]]:
+        n = self.n
+        return {
+            "position": (0, 3), "quaternion": (3, 4), "joint_position": (7, n), "velocity": (7 + n, 3),
+            "angular_velocity": (10 + n, 3), "joint_velocity": (13 + n, n),
+        }  # fmt: skip
+
+    def _fail(self, status: int) -> NoReturn:
         if status == BAD_COMMAND:
-            refuse_not_finite(self.rod.name, self.actuators, given)
-        if status != SOUND:
-            self.push[:] = 0.0
-            raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")
-        self._steps += 1
+            refuse_not_finite(self.rod.name, self.actuators, self._given)
+        self.memory[:] = self.system.last
+        self.push[:] = 0.0
+        raise DivergedError(self.time + self.dt, "joint_velocity", self.observe(), "ran away; take a smaller dt")
 
     def look(self) -> None:
         """Evaluate at the present state."""
-        evaluate(self._rod, self._around, self._work, self.state, self.push, 0.0, self._room[0])
+        if COMPILED:
+            enter_look(self.system.address)
+        else:
+            look_at(self.system)
 
     def mass_matrix(self) -> Array:
         """(6 + n, 6 + n) of root's twist and coordinates, or (n, n) with a fixed root; at the present state."""
         self.look()
-        _, jacobian, _, mass, left, _, _, room = self._work
-        assemble(self._rod[0], self._work[0], jacobian, mass, left, room)
-        mass[:6, :6] += unpack_inertia(self._rod[-1][:21])
+        rod = self.system
+        mass = rod.mass
+        assemble(rod.section, rod.s, rod.jacobian, mass, rod.left, rod.six)
+        mass[:6, :6] += unpack_inertia(rod.carrier[:21])
         return mass.copy() if self.base == "free" else mass[6:, 6:].copy()
 
     def tip(self) -> Array:
         """(3,) m, world."""
         out = np.zeros(3)
         self.look()
-        end_of(self._work[0], self.state, out)
+        end_of(self.system.s, self.state, out)
         return out
 
     def observe(self) -> dict[str, Array]:
@@ -161,18 +184,13 @@ class StrainRod(StatefulPlant):
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
             "angular_velocity": y[10 + n : 13 + n], "joint_position": y[7 : 7 + n], "joint_velocity": y[13 + n :],
-            "tip": tip, "centreline": self._work[0][:, at.P_POS : at.P_POS + 3].copy(),
-            "energy": self._work[5][at.ENERGY].copy(),
+            "tip": tip, "centreline": self.system.s[:, at.P_POS : at.P_POS + 3].copy(),
+            "energy": self.system.told[at.ENERGY].copy(),
         }  # fmt: skip
 
     def chart(self) -> StrainChart:
         """Coordinates around the present state, for `rtmms.analysis.linearise`."""
         return StrainChart(self.state, self.base == "free", self.rod.length_m)
-
-    def _clear(self) -> None:
-        """Scratch as in a new rod."""
-        for array in (*self._work, *self._room):
-            array[...] = 0.0
 
     def rest(self, push: Any, steps: int = 4) -> Array:
         """(n,) coordinates in balance under force and couple (6,) on its tip, world axes, a fixed root; the rod is left
@@ -189,7 +207,7 @@ class StrainRod(StatefulPlant):
         self.look()
         mass = self.mass_matrix()
         self.look()
-        return -mass @ self._room[0][12 + self.n :]
+        return -mass @ self.system.rate[12 + self.n :]
 
     def _newton(self) -> None:
         q, n = self.q.copy(), self.n

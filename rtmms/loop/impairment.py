@@ -11,8 +11,10 @@ import heapq
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 from zlib import crc32
+
+from rtmms.base.parameters import Parameter
 
 LONGEST_MS = 10_000.0
 """Of delay and jitter: what is under way is kept in memory."""
@@ -26,25 +28,27 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Impairment:
-    """What is wrong with one controller's link, each direction by itself, while from_s <= t < until_s (None: the end).
+    """What is wrong with one controller's link, in each direction, while from_s <= t < until_s. Times are simulated."""
 
-    delay_ms    ms of simulated time that a message takes, within +- jitter_ms, evenly spread, and never below 0;
-                a message is there at the first step that begins no sooner
-    loss        chance that a message is lost
-    duplicate   chance that it is sent twice; each copy has a fate of its own
-    reorder     chance that it takes no time, and so overtakes those before it
-    rate_hz     states that are sent, at most, per simulated second; None: all
-    """
-
-    controller: str
-    delay_ms: float = 0.0
-    jitter_ms: float = 0.0
-    loss: float = 0.0
-    duplicate: float = 0.0
-    reorder: float = 0.0
-    rate_hz: float | None = None
-    from_s: float = 0.0
-    until_s: float | None = None
+    # fmt: off
+    controller: Annotated[str, Parameter("Controller of the run.")]
+    delay_ms: Annotated[float, Parameter(
+        "Delay; the message arrives at the first step that does not begin earlier.", "ms", ge=0, le=LONGEST_MS,
+    )] = 0.0
+    jitter_ms: Annotated[float, Parameter(
+        "The delay is uniform within `delay_ms` +- `jitter_ms`, and never negative.", "ms", ge=0, le=LONGEST_MS,
+    )] = 0.0
+    loss: Annotated[float, Parameter("Probability of a loss.", ge=0, le=1)] = 0.0
+    duplicate: Annotated[float, Parameter(
+        "Probability of a second copy; each copy has its own delay and loss.", ge=0, le=1,
+    )] = 0.0
+    reorder: Annotated[float, Parameter(
+        "Probability of no delay, so that the message overtakes earlier ones.", ge=0, le=1,
+    )] = 0.0
+    rate_hz: Annotated[float | None, Parameter("Most states per second; none: all.", "Hz", le=1e6)] = None
+    from_s: Annotated[float, Parameter("Begin of the impairment.", "s", ge=0)] = 0.0
+    until_s: Annotated[float | None, Parameter("End of the impairment; none: the end of the run.", "s", ge=0)] = None
+    # fmt: on
 
     def holds(self, time: float) -> bool:
         """It does at this simulated time, s."""

@@ -1,8 +1,8 @@
-"""Tables of a robot's parameters for its page, which `rtmms bench tables` writes from their declarations."""
+"""Tables of parameters and of keys for pages, which `rtmms bench tables` writes from their declarations."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
@@ -11,8 +11,12 @@ from rtmms.base.parameters import parameters_of
 from rtmms.plant.protocol import builder
 
 
-def parameters_table(kind: Any, about: str = "") -> str:
-    """Return every parameter of a dataclass with default, unit, range, whether `set` may change it, and sentence.
+def parameters_table(
+    kind: Any, about: str = "", names: Iterable[str] | None = None, typical: Mapping[str, Any] | None = None
+) -> str:  # fmt: skip
+    """Return a row for each declared field of a dataclass: default, unit, range, whether `set` may change it, sentence.
+
+    Columns in which nothing stands are left out.
 
     Parameters
     ----------
@@ -20,16 +24,26 @@ def parameters_table(kind: Any, about: str = "") -> str:
         The dataclass.
     about
         Title of the column of sentences.
+    names
+        Fields of the table; None for all that are declared.
+    typical
+        Further values by name, for a column of their own.
     """
-    lines = []
-    declared = parameters_of(kind)
+    lines, declared = [], parameters_of(kind)
     for one in fields(kind):
+        if one.name not in (declared if names is None else names):
+            continue
         own = declared[one.name]
-        value = _value(one.default)
+        made = one.default_factory() if callable(one.default_factory) else one.default
+        value = "required" if own.required else _value(made)
         others = ", ".join(word for word in own.choices if word != one.default)
         text = f"{value} ({others})" if others else value
-        lines.append((f"`{one.name}`", text, own.unit, own.range_text, "`set`" if own.live else "", own.about))
-    return table(("parameter", "default (others)", "unit", "range", "while it runs", about), lines)
+        usual = _value(typical[one.name]) if typical and one.name in typical else ""
+        live = "`set`" if own.live else ""
+        lines.append((f"`{one.name}`", text, usual, own.unit, own.range_text, live, own.about))
+    heads = ("parameter", "default (others)", "typical", "unit", "range", "while it runs", about)
+    used = [k for k in range(len(heads)) if k in (0, 1, 6) or any(line[k] for line in lines)]
+    return table([heads[k] for k in used], [[line[k] for k in used] for line in lines])
 
 
 def robot_table(robot: str) -> str:
@@ -49,6 +63,11 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def _value(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, tuple):
+    if value is None or value in ("", (), [], {}):
+        return "none" if value is None else ""
+    if is_dataclass(value):  # with parts: its numbers
+        parts = {one.name: getattr(value, one.name) for one in fields(value)}
+        return ", ".join(f"{name} {part:g}" for name, part in parts.items() if isinstance(part, float))
+    if isinstance(value, tuple | list):
         return ", ".join(_value(part) for part in value)
     return f"{value:.6g}" if isinstance(value, float) else str(value)

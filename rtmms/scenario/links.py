@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from functools import cache
-from typing import Annotated, Any
+from dataclasses import replace
+from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import parameters_of, read_table
 from rtmms.base.trust import called, split_word
-from rtmms.base.typed import typed
-from rtmms.loop.impairment import LONGEST_MS, Impairment
+from rtmms.loop.impairment import Impairment
 
-KEYS = tuple(one.name for one in fields(Impairment) if one.name != "controller")
+KEYS = tuple(name for name in parameters_of(Impairment) if name != "controller")
 Fault = Callable[[int, str, str], ModelError]
 """Of a table's number, a key ('' for the table) and a text: the error that is raised."""
-
-
-@cache
-def _types() -> dict[str, Any]:
-    from msgspec import Meta  # not with the command line
-
-    ms, chance = Annotated[float, Meta(ge=0.0, le=LONGEST_MS)], Annotated[float, Meta(ge=0.0, le=1.0)]
-    time, rate = Annotated[float, Meta(ge=0.0)], Annotated[float, Meta(gt=0.0, le=1e6)]
-    return {
-        "delay_ms": ms, "jitter_ms": ms, "loss": chance, "duplicate": chance, "reorder": chance, "rate_hz": rate,
-        "from_s": time, "until_s": time,
-    }  # fmt: skip
 
 
 def as_word(link: Impairment) -> str:
@@ -89,21 +76,9 @@ def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], faul
 
 
 def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
-    known = ["controller", *KEYS]
-    for key in table:
-        if key not in known:
-            raise fault(k, key, str(UnknownNameError("key of link", key, known)))
-    name = table.get("controller")
-    if not isinstance(name, str) or not name:
-        raise fault(k, "controller" if "controller" in table else "", "controller: expected the name of a controller")
-    values: dict[str, Any] = {}
-    for key, value in table.items():
-        if key != "controller":
-            try:
-                values[key] = float(typed(key, value, _types()[key], words=words))
-            except ModelError as wrong:
-                raise fault(k, key, str(wrong)) from None
-    found = Impairment(name, **values)
+    found = Impairment(
+        **read_table(Impairment, table, "link", lambda key, text: fault(k, key, text), words=words)
+    )  # fmt: skip
     if found.until_s is not None and found.until_s <= found.from_s:
         raise fault(k, "until_s", f"until_s: expected a time after from_s, {found.from_s:g} s, got {found.until_s:g}")
     return found

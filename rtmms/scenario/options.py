@@ -17,6 +17,7 @@ from typing import Annotated, Any
 
 from rtmms.base.contract import MAX_COUNT, MISS_WORDS, MODES, OVERRUN_WORDS
 from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.parameters import Parameter
 from rtmms.loop.impairment import Impairment
 from rtmms.wire.endpoints.addresses import EXCHANGE, STEP, TELEMETRY
 
@@ -133,6 +134,14 @@ class Option:
     def repeats(self) -> bool:
         """Whether the command line may name it several times."""
         return self.value_type in (tuple, Mapping)
+
+    @property
+    def number_declared(self) -> Parameter:
+        """Declaration of the value of an option that is a number, for who reads it from other than a command line."""
+        if self.value_type is int:
+            low: float | None = 0 if self.least is None else self.least
+            return Parameter(self.help, self.unit, ge=low, le=self.most, kind=int, hint=int)
+        return Parameter(self.help, self.unit, ge=0 if self.zero else None, kind=float, hint=float)
 
     def help_text(self, default: Any, *, of_study: bool = False) -> str:
         """Return the help with a default."""

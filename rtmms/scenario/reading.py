@@ -6,13 +6,14 @@ import inspect
 import math
 import re
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import open_input
+from rtmms.base.parameters import read_table
 from rtmms.base.toml_file import read_toml_and_text
 from rtmms.base.trust import file_parameters, refuse_foreign_code, split_word
 from rtmms.loop.impairment import Impairment
@@ -20,6 +21,7 @@ from rtmms.plant.protocol import WORLD
 from rtmms.scenario.expectations import Expectation, expectation
 from rtmms.scenario.links import from_tables
 from rtmms.scenario.options import run_options
+from rtmms.scenario.tables import EventTable, RobotTable, SweepTable
 from rtmms.scenario.toml_lines import Path as Place
 from rtmms.scenario.toml_lines import line_of, lines
 from rtmms.wire.peer.plugins import registered
@@ -104,20 +106,6 @@ MOST_ENTRIES = 50_000
 GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
 
-EVENT = ("at_s", "set", "fault", "target", "until_s", "value")
-
-
-_NUMBER = (int, float)
-ROBOT: Mapping[str, Any] = {
-    "name": str, "robot": str, "position": list, "heading_deg": _NUMBER, "preset": str, "parameters": dict,
-    "sensors": str, "estimate": bool, "sees": (list, dict),
-}  # fmt: skip
-"""Keys of a table [[robot]], and of what type their values are."""
-_WORDS: Mapping[Any, str] = {
-    str: "a text", list: "a list [x, y, z]", _NUMBER: "a number", dict: "a table", bool: "true or false",
-    (list, dict): "a list of names, or a table of them",
-}  # fmt: skip
-
 
 class _Reader:
     def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any]) -> None:
@@ -148,7 +136,7 @@ class _Reader:
         events = tuple(sorted(self._events(controllers), key=lambda event: event.at_s))
         return Scenario(
             self._path, self._robot(), options, self._parameters(), controllers, self._plugins("bridge") or (), events,
-            self._expect(), {} if robots else self._sensors(), self._table("sweep"), self._places, self._links(),
+            self._expect(), {} if robots else self._sensors(), self._sweep(), self._places, self._links(),
             robots,
         )  # fmt: skip
 
@@ -161,15 +149,7 @@ class _Reader:
         for k, table in enumerate(found):
             if not isinstance(table, dict):
                 raise self._fault(f"robot: expected tables [[robot]], got {_kind(table)}", "robot")
-            for key, value in table.items():
-                if key not in ROBOT:
-                    raise self._unknown("key of robot", key, ROBOT, "robot", k, key)
-                kind = ROBOT[key]
-                if not isinstance(value, kind) or isinstance(value, bool) is not (kind is bool):
-                    raise self._fault(f"robot: {key}: expected {_WORDS[kind]}, got {_kind(value)}", "robot", k, key)
-            if not table.get("robot"):
-                raise self._fault('[[robot]]: expected robot = "manta"', "robot", k)
-            one = dict(table)
+            one = read_table(RobotTable, table, "robot", self._faults_of("robot", k))
             for key in ("robot", "preset", "sensors"):
                 if key in one:
                     one[key] = self._beside(one[key], "robot", k, key)
@@ -268,17 +248,15 @@ class _Reader:
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise self._fault(f"event: expected tables [[event]], got {_kind(found)}", "event")
         for k, table in enumerate(found):
-            for key in table:
-                if key not in EVENT:
-                    raise self._unknown("key of event", key, EVENT, "event", k, key)
-            at_s, values, line = self._instant(k, table, "at_s"), table.get("set"), line_of(self._places, ("event", k))
-            if "fault" in table:
-                yield from self._faults(k, table, at_s, line)
+            given = read_table(EventTable, table, "event", self._faults_of("event", k))
+            at_s, values, line = given["at_s"], given.get("set"), line_of(self._places, ("event", k))
+            if "fault" in given:
+                yield from self._faults(k, given, line)
                 continue
             for key in ("target", "until_s", "value"):
-                if key in table:
+                if key in given:
                     raise self._fault(f"event: {key}: goes with a fault, which is not given", "event", k, key)
-            if not isinstance(values, dict) or not values:
+            if not values:
                 raise self._fault(
                     f"event: set: expected {{ name = value, ... }}, got {_kind(values)}", "event", k, "set"
                 )
@@ -290,32 +268,32 @@ class _Reader:
                     raise self._fault(f"event: set: {name}: {what}, got {value}", "event", k, "set")
             yield Event(at_s, values, line)
 
-    def _instant(self, k: int, table: Mapping[str, Any], key: str) -> float:
-        at_s = table.get(key)
-        if not isinstance(at_s, (int, float)) or isinstance(at_s, bool) or not math.isfinite(at_s) or at_s < 0.0:
-            raise self._fault(f"event: {key}: expected simulated time in s, >= 0, got {_kind(at_s)}", "event", k, key)
-        return float(at_s)
-
-    def _faults(self, k: int, table: Mapping[str, Any], at_s: float, line: int) -> Iterable[Event]:
+    def _faults(self, k: int, given: Mapping[str, Any], line: int) -> Iterable[Event]:
         """A fault is a parameter of the plant, which is set when it begins, and set back when it ends."""
-        if "set" in table:
+        if "set" in given:
             raise self._fault("event: expected a fault or set, got both", "event", k, "set")
         for key in ("fault", "target"):
-            if not isinstance(table.get(key), str) or not table[key]:
-                raise self._fault(f"event: {key}: expected a text, got {_kind(table.get(key))}", "event", k, key)
-        value = table.get("value")
-        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-            raise self._fault(f"event: value: expected a number, got {_kind(value)}", "event", k, "value")
-        self._finite(value, "event: value", "event", k, "value")
-        name, word = f"fault.{table['target']}", table["fault"]
+            if not given.get(key):
+                raise self._fault(f"event: {key}: expected a text, got {_kind(given.get(key))}", "event", k, key)
+        at_s, value = given["at_s"], given.get("value")
+        name, word = f"fault.{given['target']}", given["fault"]
         yield Event(at_s, {name: word if value is None else f"{word}={value}"}, line)
-        if "until_s" in table:
-            until_s = self._instant(k, table, "until_s")
+        if "until_s" in given:
+            until_s = given["until_s"]
             if until_s <= at_s:
                 raise self._fault(
                     f"event: until_s: expected a time after at_s, {at_s:g} s, got {until_s:g}", "event", k, "until_s"
                 )
             yield Event(until_s, {name: ""}, line)
+
+    def _sweep(self) -> dict[str, Any]:
+        return read_table(
+            SweepTable, self._table("sweep"), "sweep", lambda key, text: self._fault(f"sweep: {text}", "sweep", key)
+        )
+
+    def _faults_of(self, table: str, k: int) -> Callable[[str, str], ModelError]:
+        """Return what makes an error of a key of the k-th table, for `read_table`."""
+        return lambda key, text: self._fault(f"{table}: {text}", table, k, key)
 
     def _links(self) -> tuple[Impairment, ...]:
         """Of [[link]] tables; that each is of a controller which the run has is seen when that is known."""

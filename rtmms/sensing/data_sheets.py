@@ -1,16 +1,5 @@
-"""What a person says of a sensor. The defaults of each class are a perfect one; TYPICAL holds named parts with what
-their data sheets say.
-
-rate_hz, phase_s, latency_s, jitter_s   when it samples, and how much later a sample is there (evenly spread over the
-jitter)
-dropout               share of samples that are lost
-position_m            (3,) of its origin, body frame;  rotation_deg  roll, pitch, yaw of its axes against the body's
-*_noise_..._rt_hz     density of white noise;  *_instability  lowest Allan deviation (in-run bias stability), with the
-                      correlation time of the drift behind it, *_correlation_s
-wander_*              standard deviation of an error that wanders slowly, with correlation_s
-*_turn_on             standard deviation of the error that each power-on has anew
-*_scale_error, *_misalignment_rad   (3,) of each axis; of rotation of the axes, in the order of x, y, z
-*_range, *_resolution least and largest are +- range; 0: none
+"""Keys of sensors, each declared once. The defaults of each class are a perfect sensor; TYPICAL holds named parts with
+what their data sheets say.
 """
 
 from __future__ import annotations
@@ -18,86 +7,110 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from rtmms.base.parameters import Parameter
 
 Vector = tuple[float, float, float]
 _ZERO: Vector = (0.0, 0.0, 0.0)
 _DEGREE = math.pi / 180.0
+_MISALIGNED = "Rotation of the axes against their nominal directions, about x, y, z, to first order."
+_SCALE = "Relative error of the scale of each axis."
+_RESOLUTION = "Step of quantization; 0: none."
+_TURN_ON = "Standard deviation of the constant error that each start draws anew."
+_WANDER = "Standard deviation of an error that changes slowly."
+_CORRELATION = "Correlation time of the drift."
+_WHITE = "Standard deviation of the white noise of a sample."
 
 
 @dataclass(frozen=True)
 class Sensor:
-    """Timing and mounting, as every sensor has them."""
+    """Timing and mounting of every sensor."""
 
-    rate_hz: float = 100.0
-    phase_s: float = 0.0
-    latency_s: float = 0.0
-    jitter_s: float = 0.0
-    dropout: float = 0.0
-    position_m: Vector = _ZERO
-    rotation_deg: Vector = _ZERO
+    # fmt: off
+    rate_hz: Annotated[float, Parameter("Samples per second, at most one a step of the plant.", "Hz")] = 100.0
+    phase_s: Annotated[float, Parameter("Time of the first sample.", "s", ge=0)] = 0.0
+    latency_s: Annotated[float, Parameter("Time from a sample to its delivery.", "s", ge=0)] = 0.0
+    jitter_s: Annotated[float, Parameter(
+        "Further delay, uniform from 0 to this; samples keep their order.", "s", ge=0,
+    )] = 0.0
+    dropout: Annotated[float, Parameter("Share of lost samples.", ge=0, le=1)] = 0.0
+    position_m: Annotated[Vector, Parameter("Place of the sensor, body axes.", "m", signed=True)] = _ZERO
+    rotation_deg: Annotated[Vector, Parameter(
+        "Roll, pitch, yaw of the sensor's axes against the body's.", "deg", signed=True,
+    )] = _ZERO
     needs: ClassVar[tuple[str, ...]] = ("position", "quaternion", "velocity", "angular_velocity")
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Imu(Sensor):
     """Gyroscope and accelerometer: outputs gyro (rad/s), accel (specific force, m/s2)."""
 
+    # fmt: off
     rate_hz: float = 200.0
-    gyro_noise_rad_s_rt_hz: float = 0.0
-    gyro_instability_rad_s: float = 0.0
-    gyro_correlation_s: float = 100.0
-    gyro_turn_on_rad_s: float = 0.0
-    gyro_scale_error: Vector = _ZERO
-    gyro_misalignment_rad: Vector = _ZERO
-    gyro_range_rad_s: float = 0.0
-    gyro_resolution_rad_s: float = 0.0
-    accel_noise_m_s2_rt_hz: float = 0.0
-    accel_instability_m_s2: float = 0.0
-    accel_correlation_s: float = 100.0
-    accel_turn_on_m_s2: float = 0.0
-    accel_scale_error: Vector = _ZERO
-    accel_misalignment_rad: Vector = _ZERO
-    accel_range_m_s2: float = 0.0
-    accel_resolution_m_s2: float = 0.0
+    gyro_noise_rad_s_rt_hz: Annotated[float, Parameter("Density of the white noise.", "rad/s/sqrt(Hz)", ge=0)] = 0.0
+    gyro_instability_rad_s: Annotated[float, Parameter(
+        "Lowest Allan deviation (bias stability), from which the size of the drift follows.", "rad/s", ge=0,
+    )] = 0.0
+    gyro_correlation_s: Annotated[float, Parameter(_CORRELATION, "s")] = 100.0
+    gyro_turn_on_rad_s: Annotated[float, Parameter(_TURN_ON, "rad/s", ge=0)] = 0.0
+    gyro_scale_error: Annotated[Vector, Parameter(_SCALE, signed=True)] = _ZERO
+    gyro_misalignment_rad: Annotated[Vector, Parameter(_MISALIGNED, "rad", signed=True)] = _ZERO
+    gyro_range_rad_s: Annotated[float, Parameter("Largest reading in size; 0: no limit.", "rad/s", ge=0)] = 0.0
+    gyro_resolution_rad_s: Annotated[float, Parameter(_RESOLUTION, "rad/s", ge=0)] = 0.0
+    accel_noise_m_s2_rt_hz: Annotated[float, Parameter("Density of the white noise.", "m/s2/sqrt(Hz)", ge=0)] = 0.0
+    accel_instability_m_s2: Annotated[float, Parameter(
+        "Lowest Allan deviation (bias stability), from which the size of the drift follows.", "m/s2", ge=0,
+    )] = 0.0
+    accel_correlation_s: Annotated[float, Parameter(_CORRELATION, "s")] = 100.0
+    accel_turn_on_m_s2: Annotated[float, Parameter(_TURN_ON, "m/s2", ge=0)] = 0.0
+    accel_scale_error: Annotated[Vector, Parameter(_SCALE, signed=True)] = _ZERO
+    accel_misalignment_rad: Annotated[Vector, Parameter(_MISALIGNED, "rad", signed=True)] = _ZERO
+    accel_range_m_s2: Annotated[float, Parameter("Largest reading in size; 0: no limit.", "m/s2", ge=0)] = 0.0
+    accel_resolution_m_s2: Annotated[float, Parameter(_RESOLUTION, "m/s2", ge=0)] = 0.0
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Magnetometer(Sensor):
-    """Output field (T). The Earth's field is the World Magnetic Model's at a place and year (x east, y north, z up),
-    or given.
+    """Output field (T): the World Magnetic Model's at a place and year (x east, y north, z up), or a given one."""
 
-    hard_iron_t (3,) T, soft_iron_error, soft_iron_misalignment_rad (3,): what the robot itself adds
-    """
-
+    # fmt: off
     rate_hz: float = 50.0
-    field_t: Vector | None = None
-    latitude_deg: float = 43.11
-    longitude_deg: float = 5.94
-    altitude_m: float = 0.0
-    year: float = 2026.0
-    noise_t: float = 0.0
-    hard_iron_t: Vector = _ZERO
-    soft_iron_error: Vector = _ZERO
-    soft_iron_misalignment_rad: Vector = _ZERO
-    range_t: float = 0.0
-    resolution_t: float = 0.0
+    field_t: Annotated[Vector | None, Parameter(
+        "Earth's field, world; none: the World Magnetic Model's.", "T", signed=True,
+    )] = None
+    latitude_deg: Annotated[float, Parameter("Place of the World Magnetic Model.", "deg", signed=True)] = 43.11
+    longitude_deg: Annotated[float, Parameter("Place of the World Magnetic Model.", "deg", signed=True)] = 5.94
+    altitude_m: Annotated[float, Parameter("Place of the World Magnetic Model.", "m", signed=True)] = 0.0
+    year: Annotated[float, Parameter("Time of the World Magnetic Model, with its fraction.", ge=0)] = 2026.0
+    noise_t: Annotated[float, Parameter(_WHITE, "T", ge=0)] = 0.0
+    hard_iron_t: Annotated[Vector, Parameter("Constant field of the robot itself.", "T", signed=True)] = _ZERO
+    soft_iron_error: Annotated[Vector, Parameter(
+        "Relative change of the field along each axis by the robot's iron.", signed=True,
+    )] = _ZERO
+    soft_iron_misalignment_rad: Annotated[Vector, Parameter(
+        "Rotation of the field by the robot's iron, about x, y, z, to first order.", "rad", signed=True,
+    )] = _ZERO
+    range_t: Annotated[float, Parameter("Largest reading in size; 0: no limit.", "T", ge=0)] = 0.0
+    resolution_t: Annotated[float, Parameter(_RESOLUTION, "T", ge=0)] = 0.0
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Depth(Sensor):
-    """Output value (m below the water's surface), from pressure: of plants in water, with gravity.
+    """Output value (m below the water's surface), from pressure: of plants in water, with gravity."""
 
-    noise_m: standard deviation of a sample
-    """
-
+    # fmt: off
     rate_hz: float = 50.0
-    noise_m: float = 0.0
-    turn_on_m: float = 0.0
-    wander_m: float = 0.0
-    correlation_s: float = 300.0
-    scale_error: float = 0.0
-    resolution_m: float = 0.0
+    noise_m: Annotated[float, Parameter(_WHITE, "m", ge=0)] = 0.0
+    turn_on_m: Annotated[float, Parameter(_TURN_ON, "m", ge=0)] = 0.0
+    wander_m: Annotated[float, Parameter(_WANDER, "m", ge=0)] = 0.0
+    correlation_s: Annotated[float, Parameter(_CORRELATION, "s")] = 300.0
+    scale_error: Annotated[float, Parameter("Relative error of the scale.", signed=True)] = 0.0
+    resolution_m: Annotated[float, Parameter(_RESOLUTION, "m", ge=0)] = 0.0
+    # fmt: on
 
 
 @dataclass(frozen=True)
@@ -105,72 +118,86 @@ class Dvl(Sensor):
     """Doppler velocity log: outputs velocity (m/s, over the ground), range (4, m, along the beams), valid. Three
     beams must reach the bottom, a plane at bottom_m (height, world). Of plants in water."""
 
+    # fmt: off
     rate_hz: float = 10.0
-    noise_m_s: float = 0.0
-    turn_on_m_s: float = 0.0
-    scale_error: Vector = _ZERO
-    misalignment_rad: Vector = _ZERO
-    limit_m_s: float = 0.0
-    resolution_m_s: float = 0.0
-    range_noise_m: float = 0.0
-    least_range_m: float = 0.05
-    range_m: float = 50.0
-    beam_angle_deg: float = 22.5
-    bottom_m: float = -20.0
+    noise_m_s: Annotated[float, Parameter(_WHITE, "m/s", ge=0)] = 0.0
+    turn_on_m_s: Annotated[float, Parameter(_TURN_ON, "m/s", ge=0)] = 0.0
+    scale_error: Annotated[Vector, Parameter(_SCALE, signed=True)] = _ZERO
+    misalignment_rad: Annotated[Vector, Parameter(_MISALIGNED, "rad", signed=True)] = _ZERO
+    limit_m_s: Annotated[float, Parameter("Largest reading in size; 0: no limit.", "m/s", ge=0)] = 0.0
+    resolution_m_s: Annotated[float, Parameter(_RESOLUTION, "m/s", ge=0)] = 0.0
+    range_noise_m: Annotated[float, Parameter("Standard deviation of the white noise of a range.", "m", ge=0)] = 0.0
+    least_range_m: Annotated[float, Parameter("Least range of a beam.", "m", ge=0)] = 0.05
+    range_m: Annotated[float, Parameter("Largest range of a beam.", "m", ge=0)] = 50.0
+    beam_angle_deg: Annotated[float, Parameter("Angle of the beams against the axis.", "deg", signed=True)] = 22.5
+    bottom_m: Annotated[float, Parameter("Height of the bottom, world.", "m", signed=True)] = -20.0
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Encoders(Sensor):
     """Output angle (rad), of the rods or joints: the plant's `of`."""
 
+    # fmt: off
     rate_hz: float = 500.0
-    of: str = ""
-    noise_rad: float = 0.0
-    turn_on_rad: float = 0.0
-    resolution_rad: float = 0.0
+    of: Annotated[str, Parameter("Output that is measured; '': the angles of the rods or joints.")] = ""
+    noise_rad: Annotated[float, Parameter(_WHITE, "rad", ge=0)] = 0.0
+    turn_on_rad: Annotated[float, Parameter(_TURN_ON, "rad", ge=0)] = 0.0
+    resolution_rad: Annotated[float, Parameter(_RESOLUTION, "rad", ge=0)] = 0.0
     needs: ClassVar[tuple[str, ...]] = ()
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Currents(Sensor):
     """Output value (A), of the motors: the plant's torques `of`, over the torque of an ampere."""
 
+    # fmt: off
     rate_hz: float = 500.0
-    of: str = ""
-    torque_constant_n_m_a: float = 1.0
-    noise_a: float = 0.0
-    turn_on_a: float = 0.0
-    resolution_a: float = 0.0
+    of: Annotated[str, Parameter("Output that is measured; '': the torques of the rods or joints.")] = ""
+    torque_constant_n_m_a: Annotated[float, Parameter("Torque of an ampere.", "N m/A")] = 1.0
+    noise_a: Annotated[float, Parameter(_WHITE, "A", ge=0)] = 0.0
+    turn_on_a: Annotated[float, Parameter(_TURN_ON, "A", ge=0)] = 0.0
+    resolution_a: Annotated[float, Parameter(_RESOLUTION, "A", ge=0)] = 0.0
     needs: ClassVar[tuple[str, ...]] = ()
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Gps(Sensor):
-    """Outputs position (m, world) and valid: only where the antenna is above surface_m (height, world). None: 0.1 m
-    below the surface of the plant's water; everywhere where there is none."""
+    """Outputs position (m, world) and valid: only where the antenna is above surface_m."""
 
+    # fmt: off
     rate_hz: float = 5.0
-    noise_m: float = 0.0
-    wander_m: float = 0.0
-    correlation_s: float = 60.0
-    surface_m: float | None = None
+    noise_m: Annotated[float, Parameter(_WHITE, "m", ge=0)] = 0.0
+    wander_m: Annotated[float, Parameter(_WANDER, "m", ge=0)] = 0.0
+    correlation_s: Annotated[float, Parameter(_CORRELATION, "s")] = 60.0
+    surface_m: Annotated[float | None, Parameter(
+        "Height above which the antenna receives, world; none: 0.1 m below the water's surface, anywhere without "
+        "water.", "m", signed=True,
+    )] = None
     needs: ClassVar[tuple[str, ...]] = ("position", "quaternion")
+    # fmt: on
 
 
 @dataclass(frozen=True)
 class Sight(Sensor):
-    """Of one robot by another in a world (rtmms.world.sights): range (m), bearing (2, rad, azimuth and elevation in
-    body axes), valid: not beyond limit_m, where that is not 0."""
+    """Sensor of one robot of a world for another (rtmms.world.sights): range (m), bearing (2, rad, azimuth and
+    elevation in body axes), valid."""
 
+    # fmt: off
     rate_hz: float = 10.0
-    range_noise_m: float = 0.0
-    range_turn_on_m: float = 0.0
-    range_resolution_m: float = 0.0
-    bearing_noise_rad: float = 0.0
-    bearing_turn_on_rad: float = 0.0
-    bearing_resolution_rad: float = 0.0
-    limit_m: float = 0.0
+    range_noise_m: Annotated[float, Parameter("Standard deviation of the white noise of a range.", "m", ge=0)] = 0.0
+    range_turn_on_m: Annotated[float, Parameter(_TURN_ON, "m", ge=0)] = 0.0
+    range_resolution_m: Annotated[float, Parameter(_RESOLUTION, "m", ge=0)] = 0.0
+    bearing_noise_rad: Annotated[float, Parameter(
+        "Standard deviation of the white noise of a bearing.", "rad", ge=0,
+    )] = 0.0
+    bearing_turn_on_rad: Annotated[float, Parameter(_TURN_ON, "rad", ge=0)] = 0.0
+    bearing_resolution_rad: Annotated[float, Parameter(_RESOLUTION, "rad", ge=0)] = 0.0
+    limit_m: Annotated[float, Parameter("Range beyond which a sample is not valid; 0: none.", "m", ge=0)] = 0.0
     needs: ClassVar[tuple[str, ...]] = ("range", "bearing")
+    # fmt: on
 
 
 KINDS: Mapping[str, type[Sensor]] = {

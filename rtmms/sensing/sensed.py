@@ -12,7 +12,6 @@ import numpy as np
 from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED
-from rtmms.base.snapshot import seal_parts, unseal_parts
 from rtmms.base.spatial import Array, quaternion_matrix
 from rtmms.plant.protocol import Account, Channel, Entry, Fork, Plant, PlantDescription, describe_plant
 from rtmms.plant.stage import Stage, address_of_output
@@ -308,17 +307,12 @@ class Estimated(Sensed):
             self._told_of = self._tell()
         return super().observe() | {name: value.copy() for name, value in self._told_of.items()}
 
-    def snapshot(self) -> bytes:
-        """See Plant: with all that the estimator knows."""
-        return seal_parts(super().snapshot(), self.estimator.snapshot())
+    def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
+        return (*super()._parts_at(own), self.estimator)
 
-    def restore(self, blob: bytes) -> None:
-        """See Plant."""
-        inner, known = unseal_parts(blob, "a plant with an estimate", 2)
-        estimator = self._begun()
-        estimator.restore(known)
-        super().restore(inner)
-        self.estimator, self._told_of = estimator, None
+    def _after_restore(self) -> None:
+        super()._after_restore()
+        self._told_of = None
 
     def _feel(self) -> None:
         super()._feel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.install import install_command
+from rtmms.base.parameters import check_parameters, read_table
 from rtmms.base.spatial import Array, rotation_x, rotation_z
 from rtmms.base.toml_file import read_toml
 from rtmms.plant.protocol import Channel, Plant, Surroundings, describe_plant
@@ -332,26 +333,11 @@ def earth_field(name: str, sensor: Magnetometer) -> tuple[float, float, float]:
 
 
 def _check(name: str, sensor: Sensor, dt: float) -> None:
-    for field in fields(sensor):
-        value = getattr(sensor, field.name)
-        numbers = value if isinstance(value, tuple) else (value,)
-        if any(isinstance(one, float) and not math.isfinite(one) for one in numbers):
-            raise ModelError(f"sensor {name}: {field.name}: expected finite numbers, got {value}")
-        signed = ("position_m", "rotation_deg", "scale_error", "misalignment_rad", "iron", "field_t", "_deg",
-        "altitude", "bottom_m", "surface_m")  # fmt: skip
-        if isinstance(value, float) and value < 0.0 and not any(part in field.name for part in signed):
-            raise ModelError(f"sensor {name}: {field.name}: expected >= 0, got {value}")
-    if not sensor.rate_hz > 0.0:
-        raise ModelError(f"sensor {name}: rate_hz: expected > 0, got {sensor.rate_hz}")
+    check_parameters(f"sensor {name}: ", sensor)
     if sensor.rate_hz * dt > 1.0 + 1e-9:
         raise ModelError(
             f"sensor {name}: rate_hz: expected at most one sample a step, {1.0 / dt:g} Hz, got {sensor.rate_hz:g}"
         )
-    if sensor.dropout > 1.0:
-        raise ModelError(f"sensor {name}: dropout: expected a share from 0 to 1, got {sensor.dropout}")
-    for key in ("gyro_correlation_s", "accel_correlation_s", "correlation_s", "torque_constant_n_m_a"):
-        if not getattr(sensor, key, 1.0) > 0.0:
-            raise ModelError(f"sensor {name}: {key}: expected > 0, got {getattr(sensor, key)}")
 
 
 def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sensor:
@@ -363,33 +349,9 @@ def built(name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> Sens
 
 
 def of_kind(kind: type[S], name: str, values: Mapping[str, Any], base: Mapping[str, Any]) -> S:
-    """The same of a kind that is known."""
-    sensor = kind(**base)
-    known = {field.name: field for field in fields(sensor)}
-    taken: dict[str, Any] = {}
-    for key, value in values.items():
-        if key not in known:
-            raise UnknownNameError(f"key of sensor {name}", key, known)
-        if value is not None:
-            taken[key] = _value(name, key, value, str(known[key].type))
-    return replace(sensor, **taken)
-
-
-def _value(name: str, key: str, value: Any, hint: str) -> Any:
-    def number(one: Any) -> bool:
-        return isinstance(one, (int, float)) and not isinstance(one, bool)
-
-    if "Vector" in hint:
-        if not isinstance(value, (list, tuple)) or len(value) != 3 or not all(number(one) for one in value):
-            raise ModelError(f"sensor {name}: {key}: expected three numbers, got {value!r}")
-        return tuple(float(one) for one in value)
-    if hint == "str":
-        if not isinstance(value, str):
-            raise ModelError(f"sensor {name}: {key}: expected a text, got {value!r}")
-        return value
-    if not number(value):
-        raise ModelError(f"sensor {name}: {key}: expected a number, got {value!r}")
-    return float(value)
+    """Return a sensor of a class, with the same errors."""
+    given = read_table(kind, values, "sensor", lambda key, text: ModelError(f"sensor {name}: {text}"))
+    return replace(kind(**base), **given)
 
 
 # Which sensors a robot has: `ideal` (none: outputs are the truth), `typical`, or a file, with tables over either.

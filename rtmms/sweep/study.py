@@ -13,19 +13,17 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import read_declared
 from rtmms.base.trust import owner_of
 from rtmms.plant.protocol import WORLD
 from rtmms.scenario import Event
-from rtmms.scenario.options import Option, RunOptions, run_options
+from rtmms.scenario.options import RunOptions, run_options
+from rtmms.scenario.tables import MOST_RUNS
 from rtmms.version import VERSION
 from rtmms.world.members import read
 
-METHODS = ("grid", "sobol", "lhs")
-KEYS = ("method", "samples", "seed", "columns", "over")
-"""Of the table [sweep]."""
 LINK = "link."
 """Before CONTROLLER.KEY: what differs is the link of a controller."""
-MOST_RUNS = 10_000_000
 MOST_AXES = 64
 LONGEST_WORD = 4096
 STEPS_A_CHUNK, RUNS_A_CHUNK = 20_000, 256
@@ -196,20 +194,12 @@ def read_study(
 ) -> Study:  # fmt: skip
     """The study of a table [sweep] and the words of a command line, which replace it.
 
-    place  the file of the table, for messages;  over  'KEY=...' each.  UnknownNameError, ModelError: key, what was got,
-    what is expected
+    place  the file of the table, for messages;  table  as `Scenario.sweep` has it;  over  'KEY=...' each.
+    UnknownNameError, ModelError: key, what was got, what is expected
     """
-    for key in table:
-        if key not in KEYS:
-            raise ModelError(f"{place}: [sweep]: {UnknownNameError('key', key, KEYS)}")
     kind = method or table.get("method") or ("sobol" if samples is not None or "samples" in table else "grid")
-    if kind not in METHODS:
-        raise ModelError(f"{place}: [sweep]: {UnknownNameError('method', str(kind), METHODS)}")
     axes: dict[str, Axis] = {}
-    given = table.get("over", {})
-    if not isinstance(given, Mapping):
-        raise ModelError(f"{place}: [sweep.over]: expected a table, got {given!r:.60}")
-    for key, one in _flat(given):
+    for key, one in _flat(table.get("over", {})):
         axes[key] = read_axis(f"{place}: [sweep.over]", key, one, kind)
     for word in over:
         key, equals, text = word.partition("=")
@@ -222,17 +212,11 @@ def read_study(
         raise ModelError(f"{place}: expected at most {MOST_AXES} things that differ, got {len(axes)}")
     _refuse_keys(base, axes)
     count = samples if samples is not None else table.get("samples", 0)
-    if kind != "grid" and (isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST_RUNS):
+    if kind != "grid" and not count:
         raise ModelError(f"{place}: samples: expected a whole number from 1 to {MOST_RUNS:,} for {kind}, got {count!r}")
     if kind == "grid" and count:
         raise ModelError(f"{place}: samples: goes with the methods sobol and lhs, got grid")
-    seed = table.get("seed", 0)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise ModelError(f"{place}: [sweep]: seed: expected a whole number >= 0, got {seed!r}")
-    wanted = columns or table.get("columns", ())
-    if isinstance(wanted, str) or not all(isinstance(one, str) for one in wanted):
-        raise ModelError(f"{place}: [sweep]: columns: expected a list of names, got {wanted!r:.60}")
-    columns = tuple(dict.fromkeys(wanted))
+    seed, columns = table.get("seed", 0), tuple(dict.fromkeys(columns or table.get("columns", ())))
     try:
         return Study(base, tuple(axes.values()), kind, count if kind != "grid" else 0, seed, columns)
     except ModelError as fault:
@@ -262,7 +246,8 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
         option = run_options().get(key)
         if option is not None and option.varies:
             for one in (*axes[key].values, axes[key].low):
-                _check_option(option, one)
+                if one is not None:
+                    read_declared(f"--over {key}", option.number_declared, one)
 
 
 MANY = 1000
@@ -288,13 +273,3 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
     for one in (*to_check(axis.values), axis.low, axis.high):
         if one is not None:
             from_values(controller, {name: one}, base.links)
-
-
-def _check_option(option: Option, value: Any) -> None:
-    """ModelError for a value that an option which varies cannot have."""
-    if value is None:
-        return
-    number, whole = isinstance(value, (int, float)) and not isinstance(value, bool), option.value_type is int
-    if not number or (whole and (value != int(value) or value < 0)) or (not whole and value <= 0):
-        expected = "whole numbers >= 0" if whole else f"numbers > 0 {option.unit}"
-        raise ModelError(f"--over {option.name}: expected {expected}, got {value!r}")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.files import beside, read_input
 from rtmms.record.log_location import refuse_without_pyarrow
+from rtmms.scenario.options import run_options
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
 from rtmms.sweep.study import Study
@@ -120,7 +121,8 @@ def schema(study: Study, units: Mapping[str, str]) -> pa.Schema:
 
     fields = [pa.field("run", pa.int64())]
     for axis in study.axes:
-        unit = unit_of(axis.key) if axis.key not in ("dt", "duration") else "s"
+        option = run_options().get(axis.key)
+        unit = option.unit if option is not None else unit_of(axis.key)
         fields.append(pa.field(axis.key, _kind(axis.values), metadata={"unit": unit}))
     taken = {"run", *(axis.key for axis in study.axes)}
     for name, unit in units.items():

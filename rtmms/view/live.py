@@ -28,18 +28,16 @@ COUNTED = ("missed", "overruns")
 
 @dataclass(kw_only=True)
 class View(Bridge):
-    """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept.
-
-    host         where it listens
-    telemetry    endpoint of the telemetry of the plant that is meant; another plant is refused; '': whichever is there
-    """
+    """The robot in the browser, live: its shape, path, forces and outputs, and how its deadlines are kept."""
 
     outputs: tuple[str, ...] = ("*",)
-    host: Annotated[str, NamesAddress("listen")] = "127.0.0.1"
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
         "Port where it listens; a busy one is refused; 0 takes 8080, or a free one.", ge=0, le=65535,
     )] = 0  # fmt: skip
-    telemetry: str = ""
+    telemetry: Annotated[str, Parameter(
+        "Telemetry endpoint of the plant that is meant; another plant is refused; '': any.",
+    )] = ""  # fmt: skip
     frames_hz: Annotated[float, Parameter(
         "Pictures per second of wall time, at most; those that come too early are left out.", "Hz", ge=0.1, le=240,
     )] = 30.0  # fmt: skip

@@ -332,8 +332,6 @@ def test_what_does_not_fit_the_plant(
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ({"first_id": 0}, "first_id: expected a whole number from 1 to 1536"),
-        ({"cycle_ms": 0}, "cycle_ms: expected a whole number from 1"),
         ({"signals": {"X": "speed"}}, r"signals and channels: need a file \(dbc=FILE\.dbc\), got dbc=own"),
         ({"dbc": "none"}, "dbc=none: without drives there is nothing to do"),
         ({"drives": (DriveAt(node=1, actuator="a"), DriveAt(node=1, actuator="b"))}, "drives: node 1 stands"),

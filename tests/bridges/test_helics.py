@@ -238,9 +238,6 @@ def test_two_federates_of_one_name() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"core": "zqm"}, "unknown core of HELICS 'zqm'; did you mean zmq"),
-        ({"period_s": 0.0}, "period_s: expected a number >= 1e-09, got 0.0"),
-        ({"stall_s": -1.0}, "stall_s: expected a number"),
         ({"rate_hz": 10.0}, "period_s"),
         ({"federate": "{who}"}, "federate: expected text with {robot} and {name} alone"),
         ({"broker": "host:99999"}, "broker: expected HOST, HOST:PORT or a broker's name, got 'host:99999'"),

@@ -339,8 +339,6 @@ def test_two_who_drive_one_and_numbers_that_are_none() -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ({"port": 70000}, "port: expected a whole number from 1 to 65535, got 70000"),
-        ({"step_s": -1.0}, "step_s: expected a number"),
         ({"rate_hz": 5.0}, "step_s"),
     ],
 )

@@ -44,7 +44,7 @@ def test_rates_are_those_of_the_rod_alone(swimmer: SoftTree) -> None:
     z[:3], z[3:7] = y[:3] + turn @ place.position, matrix_quaternion(turn @ place.rotation)
     z[7 : 7 + n], z[7 + n : 13 + n], z[13 + n :] = q, to_root @ twist, qd
     one.look()
-    rate, wanted = swimmer.look(), one._room[0]
+    rate, wanted = swimmer.look(), one.system.rate
     np.testing.assert_allclose(rate[12 + n :], wanted[12 + n :], rtol=1e-9)
     np.testing.assert_allclose(to_root @ rate[6 + n : 12 + n], wanted[6 + n : 12 + n], rtol=1e-9)
     np.testing.assert_allclose(swimmer.observe()["tip"][0], one.tip(), atol=1e-12)
@@ -68,6 +68,20 @@ def test_linearised_and_restored(swimmer: SoftTree) -> None:
     assert isinstance(swimmer, rtmms.plant.protocol.Plant)
     with pytest.raises(rtmms.ModelError, match=f"must have {len(kept)} bytes, got {len(kept) - 8}$"):
         swimmer.restore(kept[:-8])
+
+
+def test_a_rollout_has_the_bits_of_single_steps() -> None:
+    driven = [rtmms.model.JointMotion("flap", -0.5, 0.5), rtmms.model.JointTorque("swing", 0.5)]
+    plant = SoftTree(flapping(()), flaps(1), legendre(2), 1e-3, actuators=driven)
+    commands = np.random.default_rng(2).normal(size=(3, 20, 2))
+    runs = rtmms.rollout(plant, commands, outputs=("joint_position", "strain"), every=20)
+    for run, command in enumerate(commands):
+        plant.reset()
+        for one in command:
+            plant.step(one)
+        seen = plant.observe()
+        for name in ("joint_position", "strain"):
+            np.testing.assert_array_equal(runs.outputs[name][run, -1], seen[name])
 
 
 def flapping(rods: tuple[Rod, ...]) -> Mechanism:

@@ -227,3 +227,25 @@ def test_bits_and_commands() -> None:
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         plane(4).restore(kept)
     assert isinstance(rod, rtmms.plant.protocol.Plant)
+
+
+def test_a_rollout_has_the_bits_of_single_steps() -> None:
+    rod = plane(3)
+    commands = np.random.default_rng(2).normal(size=(3, 20, 6))
+    runs = rtmms.rollout(rod, commands, outputs=("joint_velocity", "joint_position"), every=20)
+    for run, command in enumerate(commands):
+        rod.reset()
+        for one in command:
+            rod.step(one)
+        seen = rod.observe()
+        for name in ("joint_velocity", "joint_position"):
+            np.testing.assert_array_equal(runs.outputs[name][run, -1], seen[name])
+
+
+def test_a_step_that_fails_leaves_the_last_state_without_a_load() -> None:
+    rod = plane(3, dt=10.0)
+    kept = rod.state.copy()
+    with pytest.raises(rtmms.DivergedError, match="joint_velocity ran away"):
+        rod.step(np.full(6, 1e300))
+    np.testing.assert_array_equal(rod.state, kept)
+    assert not rod.push.any()

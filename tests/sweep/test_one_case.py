@@ -16,13 +16,15 @@ import numpy as np
 import pytest
 
 from rtmms.base.errors import ModelError
+from rtmms.base.parameters import parameters_of
 from rtmms.cli.main import rtmms as program
 from rtmms.cli.run import run
 from rtmms.cli.running.one_case import why_not
 from rtmms.cli.sweep import sweep
 from rtmms.scenario.links import KEYS as LINK_KEYS
 from rtmms.scenario.options import StudyUse, run_options
-from rtmms.scenario.reading import EVENT, ROBOT, TABLES
+from rtmms.scenario.reading import TABLES
+from rtmms.scenario.tables import EventTable, RobotTable
 from tests.cli.shell import rtmms
 
 ONE = """
@@ -165,8 +167,8 @@ def test_every_option_that_a_study_carries_has_an_example() -> None:
 
 def test_every_key_of_a_scenario_has_an_example() -> None:
     assert set(TABLE) == set(TABLES)
-    assert set(OF_ROBOT) == set(ROBOT)
-    assert set(OF_EVENT) == set(EVENT)
+    assert set(OF_ROBOT) == set(parameters_of(RobotTable))
+    assert set(OF_EVENT) == set(parameters_of(EventTable))
     assert set(OF_LINK) == set(LINK_KEYS)
 
 

@@ -169,7 +169,7 @@ def test_a_study_is_a_scenario_with_a_table_and_can_be_run_alone(tmp_path: Path,
     assert (tmp_path / "t.png").stat().st_size > 5000
     assert rtmms(tmp_path, "run", "study.toml", "--mode", "lockstep", "--json").status == 0
     (tmp_path / "wrong.toml").write_text(STUDY.replace("samples", "sampels"))
-    with pytest.raises(ModelError, match="unknown key 'sampels'; did you mean samples"):
+    with pytest.raises(ModelError, match="unknown key of sweep 'sampels'; did you mean samples"):
         sweep("wrong.toml", "-o", "t.parquet")
 
 
