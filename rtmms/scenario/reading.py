@@ -47,7 +47,7 @@ class Scenario:
     events       in the order of their times
     sensors      tables over those of the profile, which is an option
     links        what impairs the links of controllers
-    sweep        what `rtmms sweep` reads (rtmms.sweep.study), and a single run looks at alone
+    sweep        what `rtmms sweep` reads (rtmms.sweep.study), as its keys are declared (rtmms.scenario.tables)
     """
 
     path: Path

@@ -298,7 +298,7 @@ def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ('[sweep]\nmethd = "grid"\n', "[sweep]: unknown key 'methd'; did you mean method?"),
+        ('[sweep]\nmethd = "grid"\n', "s.toml:7: sweep: unknown key of sweep 'methd'; did you mean method?"),
         ('[sweep.over]\ndamping = "1:2"\n', "[sweep.over]: damping: expected from:to:count"),
         ('[sweep.over]\n"swin.amplitude" = [1, 2]\n', "unknown controller 'swin'; did you mean swing?"),
     ],
