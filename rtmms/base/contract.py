@@ -61,7 +61,7 @@ class StepOutcome(IntEnum):
     """What became of a step: no actuator was claimed; every claimed one had its command; one had none at the deadline;
     free mode: one had nothing new; every one had its command, and one carried a value older than its fresh age.
 
-    Logs have the words, and traces of commands the codes: a new outcome gets the next code."""
+    Logs contain the names, and traces of commands contain the codes. A new outcome gets the next code."""
 
     UNCLAIMED = 0
     APPLIED = 1

@@ -46,13 +46,13 @@ SIG_VALTYPE_ 257 a : 2;
 
 
 class Setting:
-    """A bridge's words, and the place that its peer gets.
+    """The option of a bridge, and the place that its peer gets.
 
     take_away  what pulls the cable: closes the device or ends the broker; None where there is nothing to pull
     """
 
-    def __init__(self, words: str, place: str, take_away: Callable[[], None] | None = None, fds: Any = ()) -> None:
-        self.words, self.place, self.take_away, self.fds = words, place, take_away, tuple(fds)
+    def __init__(self, option: str, place: str, take_away: Callable[[], None] | None = None, fds: Any = ()) -> None:
+        self.option, self.place, self.take_away, self.fds = option, place, take_away, tuple(fds)
 
 
 def udp(folder: Path) -> Iterator[Setting]:
@@ -153,7 +153,7 @@ class Course:
         self._peer: subprocess.Popen[bytes] | None = None
         self._spares = [self._loaded() for _ in range(2)]
         self._run = start(
-            folder, "run", "manta", "--controller", "none", "--bridge", setting.words, "--duration", f"{duration_s:g}",
+            folder, "run", "manta", "--controller", "none", "--bridge", setting.option, "--duration", f"{duration_s:g}",
             "--dt", "0.004", "--json", "--quiet", "--log", "run.mcap", "--exchange", places[0], "--step", places[1],
             "--telemetry", places[2], *more,
         )  # fmt: skip
@@ -194,8 +194,8 @@ class Course:
     def _loaded(self) -> subprocess.Popen[bytes]:
         """A peer that has not begun."""
         script = str(ROOT / "tests" / "bridges" / "steady_peer.py")
-        words = [sys.executable, script, self._kind, self._setting.place, f"{PERIOD_S}"]
-        return subprocess.Popen(words, pass_fds=self._setting.fds, stdin=subprocess.PIPE)
+        command = [sys.executable, script, self._kind, self._setting.place, f"{PERIOD_S}"]
+        return subprocess.Popen(command, pass_fds=self._setting.fds, stdin=subprocess.PIPE)
 
     def start_peer(self) -> None:
         self._peer = self._spares.pop()

@@ -72,7 +72,7 @@ def test_messages_that_come_together_are_one() -> None:
     assert watch.fresh_s == pytest.approx(0.1, abs=0.002)
 
 
-def test_a_silence_has_its_begin_and_its_length_and_is_told_once() -> None:
+def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
     watch = PeerWatch(0.0)
     hear(watch, every(0.1, 3.05))
     last = 2.9
@@ -148,10 +148,10 @@ def test_any_number_of_events_fits_into_a_report_that_the_plant_takes() -> None:
         hear(watch, [float(k)])
         watch.lost()
         assert watch.falls_silent(k + 0.5)
-    told = watch.report()
-    assert read_watch({"watch": told}) == told
-    assert (len(told["silences"]), told["silences_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
-    assert (len(told["losses"]), told["losses_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
+    found = watch.report()
+    assert read_watch({"watch": found}) == found
+    assert (len(found["silences"]), found["silences_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
+    assert (len(found["losses"]), found["losses_count"]) == (MAX_EVENTS, MAX_EVENTS + 20)
 
 
 def test_another_plant_begins_without_the_events_of_the_one_before() -> None:
@@ -159,8 +159,8 @@ def test_another_plant_begins_without_the_events_of_the_one_before() -> None:
     hear(watch, every(0.1, 3.0))
     assert watch.falls_silent(10.0)
     watch.begin()
-    told = watch.report()
-    assert (told["first_s"], told["silences"], told["losses"]) == (None, [], [])
+    found = watch.report()
+    assert (found["first_s"], found["silences"], found["losses"]) == (None, [], [])
     assert watch.fresh_s == pytest.approx(0.1), "it is the same peer"
 
 
@@ -203,8 +203,8 @@ class Bench:
         self.now = 1000.0
         for module in ("runner", "rates", "bridge"):
             monkeypatch.setattr(f"rtmms.bridging.{module}.monotonic", lambda: self.now, raising=False)
-        self.bridge, self.link, self.said = bridge, Steps(), list[str]()
-        self.runner = Runner(bridge, None, "probe", None, self.said.append)
+        self.bridge, self.link, self.lines = bridge, Steps(), list[str]()
+        self.runner = Runner(bridge, None, "probe", None, self.lines.append)
         self.runner._link, self.runner._opened = self.link, True  # type: ignore[assignment]
         bridge.plant = self.link.plant
         self.step = 0
@@ -249,7 +249,7 @@ def test_the_plant_gets_the_begin_and_the_length_of_a_silence_and_a_person_a_lin
     (silence,) = bench.link.reports[-1]["silences"]
     assert silence[2] is None
     assert 1.9 * 1000 - 100 <= silence[1] <= 1.9 * 1000
-    assert [line for line in bench.said if "the peer is silent since t =" in line]
+    assert [line for line in bench.lines if "the peer is silent since t =" in line]
     assert bench.runner.counts["peer_silences"] == 1
     bench.go(1.0, sends_every_s=0.1)
     (silence,) = bench.link.reports[-1]["silences"]
