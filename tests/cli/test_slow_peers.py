@@ -71,8 +71,11 @@ def test_the_longest_cause_is_named() -> None:
     link = advice(peer(**figures(200.0)), "controller mine", 1000, PACE, delay_s=5e-3)
     assert link.startswith("--link delays each command of controller mine by 5 ms")
     assert "every=6" in link
-    bridge = advice(peer(**figures(3100.0)), "bridge udp", 1000, PACE)
+    bridge = advice(peer(every=5, **figures(3100.0)), "bridge udp", 5000, PACE)
     assert bridge.startswith("bridge udp takes 3.1 ms for an answer")
+    assert bridge.endswith(": the plant with --rate 0.26")
+    nearly = advice(peer(every=5, **figures(600.0)), "bridge udp", 5000, Pace(1e-3, 5e-4))
+    assert nearly.endswith(": --deadline 0.00066")
 
 
 def test_it_comes_once_after_a_second_and_again_at_the_end() -> None:

@@ -59,13 +59,28 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
     due = f"a command is due after {_time(window)} (the period is {_time(period)})"
     total = usual + reading + delay_s
     longest = max(_ROOM * total, slowest + reading + delay_s)
-    ways = f"run it with every={max(_every(total, longest, pace), peer['every'] + 1)}"
+    ways = _ways(peer, kind, total, longest, pace)
     if delay_s >= max(usual, reading):
         return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
-    ways += f", or the plant with --rate {_down(pace.rate * _DEADLINE_SHARE * peer['every'] * period / longest):g}"
     if reading > usual:
         return f"{kind} takes {_time(reading)} to read a state, and {due}: ask for fewer outputs, {ways}"
     return f"{kind} takes {_time(usual)} for an answer, and {due}: {ways}"
+
+
+def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, pace: Pace) -> str:
+    """Return what gives a peer the time that it needs: fewer states, a later deadline, a slower plant.
+
+    With every=n a controller has n periods for each command; a bridge owes its command at the step of its state.
+    """
+    ways, period = [], pace.period_s
+    if not kind.startswith("bridge "):
+        ways.append(f"run it with every={max(_every(usual_s, longest_s, pace), peer['every'] + 1)}")
+    elif pace.deadline_s < longest_s < _DEADLINE_SHARE * period:
+        ways.append(f"--deadline {_up(longest_s):g}")
+    slower = max(longest_s / (_DEADLINE_SHARE + peer["delay"]), _ROOM * usual_s / peer["every"])
+    if slower > period:
+        ways.append(f"the plant with --rate {_down(pace.rate * period / slower):g}")
+    return ", or ".join(ways)
 
 
 def _every(usual_s: float, longest_s: float, pace: Pace) -> int:
@@ -80,6 +95,12 @@ def _down(value: float) -> float:
     """Return the number rounded down to two digits."""
     size = 10.0 ** (math.floor(math.log10(value)) - 1)
     return math.floor(value / size) * size
+
+
+def _up(value: float) -> float:
+    """Return the number rounded up to two digits."""
+    size = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / size) * size
 
 
 def _time(seconds: float) -> str:
