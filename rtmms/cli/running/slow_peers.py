@@ -60,6 +60,8 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
     total = usual + reading + delay_s
     longest = max(_ROOM * total, slowest + reading + delay_s)
     ways = _ways(peer, kind, total, longest, pace)
+    if not ways:
+        return ""
     if delay_s >= max(usual, reading):
         return f"--link delays each command of {kind} by {_time(delay_s)}, and {due}: {ways}"
     if reading > usual:
