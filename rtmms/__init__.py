@@ -23,7 +23,7 @@ from rtmms.version import VERSION as __version__
 if TYPE_CHECKING:
     from rtmms import analysis, dynamics, fluids, model, sensing
     from rtmms.analysis.derivatives import linearise
-    from rtmms.analysis.trim import trim
+    from rtmms.analysis.steady_motion import trim
     from rtmms.bridging.bridge import Bridge
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism
@@ -49,7 +49,7 @@ _LATE = {
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",
-    "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.trim",
+    "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.steady_motion",
     "read_log": "rtmms.record.log_arrays",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),

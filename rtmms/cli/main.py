@@ -72,7 +72,7 @@ EXAMPLES = {
     "movie": "rtmms movie run.mcap -o run.mp4",
     "compare": "rtmms compare before.mcap after.mcap -o both.png",
     "reproduce": "rtmms reproduce qu2024 -o figures",
-    "trim": "rtmms trim eel",
+    "trim": "rtmms trim manta --speed 0.3 --turn-rate 5",
     "gaits": "rtmms gaits purcell --gait circle:a=1 -o figures",
     "envelope": "rtmms envelope examples/scenarios/hold_depth_and_heading.toml -o envelope",
     "sweep": "rtmms sweep manta --over gait.frequency_hz=0.4:1.0:7 -o speeds.parquet --figure speeds.png",

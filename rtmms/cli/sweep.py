@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -193,10 +194,12 @@ def _tell(
     for word in table.column("ended").to_pylist():
         ends[word] = ends.get(word, 0) + 1
     indices = first_order(study, table, drawn) if len(study.axes) > 1 else None
+    doubts = doubted(table)
     if as_json:
         print_json(json.dumps({
             "file": str(output), "runs": study.runs, "method": study.method, "over": [axis.key for axis in study.axes],
             "columns": table.column_names, "ended": ends, "first_order": indices or {},
+            "doubted": doubts,
         }))  # fmt: skip
         return
     print_text(f"{output}: {study.runs:,} runs, {len(table.column_names)} columns")
@@ -204,7 +207,56 @@ def _tell(
     reasons = [text for text in table.column("reason").to_pylist() if text]
     for text in list(dict.fromkeys(reasons))[:3]:
         print_text(f"  {text}")
+    for sentence in doubt_sentences(doubts, table):
+        print_text(f"  {sentence}")
     for name, shares in (indices or {}).items():
         print_text(f"  {name:<28} " + ", ".join(f"{key} {share:.2f}" for key, share in shares.items()))
     if indices:
         print_text("(shares of each column's variance that the mean over all others explains)")
+
+
+NAMED_RUNS = 8
+"""Runs that a sentence of the summary names."""
+
+
+def doubted(table: pa.Table) -> dict[str, list[int]]:
+    """Runs of a table that cannot be trusted, by reason: 'accuracy', 'settled', 'misses'."""
+
+    def runs(name: str, bad: Callable[[float], bool]) -> list[int]:
+        if name not in table.column_names:
+            return []
+        pairs = zip(table.column("run").to_pylist(), table.column(name).to_pylist(), strict=True)
+        return [run for run, value in pairs if value is not None and bad(value)]
+
+    reasons = {
+        "accuracy": runs("accuracy.doubtful", lambda value: value > 0.0),
+        "settled": runs("settled", lambda value: value < 1.0),
+        "misses": runs("misses", lambda value: value > 0.0),
+    }
+    return {reason: found for reason, found in reasons.items() if found}
+
+
+def doubt_sentences(doubts: Mapping[str, list[int]], table: pa.Table) -> list[str]:
+    """What the summary says of runs that cannot be trusted, with what to do."""
+
+    def most(name: str, runs: list[int]) -> float:
+        if name not in table.column_names:
+            return 0.0
+        values = dict(zip(table.column("run").to_pylist(), table.column(name).to_pylist(), strict=True))
+        return max((values[run] or 0.0 for run in runs), default=0.0)
+
+    def text(reason: str, runs: list[int]) -> str:
+        if reason == "accuracy":
+            path, work = (100.0 * most(f"accuracy.{name}_error", runs) for name in ("path", "work"))
+            return (
+                f"steps too long: the path is off by up to {path:.2g} %, the work by {work:.2g} %: use a shorter --dt"
+            )
+        if reason == "settled":
+            return "not settled: speed or power still change: use a longer --duration"
+        return f"commands missed, up to {most('misses', runs):.0f} a run"
+
+    found = []
+    for reason, runs in doubts.items():
+        names = ", ".join(str(run) for run in runs[:NAMED_RUNS]) + (", ..." if len(runs) > NAMED_RUNS else "")
+        found.append(f"not to be trusted: {len(runs)} of {table.num_rows} runs ({names}): {text(reason, runs)}")
+    return found

@@ -1,25 +1,35 @@
-"""rtmms trim: the periodic gait of a robot, found by shooting on the period map, with its Floquet multipliers."""
+"""rtmms trim: a steady motion of any robot for targets, or the periodic gait of a robot and its Floquet multipliers."""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import rtmms
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.terminal import print_json, print_text
-from rtmms.cli.words import Installed, Near, Number, as_in_run, refuse_preset, settings
+from rtmms.cli.words import Installed, Near, Number, Range, as_in_run, refuse_preset, settings
 from rtmms.plant.protocol import CommandedGait, Plant, describe_plant, robots
+
+if TYPE_CHECKING:
+    from rtmms.analysis.steady_motion import SteadyMotion
 
 UNKNOWNS = ("amplitude", "stiffness", "none")
 """What besides the state may be sought (rtmms.analysis.trim)."""
+KEYS = {"speed": "speed_m_s", "turn_rate": "turn_rate_deg_s", "climb": "climb_m_s", "depth": "depth_m"}
+"""Of targets and of a motion, by their names in Python."""
 
 
 @click.command()
 @click.argument("robot", type=Installed("rtmms.plants"))
+@click.option("--speed", type=Range(), metavar="M_S", help="Mean speed along the heading, m/s.")
+@click.option("--turn-rate", type=Range(), metavar="DEG_S", help="Turning rate, deg/s, to the left; default 0.")
+@click.option("--climb", type=Range(), metavar="M_S", help="Mean vertical velocity, m/s, upwards; default 0.")
+@click.option("--depth", type=Range(), metavar="M", help="Depth below the surface, m, of a robot in water.")
 @click.option("--unknown", type=Near("quantity", UNKNOWNS), help="What is found with the state; default the robot's.")
 @click.option("--dt", type=Number("s"), help="Step; default the nearest below the robot's own that divides the period.")
 @as_in_run("set_")
@@ -33,10 +43,16 @@ UNKNOWNS = ("amplitude", "stiffness", "none")
 @click.option("--preset", metavar="NAME|FILE.toml", help="A named set of parameters of the robot, or a file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def trim(
-    robot: str, unknown: str | None, dt: float | None, set_: tuple[str, ...], gait_: tuple[str, ...],
-    preset: str | None, as_json: bool,
+    robot: str, speed: float | None, turn_rate: float | None, climb: float | None, depth: float | None,
+    unknown: str | None, dt: float | None, set_: tuple[str, ...], gait_: tuple[str, ...], preset: str | None,
+    as_json: bool,
 ) -> int:  # fmt: skip
-    """Find the periodic gait of ROBOT: the state that comes back after a period, its travel, its stability."""
+    """Find a steady motion of ROBOT: commands or a gait for a speed, a turning rate, a climb, a depth.
+
+    Without targets: the periodic gait of ROBOT, the state that comes back after a period, its travel, its stability;
+    of a robot without a gait of its own, the steady motion under its neutral commands, or its hover in air. The exit
+    status is 1 where no motion reaches the targets; the nearest one is printed then.
+    """
     known = robots()
     if robot not in known:
         raise UnknownNameError("robot", robot, known)
@@ -47,7 +63,10 @@ def trim(
     refuse_preset(preset)
     given = {"dt": dt, "preset": preset, **parameters}
     plant = rtmms.plant.protocol.build_plant(robot, **given)
+    targets = {"speed": speed, "turn_rate": turn_rate, "climb": climb, "depth": depth}
     commanded = describe_plant(plant).gait
+    if any(value is not None for value in targets.values()) or not (commanded or getattr(plant, "trimming", None)):
+        return _steady(plant, robot, given, targets, {"--unknown": unknown, "--gait": gait_}, as_json=as_json)
     if commanded is not None:
         found = _by_commands(commanded, robot, given, settings(gait_), unknown)
     elif gait_:
@@ -59,6 +78,64 @@ def trim(
     else:
         print_text(as_table(found))
     return 0
+
+
+def _steady(
+    plant: Plant, robot: str, given: dict[str, Any], targets: dict[str, float | None], others: dict[str, Any], *,
+    as_json: bool,
+) -> int:  # fmt: skip
+    """A steady motion of any robot, printed; the exit status."""
+    from rtmms.analysis.steady_motion import trim as steady_motion
+    from rtmms.analysis.trim import fitting_dt
+    from rtmms.mechanism.plant import TreePlant
+
+    for option, value in others.items():
+        if value:
+            raise ModelError(f"{option}: not with targets, which are reached by commands and the gait's parameters")
+    beating = plant if isinstance(plant, TreePlant) and plant.law.motion[:, 1:].any() else None
+    if beating is not None and given["dt"] is None and plant.dt != (fits := fitting_dt(beating)):
+        plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
+    if targets["turn_rate"] is not None:
+        targets = {**targets, "turn_rate": math.radians(targets["turn_rate"])}
+    _say(f"looking for a steady motion of '{robot}' (seconds to minutes)")
+    motion = steady_motion(plant, **targets)
+    numbers = motion_numbers(robot, motion)
+    if as_json:
+        print_json(json.dumps(numbers))
+    else:
+        print_text(steady_table(numbers))
+    if not motion.is_reached:
+        _say(motion.message)
+    return 0 if motion.is_reached else 1
+
+
+def motion_numbers(robot: str, motion: SteadyMotion) -> dict[str, Any]:
+    """A steady motion as plain numbers, for JSON; angles in deg."""
+
+    def typed(values: Mapping[str, float]) -> dict[str, float | None]:
+        turned = {name: math.degrees(value) if name == "turn_rate" else value for name, value in values.items()}
+        return {KEYS[name]: value if math.isfinite(value) else None for name, value in turned.items()}
+
+    return {
+        "robot": robot, "reached": motion.is_reached, "steady": motion.is_steady, "drive": motion.drive,
+        "variables": dict(motion.variables), "at_limit": list(motion.at_limit), "targets": typed(motion.targets),
+        "motion": typed(motion.motion), "misses": typed(motion.misses), "residual": motion.residual,
+        "period_s": motion.period_s, "message": motion.message, "snapshot": motion.snapshot.hex(),
+    }  # fmt: skip
+
+
+def steady_table(numbers: dict[str, Any]) -> str:
+    """The same for a person."""
+    rows = [("robot", numbers["robot"]), ("by", numbers["drive"])]
+    for name, value in numbers["variables"].items():
+        rows.append((name, f"{value:.6g}{' (at its limit)' if name in numbers['at_limit'] else ''}"))
+    for key, value in numbers["motion"].items():
+        target = numbers["targets"].get(key)
+        missed = ", missed" if key in numbers["misses"] else ""
+        aim = "" if target is None else f" (target {target:.6g}{missed})"
+        rows.append((key, "unknown" if value is None else f"{value:.6g}{aim}"))
+    rows.append(("closes to", f"{numbers['residual']:.2g} after {numbers['period_s']:.4g} s"))
+    return "\n".join(f"{name:<18}  {text}" for name, text in rows)
 
 
 def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | None) -> dict[str, Any]:

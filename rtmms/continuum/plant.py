@@ -17,6 +17,7 @@ from rtmms.base.spatial import Array, quaternion_matrix, unpack_inertia
 from rtmms.continuum import layout as at
 from rtmms.continuum.body import CosseratBody, Grid, grid, table
 from rtmms.continuum.chart import CosseratChart
+from rtmms.continuum.clocked_wave import FREQUENCY, ClockedWave
 from rtmms.continuum.dynamics import evaluate
 from rtmms.continuum.field import COAST, Field, check
 from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD, Y_SIZE
@@ -286,6 +287,11 @@ class CosseratPlant(KernelPlant):
         """Return what the plant moves in, as it is now."""
         density = water_density(self.medium, self.body.water_density_kg_m3)
         return Surroundings((0.0, 0.0, -float(self.gravity)), density)
+
+    def commanded_gaits(self) -> dict[str, ClockedWave]:
+        """Return the wave of its curvature, where a command is the wave's frequency."""
+        clocked = any(channel.name == FREQUENCY for channel in self.actuators)
+        return {"wave": ClockedWave(self.actuators)} if clocked else {}
 
     @property
     def mass(self) -> float:

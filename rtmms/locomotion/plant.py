@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -14,6 +14,7 @@ from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.jit import COMPILED, compile_progress, kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, part, scratch, state, whole
 from rtmms.base.spatial import Array, unpack_inertia
+from rtmms.locomotion.commanded_gaits import commanded_gaits
 from rtmms.locomotion.connections import NAMES, WEIGHTED, WORK, Connection, effort, model_of, net_twist, resist
 from rtmms.locomotion.group import NODES, WEIGHTS, transport
 from rtmms.locomotion.paths import Gait, Path
@@ -24,7 +25,7 @@ from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
-from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, water_density
+from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 # Abilities of a plant that its shape moves: its connection, its named gaits, the limits of its joints.
@@ -47,6 +48,10 @@ class Locomotion:
     goal: str = "distance"
     shape: float = 1.0
     travel: Callable[[Model, Path, int], Motion] | None = None
+
+    def commanded(self, actuators: Sequence[Channel]) -> dict[str, TunableGait]:
+        """Return the gaits that these actuators can play, as periodic commands by name."""
+        return commanded_gaits(self.gaits, actuators)
 
 
 @runtime_checkable
@@ -291,6 +296,10 @@ class ConnectionPlant(KernelPlant):
     def twin(self) -> GlideTwin:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
         return GlideTwin(self)
+
+    def commanded_gaits(self) -> Mapping[str, TunableGait]:
+        """Return the gaits of its shape as commands, by name; empty without `locomotion`."""
+        return {} if self.locomotion is None else self.locomotion.commanded(self.actuators)
 
     def summarise(self, time: Array, trace: Mapping[str, Any]) -> dict[str, float | None]:
         """Numbers for the report."""

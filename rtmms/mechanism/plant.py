@@ -46,7 +46,7 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.model.layout import C_STIFFNESS
-from rtmms.plant.protocol import Channel, Surroundings, refuse_fixed, water_density
+from rtmms.plant.protocol import Channel, Surroundings, TunableGait, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
 _PLACES = ("position", "quaternion", "velocity", "angular_velocity", "joint_position", "joint_velocity")
@@ -424,6 +424,11 @@ class TreePlant(Running):
             motion[:] = self.law.motion
             if stiffness != 1.0:
                 write(before)
+
+    def commanded_gaits(self) -> Mapping[str, TunableGait]:
+        """Return the gaits of its shape as commands, by name; empty without `locomotion`."""
+        gaits: Mapping[str, TunableGait] = self.locomotion.commanded(self.actuators) if self.locomotion else {}
+        return gaits
 
     def summarise(self, time: Array, trace: Any) -> dict[str, float | None]:
         """Numbers for the report, from the second half of the run."""

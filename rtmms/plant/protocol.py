@@ -221,6 +221,38 @@ class CommandedGait(Protocol):
         """(steps, n_actuators) of a period, each for a step of period / steps."""
 
 
+class TunableGait(Protocol):
+    """A gait of commands whose parameters `rtmms.trim` may change.
+
+    Attributes
+    ----------
+    gait : mapping of str to float
+        Default of each parameter, in the unit that its name ends in.
+    gait_ranges : mapping of str to (float, float)
+        Lowest and highest value of each parameter that may change; `frequency_hz` is one of them where it may.
+    """
+
+    @property
+    def gait(self) -> Mapping[str, float]: ...
+
+    @property
+    def gait_ranges(self) -> Mapping[str, tuple[float, float]]: ...
+
+    def gait_period(self, **gait: float) -> float:
+        """Return the period, s."""
+
+    def gait_commands(self, steps: int, **gait: float) -> Array:
+        """Return the commands (steps, n_actuators) of one period."""
+
+
+@runtime_checkable
+class HasCommandedGaits(Protocol):
+    """A plant that has gaits of commands: `rtmms.trim` seeks steady motions among them."""
+
+    def commanded_gaits(self) -> Mapping[str, TunableGait]:
+        """Return the gaits by name, the usual one first; empty where the plant has none."""
+
+
 def _nothing() -> None:
     """Value of what a plant does not have."""
 

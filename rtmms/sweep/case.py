@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.kernel_cache import cache_folder
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.impairment import Impairment, impaired_links
@@ -17,7 +18,9 @@ from rtmms.loop.loop import Beside, Loop
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace, Tracking
+from rtmms.plant.monitor import Monitor, Verdict
 from rtmms.plant.protocol import WORLD, Plant, build_plant, describe_plant
+from rtmms.plant.step_advice import Calibration
 from rtmms.scenario.links import from_values
 from rtmms.scenario.options import run_options
 from rtmms.scenario.plant import agenda, called_names, whole_steps, with_faults, with_sensors
@@ -30,6 +33,12 @@ from rtmms.world.members import Member, read
 SAMPLE_APART_S = 0.01
 TRACE_ROWS = 4096
 PROBE_STEPS = 64
+CHECKED_STEPS, CHECKED_SHARE = 2000, 0.125
+"""Of a run, the steps that are taken again in halves to see its accuracy: all of a short run, a share of a long one."""
+SETTLING = ("mean_speed_m_s", "net_speed_m_s", "mean_power_w")
+"""Numbers of a summary that a settled run keeps."""
+SETTLED, SETTLED_SHARE = 0.02, 0.75
+"""Within this share of each other are the means of a settled run and of its beginning."""
 SMALL = 4
 """Numbers of an output that are kept where no columns are asked for."""
 
@@ -90,7 +99,8 @@ class Runner:
         plant = self._with(own, base.dt)
         steps = whole_steps(plant, base.robot, base.duration)
         assert steps is not None
-        return _run(base, plant, self._controllers(theirs), min(steps, most_steps or steps), links)
+        driven = tuple(_driven(word, theirs) for word in base.controllers)
+        return _run(base, plant, self._controllers(theirs), min(steps, most_steps or steps), links, driven)
 
     def _with(self, parameters: Mapping[str, Any], dt: float | None) -> Plant:
         """A plant with these parameters, new or the last one with others set."""
@@ -169,7 +179,7 @@ def _links(base: Base, given: dict[str, Any]) -> tuple[Impairment, ...]:
 
 def _run(
     base: Base, plant: Plant, controllers: Mapping[str, Controller], steps: int,
-    links: tuple[Impairment, ...] = (),
+    links: tuple[Impairment, ...] = (), driven: tuple[str, ...] = (),
 ) -> dict[str, Any]:  # fmt: skip
     seed = base.seed
     plant.reset(seed)
@@ -179,9 +189,10 @@ def _run(
     estimate = _estimate(plant) if base.estimate else None
     observers = [one for one in (trace, tracking, estimate) if one is not None]
     events = agenda(base.events, plant, base.controllers, base.where)
+    monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
-        plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), Statistics(), observers, steps=steps,
-        seed=seed, beside=Beside(agenda=events),
+        plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), statistics, observers, steps=steps,
+        seed=seed, beside=Beside(monitor=monitor, agenda=events),
     )  # fmt: skip
     outcome = loop.run(tidy=False)
     report: dict[str, Any] = {
@@ -189,11 +200,59 @@ def _run(
         "ended": outcome.ended, "reason": outcome.message, "final": outcome.final,
         "tracking": tracking.report() if outcome.steps else {},
         "estimate": estimate.report() if estimate is not None else {}, "summary": {},
+        "misses": statistics.misses,
     }  # fmt: skip
-    summarise = describe_plant(plant).summarise
-    if trace is not None and summarise is not None and outcome.ended == "duration":
-        report["summary"] = summarise(*trace.read())
+    about = describe_plant(plant)
+    if trace is not None and about.summarise is not None and outcome.ended == "duration":
+        time, values = trace.read()
+        report["summary"] = about.summarise(time, values)
+        report["settled"] = settled(about.summarise, time, values)
+    elif about.summarise is not None:
+        report["settled"] = None
+    if monitor is not None:
+        verdict = monitor.conclude(math.inf, most=2)  # the same on any machine: no wall time limits it
+        report["accuracy"] = _accuracy(verdict)
+        if verdict.seconds is None and not (links or base.events) and outcome.ended == "duration":
+            Calibration(plant, monitor.twin, cache_folder(), driven).keep(verdict)
     return dict(_flat(report))
+
+
+def _monitor(plant: Plant, steps: int) -> Monitor | None:
+    """What checks the steps of a run, with room for the commands of its beginning; None where the plant has no twin."""
+    twin = describe_plant(plant).twin
+    if twin is None:
+        return None
+    rows = min(steps, max(CHECKED_STEPS, math.ceil(CHECKED_SHARE * steps)))
+    return Monitor(twin(), np.zeros((rows, len(plant.actuators))))
+
+
+def _driven(word: str, given: Mapping[str, Any]) -> str:
+    """A controller's word with what the case gives of its parameters."""
+    begins, (name, own) = f"{peer_name(word)}.", split_spec(word)
+    words = own | {key.removeprefix(begins): _word(one) for key, one in given.items() if key.startswith(begins)}
+    return name + (":" + ",".join(f"{key}={value}" for key, value in words.items()) if words else "")
+
+
+def _accuracy(verdict: Verdict) -> dict[str, float | None]:
+    """Errors of path and work, fractions, by the beginning of the run in half steps; `doubtful` is 1 for long steps."""
+    errors = {"path_error": verdict.path, "work_error": verdict.work, "step_error": verdict.step}
+    finite: dict[str, float | None] = {name: one if math.isfinite(one) else None for name, one in errors.items()}
+    return finite | {"doubtful": None if verdict.verdict == "unknown" else float(verdict.verdict != "fine")}
+
+
+def settled(summarise: Callable[..., Mapping[str, float | None]], time: Any, values: Mapping[str, Any]) -> float | None:
+    """Whether the means of a run are those that it had at three quarters of it: 1 or 0, None where there are none.
+
+    Means of speed and power count: the second half of the run against the second half of its first three quarters.
+    """
+    rows = int(np.searchsorted(time, time[0] + SETTLED_SHARE * (time[-1] - time[0])))
+    now = summarise(time, values)
+    before = summarise(time[:rows], {name: value[:rows] for name, value in values.items()})
+    pairs = [(now[name], before.get(name)) for name in SETTLING if now.get(name) is not None]
+    both = [(one, other) for one, other in pairs if one is not None and other is not None]
+    if not both:
+        return None
+    return float(all(abs(one - other) <= SETTLED * max(abs(one), abs(other)) for one, other in both))
 
 
 UNITS = {

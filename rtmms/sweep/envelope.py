@@ -40,7 +40,9 @@ def controller_of(base: Base, named: str | None) -> str:
     names = called_names(base.controllers)
     if named is None:
         if len(names) != 1:
-            raise ModelError(f"--controller-link: expected one of {', '.join(names) or 'no controllers'}")
+            if not names:
+                raise ModelError(f"{base.where}: expected a controller, whose link is tried, got none")
+            raise ModelError(f"--of: expected one of {', '.join(names)}, got none; --of {names[0]} tries its link")
         return names[0]
     if named not in names:
         raise UnknownNameError("controller", named, names)

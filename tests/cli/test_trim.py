@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from rtmms.analysis.trim import Periodic, Trim, as_words
 from rtmms.analysis.trim import command_coordinates_as_words as commands_as_words
 from rtmms.cli.main import main
-from rtmms.cli.trim import as_table, trim
+from rtmms.cli.trim import as_table, steady_table, trim
 
 
 def said(*words: str) -> dict:
@@ -59,6 +59,10 @@ def test_manta_swims_straight():
         (("eel", "--unknown", "amp"), "did you mean amplitude?"),
         (("eel", "--gait", "phase_deg=3"), "has a gait of its own"),
         (("eel", "--set", "dt=3"), "use --dt"),
+        (("eel", "--speed", "0.3", "--unknown", "amplitude"), "--unknown: not with targets"),
+        (("manta", "--speed", "0.3", "--gait", "phase_deg=3"), "--gait: not with targets"),
+        (("quadrotor", "--speed", "nan"), "finite number"),
+        (("quadrotor", "--depth", "3"), "expected a robot in water"),
         (("manta", "--unknown", "amplitude"), "only the state can be found"),
         (("manta", "--gait", "phase=3"), "did you mean phase_deg?"),
         (("manta", "--gait", "phase_deg=x"), "expected a finite number"),
@@ -74,6 +78,28 @@ def test_wrong_words(capsys, words, text):
     assert text in err
     assert "Traceback" not in err
     assert out == ""
+
+
+def test_targets_in_the_units_of_their_options(capsys):
+    """deg/s there, rad/s in Python; a person reads the same numbers."""
+    numbers = said("quadrotor", "--speed", "1", "--turn-rate", "20")
+    assert numbers["reached"]
+    assert numbers["message"] == ""
+    assert numbers["targets"] == {"speed_m_s": 1.0, "turn_rate_deg_s": pytest.approx(20.0), "climb_m_s": 0.0}
+    assert numbers["motion"]["turn_rate_deg_s"] == pytest.approx(20.0, abs=0.1)
+    assert "turn_rate_deg_s" in steady_table(numbers)
+    assert "(target 20)" in steady_table(numbers)
+
+
+def test_a_target_out_of_reach_is_status_1(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["trim", "quadrotor", "--climb", "500", "--json"])
+    out, err = capsys.readouterr()
+    assert ended.value.code == 1
+    numbers = json.loads(out)
+    assert not numbers["reached"]
+    assert numbers["misses"]["climb_m_s"] < 0.0
+    assert "climb 500 m/s is not reached: the nearest is" in err
 
 
 @pytest.mark.parametrize(("above", "stable"), [(-0.001, True), (5e-7, True), (2e-6, False), (0.05, False)])

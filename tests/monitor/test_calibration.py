@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 
+import numpy as np
 import pytest
 
 import rtmms
 from rtmms.plant.monitor import Verdict
-from rtmms.plant.step_advice import Calibration
+from rtmms.plant.step_advice import Calibration, known_step
 
 
 def verdict(path, work=0.0, measured=50):
@@ -21,14 +23,53 @@ def of(folder, dt=1e-3, **given):
 
 
 def test_the_order_of_the_method_tells_the_other_steps(tmp_path):
-    """Second order: a hundredth of the error at a tenth of the step; four times the step is as far as it reaches."""
+    """Second order: a hundredth of the error at a tenth of the step; beyond four times it is no bound."""
     one = of(tmp_path)
-    one.keep(verdict(1e-3))
+    own = one.steps()[0.01]
+    one.keep(verdict(1e-6))
+    assert one.steps()[0.01] == own, "farther than is trusted: no bound"
+    one.keep(verdict(1e-3, measured=60))
     assert one.steps()[0.001] == pytest.approx(1e-3)
     assert one.steps()[0.01] == pytest.approx(1e-3 * 10.0**0.5)
-    one.keep(verdict(1e-6, measured=60))
-    assert one.steps()[0.01] == pytest.approx(4e-3)
-    assert "dt <= 0.004 s keeps 1 %, dt <= 0.004 s keeps 0.1 % of the path" in one.sentences()[0]
+    assert "dt <= 0.0032 s keeps 1 % of the path and 5 % of the work, dt <= 0.001 s keeps 0.1 %" in one.sentences()[0]
+
+
+def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
+    """40 runs over steps of 0.1 to 20 times the default and three gaits, one cache: evidence that is kinder, of other
+    steps, or of fewer measurements makes no known step longer, and the same evidence ends in the same one."""
+    made = {ratio: rtmms.load("manta", dt=1e-3 * ratio) for ratio in (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)}
+    gaits = ("gait", "gait:frequency_hz=1.2", "gait:amplitude_deg=20,frequency_hz=0.3")
+    draw = np.random.default_rng(44)
+    runs = [(gait, ratio) for gait in gaits for ratio in (*made, *made)][:40]
+    errors = {run: float(draw.uniform(0.2, 5.0)) * 1e-3 * run[1] ** 2 for run in runs}
+    ends = []
+    for order in range(3):
+        folder, last = tmp_path / str(order), dict[str, float]()
+        for gait, ratio in draw.permutation(np.array(runs, dtype=object)).tolist():
+            plant = made[ratio]
+            before = known_step(plant, (gait,), folder)
+            assert before is not None
+            assert before.steps[0.01] <= last.get(gait, math.inf)
+            error = errors[gait, ratio]
+            Calibration(plant, plant.twin(), folder, (gait,)).keep(
+                verdict(error, 5.0 * error, int(draw.integers(9, 90)))
+            )
+            last[gait] = known_step(plant, (gait,), folder).steps[0.01]
+            assert last[gait] <= before.steps[0.01]
+        ends.append(last)
+    assert ends[0] == pytest.approx(ends[1])
+    assert ends[0] == pytest.approx(ends[2])
+    assert len(set(ends[0].values())) == 3, "each gait has a known step of its own"
+
+
+def test_a_gait_written_otherwise_is_the_same_condition(tmp_path):
+    plant = rtmms.load("manta")
+    words = ("gait:frequency_hz=0.50,amplitude_deg=30", "gait:amplitude_deg=30.0,frequency_hz=.5")
+    one, other = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in words)
+    assert one.file == other.file
+    assert one.conditions["controllers"] == ["gait:amplitude_deg=30,frequency_hz=0.5"]
+    one.keep(verdict(1e-3))
+    assert json.loads(one.file.read_text())["conditions"]["parameters"]["chains"] == plant.parameters.chains
 
 
 def test_the_work_counts_as_the_path_does(tmp_path):
@@ -58,6 +99,9 @@ def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
     assert one.sentences() == ("", "")
     one.keep(verdict(1e-9, work=1e-9))
     assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
+    finer = rtmms.load("eel", dt=5e-4)
+    Calibration(finer, finer.twin(), tmp_path).keep(verdict(1e-9, work=1e-9))
+    assert one.steps()[0.01] == pytest.approx(1e-3), "a shorter step that is fine makes none shorter"
     longer = rtmms.load("eel", dt=2e-3)
     other = Calibration(longer, longer.twin(), tmp_path)
     assert other.sentences()[1] == ""  # longer than any that was measured is not known to be wrong
@@ -82,7 +126,7 @@ def test_a_file_that_is_broken_is_none(tmp_path, text):
     one.file.write_text(text)
     assert one.read() == {}
     one.keep(verdict(1e-3))
-    assert len(json.loads(one.file.read_text())) == 1
+    assert len(json.loads(one.file.read_text())["measured"]) == 1
 
 
 def test_what_is_hopeless_or_cannot_be_written_is_not_kept(tmp_path):

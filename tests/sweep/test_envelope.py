@@ -96,6 +96,37 @@ def test_wrong_words_are_refused_before_anything_is_written(
     assert not (tmp_path / "env").exists()
 
 
+ROBOTS = """duration = 1.0
+dt = 0.02
+[[robot]]
+name = "one"
+robot = "quadrotor"
+[[robot]]
+name = "two"
+robot = "quadrotor"
+position = [0.0, 3.0, 0.0]
+[[controller]]
+name = "hover"
+robot = "one"
+[[controller]]
+name = "hover"
+robot = "two"
+[expect]
+"tracking.one.z_m.rms" = "<= 100"
+"""
+
+
+def test_of_several_robots_one_controllers_link_is_tried(tmp_path: Path, envelope: Any) -> None:
+    (tmp_path / "robots.toml").write_text(ROBOTS)
+    with pytest.raises(ModelError, match=r"--of: expected one of one\.hover, two\.hover"):
+        envelope("robots.toml", "-o", "env", *SMALL)
+    words = ("--delay", "0,100", "--loss", "0,1", "--jitter", "0", "--rates", "50", "--seeds", "1")
+    status, out = envelope("robots.toml", "--of", "one.hover", "-o", "env", *words, "--json")
+    assert (status, json.loads(out)["limits"]["delay_ms"]) == (0, 100.0)
+    rows = pq.read_table(tmp_path / "env" / "map.parquet").to_pylist()
+    assert len({row["tracking.one.z_m.rms"] for row in rows}) > 1, "the link of this robot's controller matters"
+
+
 def test_a_sweep_takes_links(tmp_path: Path, envelope: Any, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["sweep", "one.toml", "--over", "link.swing.loss=0,1", "-o", "s.parquet", "--threads", "1", "--quiet"]
     assert program.main(words, standalone_mode=False) == 0

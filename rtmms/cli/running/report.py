@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
     from rtmms.plant.monitor import Monitor
     from rtmms.plant.protocol import Plant
-    from rtmms.plant.step_advice import Calibration
+    from rtmms.plant.step_advice import Calibration, KnownStep
 
 
 LEAST_S, MOST_S, HURRIED_S = 2.0, 5.0, 0.3
@@ -137,7 +137,8 @@ class Accuracy:
         self._driven = bool(driven_by)
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
-        self._known, self._warning, self._told = "", "", False
+        self._known: KnownStep | None = None
+        self._told = False
         twin = None if plant is None else describe_plant(plant).twin
         if plant is not None and twin is not None:
             import numpy as np
@@ -151,11 +152,12 @@ class Accuracy:
             # written, not only reserved: a first touch within the run would be a page fault within a step
             self.monitor = Monitor(twin(), np.full((rows, n), 0.0))
             self._calibration = Calibration(plant, self.monitor.twin, cache_folder(), driven_by)
-            self._known, self._warning = self._calibration.sentences()
+            self._known = self._calibration.known()
 
     def at_start(self, *, quiet: bool) -> list[str]:
         """What is known of the step before it is taken: always a warning, and else which steps would do."""
-        return [line for line in ("" if quiet else self._known, self._warning) if line]
+        known = self._known
+        return [] if known is None else [line for line in ("" if quiet else known.sentence, known.warning) if line]
 
     def news(self) -> list[str]:
         """A sentence, once, when enough was measured to doubt the run; no advice, for what the steps lead to is
@@ -179,12 +181,18 @@ class Accuracy:
             "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
             "sentence": verdict.sentence or f"accuracy: fine: {verdict.worst}",
         }  # fmt: skip
+        if self._known is not None:
+            report["accuracy"] |= {
+                "known_step_s": self._known.steps.get(0.01), "conditions": dict(self._known.conditions),
+            }  # fmt: skip
         # what was measured of this run, rather than what others foretold
-        said = self._warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
+        warning = "" if self._known is None else self._known.warning
+        said = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
         report["warnings"] += [said] if said else []
         others = not self._driven and any(peer["commands"] for peer in report["exchange"]["peers"])
         if self._calibration is not None and verdict.seconds is None and not (others or disturbed(report, loop)):
             self._calibration.keep(verdict)
+            report["accuracy"]["known_step_s"] = self._calibration.known().steps.get(0.01)
 
 
 def disturbed(report: Mapping[str, Any], loop: Loop) -> bool:

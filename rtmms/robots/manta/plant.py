@@ -55,6 +55,7 @@ from rtmms.robots.manta.outputs import (
 )
 from rtmms.robots.manta.parameters import RODS_NAMES, MantaParameters, build, preset_values
 from rtmms.robots.manta.rods import KNEE, ROD_SIZE
+from rtmms.robots.manta.steered_gait import SteeredGait
 from rtmms.robots.manta.step import (
     HALF_TURN,
     RATE_LIMIT,
@@ -305,6 +306,11 @@ class Manta(KernelPlant):
         flapping = usual(gait)
         time = np.arange(steps, dtype=np.float64) * (flapping.period_s / steps)
         return flapping.angles(time, self.parameters.back_rod_m / self.parameters.front_rod_m)
+
+    def commanded_gaits(self) -> dict[str, SteeredGait]:
+        """Return the usual gait with parameters of each fin."""
+        p = self.parameters
+        return {"gait": SteeredGait(self.gait, p.back_rod_m / p.front_rod_m, p.rod_limit_rad)}
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0: at rest at the origin or at `home`, fins straight, rods at 0."""

@@ -1,0 +1,55 @@
+"""A wave that a continuous body has by itself, whose frequency is a command: periodic for commands that are held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Channel
+
+FREQUENCY = "frequency"
+"""Name of the actuator that sets the wave's frequency, Hz."""
+
+
+@dataclass(frozen=True)
+class ClockedWave:
+    """Held commands as a gait (see rtmms.plant.protocol.TunableGait): each actuator is a parameter.
+
+    Attributes
+    ----------
+    actuators : sequence of Channel
+        Channels of the plant, in order; one of them is FREQUENCY.
+    """
+
+    actuators: Sequence[Channel]
+
+    @property
+    def gait(self) -> dict[str, float]:
+        """The neutral command of each actuator; the frequency as `frequency_hz`."""
+        return {_parameter(channel.name): channel.neutral for channel in self.actuators}
+
+    @property
+    def gait_ranges(self) -> dict[str, tuple[float, float]]:
+        """The limits of actuators that have both; of the frequency, a quarter of the neutral one to its limit."""
+        ranges = {}
+        for channel in self.actuators:
+            if channel.lower is not None and channel.upper is not None:
+                lower = 0.25 * channel.neutral if channel.name == FREQUENCY else channel.lower
+                ranges[_parameter(channel.name)] = (lower, channel.upper)
+        return ranges
+
+    def gait_period(self, **gait: float) -> float:
+        """Return the period of the wave, s."""
+        return 1.0 / {**self.gait, **gait}[_parameter(FREQUENCY)]
+
+    def gait_commands(self, steps: int, **gait: float) -> Array:
+        """Return the commands (steps, n_actuators); the frequency is that of a period of so many steps."""
+        values = {**self.gait, **gait}
+        return np.tile([values[_parameter(channel.name)] for channel in self.actuators], (steps, 1))
+
+
+def _parameter(actuator: str) -> str:
+    return "frequency_hz" if actuator == FREQUENCY else actuator

@@ -1,0 +1,65 @@
+"""The manta's gait with a parameter for each fin, by which `rtmms.trim` finds turns and climbs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+_SIDES = ("left", "right")
+
+
+@dataclass(frozen=True)
+class SteeredGait:
+    """Rod angles alpha_i = A_i sin(w t + phi_i) + delta of each fin, (37) of Qu 2024; A_1 by the rule of equal height.
+
+    The parameters have the names that the controller `gait` gives them, so that it plays a gait that was found.
+
+    Attributes
+    ----------
+    usual : mapping of str to float
+        amplitude_deg, phase_deg and frequency_hz of the usual gait.
+    ratio : float
+        r2 / r1, the length of the back rods over that of the front rods.
+    limit_rad : float
+        Largest angle of a rod.
+    """
+
+    usual: Mapping[str, float]
+    ratio: float
+    limit_rad: float
+
+    @property
+    def gait(self) -> dict[str, float]:
+        """Defaults: both fins beat alike."""
+        sides = {f"{side}_{name}": self.usual[name] for side in _SIDES for name in ("amplitude_deg", "phase_deg")}
+        return {"frequency_hz": self.usual["frequency_hz"], **sides, "bias_deg": 0.0}
+
+    @property
+    def gait_ranges(self) -> dict[str, tuple[float, float]]:
+        """Ranges within which rods keep their limits; thrust falls again beyond a phase of 120 deg."""
+        bias = 15.0
+        most = min(60.0, math.degrees(self.limit_rad) - bias)
+        sides: dict[str, tuple[float, float]] = {}
+        for side in _SIDES:
+            sides |= {f"{side}_amplitude_deg": (0.0, most), f"{side}_phase_deg": (-120.0, 120.0)}
+        return {"frequency_hz": (0.2, 1.2), **sides, "bias_deg": (-bias, bias)}
+
+    def gait_period(self, **gait: float) -> float:
+        """Return the period, s."""
+        return 1.0 / {**self.gait, **gait}["frequency_hz"]
+
+    def gait_commands(self, steps: int, **gait: float) -> npt.NDArray[np.float64]:
+        """Return the rods' angles (steps, 4), rad, in the order of the plant's actuators."""
+        values = {**self.gait, **gait}
+        cycle = 2.0 * np.pi * np.arange(steps) / steps
+        bias, rods = math.radians(values["bias_deg"]), []
+        for side in _SIDES:
+            back, phase = (math.radians(values[f"{side}_{name}"]) for name in ("amplitude_deg", "phase_deg"))
+            front = math.asin(max(-1.0, min(1.0, self.ratio * math.sin(back))))
+            rods += [front * np.sin(cycle + phase) + bias, back * np.sin(cycle) + bias]
+        angles: npt.NDArray[np.float64] = np.stack(rods, axis=1)
+        return angles

@@ -1,0 +1,86 @@
+"""What a row of a study says of its own accuracy, of settling and of misses, and what the summary makes of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.plant.step_advice import known_step
+from rtmms.sweep.case import Runner, settled
+from rtmms.sweep.study import Axis, Base, Study
+
+
+def reports(dt: float, duration: float, frequencies: tuple[float, ...] = (0.6,)) -> list[dict[str, Any]]:
+    base = Base(
+        "manta", controllers=("gait",), parameters={"chains": 3, "links": 2}, dt=dt, duration=duration, seed=0,
+    )  # fmt: skip
+    study = Study(base, (Axis("gait.frequency_hz", frequencies),))
+    runner = Runner(study)
+    return [runner.report(case) for case in study.cases()]
+
+
+def test_a_row_says_whether_its_steps_are_too_long():
+    """0.1 s is a sixteenth of a stroke: the work is off; 5 ms is not. Twice the same numbers."""
+    (coarse,), (again,) = reports(0.1, 6.0), reports(0.1, 6.0)
+    assert coarse["accuracy.doubtful"] == 1.0
+    assert max(coarse["accuracy.path_error"] / 0.01, coarse["accuracy.work_error"] / 0.05) > 1.0
+    assert {name: value for name, value in coarse.items() if name.startswith("accuracy")} == {
+        name: value for name, value in again.items() if name.startswith("accuracy")
+    }
+    (fine,) = reports(0.005, 6.0)
+    assert fine["accuracy.doubtful"] == 0.0
+    assert fine["accuracy.path_error"] < coarse["accuracy.path_error"]
+    assert fine["misses"] == 0
+
+
+@pytest.mark.parametrize(("time_constant", "expected"), [(0.5, 1.0), (20.0, 0.0)])
+def test_a_run_is_settled_when_its_means_no_longer_change(time_constant, expected):
+    """A speed that rises as 1 - exp(-t / T): done after 20 T, still rising after T."""
+    time = np.linspace(0.0, 20.0, 2001)
+    speed = 1.0 - np.exp(-time / time_constant)
+
+    def summarise(t: Any, values: Any) -> dict[str, float | None]:
+        return {"mean_speed_m_s": float(np.mean(values["speed"][len(t) // 2 :])), "mean_power_w": None}
+
+    assert settled(summarise, time, {"speed": speed}) == expected
+    assert settled(lambda t, values: {}, time, {"speed": speed}) is None
+
+
+@pytest.mark.full  # Parquet
+def test_the_summary_names_the_rows_that_cannot_be_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyarrow")
+    from rtmms.cli.main import rtmms as program
+
+    words = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--over",
+             "gait.frequency_hz=0.5,1", "-o", str(tmp_path / "s.parquet"), "--threads", "1", "--quiet"]  # fmt: skip
+    assert program.main(words, standalone_mode=False) == 0
+    assert "not to be trusted: 2 of 2 runs (0, 1): steps too long" in capsys.readouterr().out
+    assert program.main([*words, "--json"], standalone_mode=False) == 0
+    assert json.loads(capsys.readouterr().out)["doubted"]["accuracy"] == [0, 1]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.full  # 40 runs, the shortest steps of them 20,000
+def test_40_runs_in_any_order_make_no_known_step_longer_and_say_how_far_they_are_off():
+    """Steps of 0.1 to 20 times the default and three gaits, one cache; each run against one of the shortest steps."""
+    ratios, gaits = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0), ("0.3", "0.6", "1.2")
+    draw = np.random.default_rng(44)
+    cases = [(gait, ratio) for gait in gaits for ratio in (*ratios, *ratios)][:40]
+    truth = {gait: reports(2e-4, 2.0, (float(gait),))[0] for gait in gaits}
+    last: dict[str, float] = {}
+    for k in draw.permutation(len(cases)).tolist():
+        gait, ratio = cases[k]
+        row = reports(1e-3 * ratio, 2.0, (float(gait),))[0]
+        plant = rtmms.load("manta", dt=1e-3 * ratio, chains=3, links=2)
+        known = known_step(plant, (f"gait:frequency_hz={gait}",))
+        assert known is not None
+        assert known.steps[0.01] <= last.get(gait, np.inf)
+        last[gait] = known.steps[0.01]
+        ends = np.array([[one[f"final.position[{i}]"] for i in range(3)] for one in (row, truth[gait])])
+        off = np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(ends[1])
+        assert off <= max(3.0 * row["accuracy.path_error"], 0.01), (gait, ratio)
