@@ -161,8 +161,7 @@ class Course:
             self._link = rtmms.connect(places[0], token="", outputs="none", timeout_s=READY_S)
         except rtmms.RtmmsError as fault:
             self._run.kill()
-            for spare in self._spares:
-                _end(spare)
+            self.end_spares()
             raise AssertionError(f"{fault}: {finish(self._run).err}") from None
         self.time_s = -1.0
 
@@ -172,8 +171,7 @@ class Course:
     def __exit__(self, *_: object) -> None:
         self._link.close()
         self.kill()
-        for spare in self._spares:
-            _end(spare)
+        self.end_spares()
         self._run.kill()
         self._run.wait()
 
@@ -196,6 +194,11 @@ class Course:
         script = str(ROOT / "tests" / "bridges" / "steady_peer.py")
         command = [sys.executable, script, self._kind, self._setting.place, f"{PERIOD_S}"]
         return subprocess.Popen(command, pass_fds=self._setting.fds, stdin=subprocess.PIPE)
+
+    def end_spares(self) -> None:
+        """No other peer comes: one that is loaded holds its end of a device open."""
+        while self._spares:
+            _end(self._spares.pop())
 
     def start_peer(self) -> None:
         self._peer = self._spares.pop()
@@ -293,6 +296,7 @@ def test_a_line_that_goes_is_a_loss(kind: str, tmp_path: Path) -> None:
     with course(kind, tmp_path, 9.0) as (run, setting):
         run.start_peer()
         run.until(5.0)
+        run.end_spares()
         gone = run.kill()
         assert setting.take_away is not None
         setting.take_away()
