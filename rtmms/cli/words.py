@@ -106,22 +106,23 @@ class LimitOfSteps(click.ParamType):
 
 
 class Number(click.ParamType):
-    """A number from LEAST to MOST, or 0 where `zero` is allowed."""
+    """A number from LEAST to MOST, or 0 where `zero` is allowed; where it is `signed`, of either sign, or 0."""
 
     name = "number"
 
-    def __init__(self, unit: str, *, zero: bool = False) -> None:
-        self.unit, self.zero = unit, zero
+    def __init__(self, unit: str, *, zero: bool = False, signed: bool = False) -> None:
+        self.unit, self.zero, self.signed = unit, zero or signed, signed
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         try:
             number = float(value)
         except (TypeError, ValueError):
             number = math.nan
-        if not math.isfinite(number) or number < 0 or (number == 0 and not self.zero):
-            expected = ">= 0" if self.zero else "> 0"
-            self.fail(f"expected a number {expected}{' ' if self.unit else ''}{self.unit}, got '{value}'", param, ctx)
-        if number and not LEAST <= number <= MOST:
+        if not math.isfinite(number) or (number < 0 and not self.signed) or (number == 0 and not self.zero):
+            expected = "" if self.signed else ">= 0" if self.zero else "> 0"
+            text = " ".join(word for word in ("expected a number", expected, self.unit) if word)
+            self.fail(f"{text}, got '{value}'", param, ctx)
+        if number and not LEAST <= abs(number) <= MOST:
             unit = f" {self.unit}" if self.unit else ""
             self.fail(f"expected a number from {LEAST:g} to {MOST:g}{unit}, got '{value}'", param, ctx)
         return number

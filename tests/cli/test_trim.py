@@ -61,7 +61,7 @@ def test_manta_swims_straight():
         (("eel", "--set", "dt=3"), "use --dt"),
         (("eel", "--speed", "0.3", "--unknown", "amplitude"), "--unknown: not with targets"),
         (("manta", "--speed", "0.3", "--gait", "phase_deg=3"), "--gait: not with targets"),
-        (("quadrotor", "--speed", "nan"), "finite number"),
+        (("quadrotor", "--speed", "nan"), "expected a number m/s, got 'nan'"),
         (("quadrotor", "--depth", "3"), "expected a robot in water"),
         (("manta", "--unknown", "amplitude"), "only the state can be found"),
         (("manta", "--gait", "phase=3"), "did you mean phase_deg?"),

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.monitor import Verdict
+from rtmms.plant.monitor import Monitor, Verdict
 from rtmms.plant.step_advice import Calibration, known_step
+from rtmms.robots.manta.plant import Flapping
 
 
 def verdict(path, work=0.0, measured=50):
@@ -146,3 +147,36 @@ def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
     assert "known to be inaccurate" in wild.sentences()[1]
     assert "known to be inaccurate" not in calm.sentences()[1]
     assert "the default gait" in calm.sentences()[0]
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.full  # 40 runs, the shortest steps of them 20,000
+def test_40_runs_make_no_known_step_longer_and_say_how_far_they_are_off(tmp_path):
+    """Steps of 0.1 to 20 times the default and three gaits in any order; the truth has the same commands in eighths."""
+    ratios, gaits = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0), (0.3, 0.6, 1.2)
+    small = {"chains": 3, "links": 2}
+    draw, last, parts = np.random.default_rng(44), dict[float, float](), 8
+    cases = [(gait, ratio) for gait in gaits for ratio in (*ratios, *ratios)][:40]
+    for k in draw.permutation(len(cases)).tolist():
+        frequency, ratio = cases[k]
+        plant = rtmms.load("manta", dt=1e-3 * ratio, **small)
+        fine = rtmms.load("manta", dt=1e-3 * ratio / parts, **small)
+        p, steps = plant.parameters, round(2.0 / plant.dt)
+        gait = Flapping(40.0, 40.0, frequency)
+        commands = gait.angles(plant.dt * np.arange(steps), p.back_rod_m / p.front_rod_m)
+        monitor, length, place = Monitor(plant.twin()), 0.0, plant.observe()["position"]
+        for command in commands:
+            plant.step(command)
+            monitor.after(command)
+            length += float(np.linalg.norm(plant.observe()["position"] - place))
+            place = plant.observe()["position"]
+            for _ in range(parts):
+                fine.step(command)
+        found = monitor.conclude(math.inf, most=2)
+        off = float(np.linalg.norm(place - fine.observe()["position"])) / length
+        assert off <= max(3.0 * found.path, 0.01), cases[k]
+        Calibration(plant, monitor.twin, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(found)
+        known = known_step(plant, (f"gait:frequency_hz={frequency}",), tmp_path).steps[0.01]
+        assert known <= last.get(frequency, math.inf)
+        last[frequency] = known
+    assert len(last) == len(gaits)

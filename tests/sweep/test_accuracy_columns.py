@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-import rtmms
-from rtmms.plant.step_advice import known_step
 from rtmms.sweep.case import Runner, settled
 from rtmms.sweep.study import Axis, Base, Study
 
@@ -62,25 +60,3 @@ def test_the_summary_names_the_rows_that_cannot_be_trusted(tmp_path: Path, capsy
     assert "not to be trusted: 2 of 2 runs (0, 1): steps too long" in capsys.readouterr().out
     assert program.main([*words, "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["doubted"]["accuracy"] == [0, 1]
-
-
-@pytest.mark.timeout(1800)
-@pytest.mark.full  # 40 runs, the shortest steps of them 20,000
-def test_40_runs_in_any_order_make_no_known_step_longer_and_say_how_far_they_are_off():
-    """Steps of 0.1 to 20 times the default and three gaits, one cache; each run against one of the shortest steps."""
-    ratios, gaits = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0), ("0.3", "0.6", "1.2")
-    draw = np.random.default_rng(44)
-    cases = [(gait, ratio) for gait in gaits for ratio in (*ratios, *ratios)][:40]
-    truth = {gait: reports(2e-4, 2.0, (float(gait),))[0] for gait in gaits}
-    last: dict[str, float] = {}
-    for k in draw.permutation(len(cases)).tolist():
-        gait, ratio = cases[k]
-        row = reports(1e-3 * ratio, 2.0, (float(gait),))[0]
-        plant = rtmms.load("manta", dt=1e-3 * ratio, chains=3, links=2)
-        known = known_step(plant, (f"gait:frequency_hz={gait}",))
-        assert known is not None
-        assert known.steps[0.01] <= last.get(gait, np.inf)
-        last[gait] = known.steps[0.01]
-        ends = np.array([[one[f"final.position[{i}]"] for i in range(3)] for one in (row, truth[gait])])
-        off = np.linalg.norm(ends[0] - ends[1]) / np.linalg.norm(ends[1])
-        assert off <= max(3.0 * row["accuracy.path_error"], 0.01), (gait, ratio)
