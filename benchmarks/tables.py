@@ -54,6 +54,9 @@ def _bridge_table(name: str) -> str:
 
 
 Part = tuple[Callable[..., str], tuple[str, ...]]
+WITHOUT_PAGE = ("template", "view")
+"""Bridges that are for readers of their code, or that `rtmms run --view` starts."""
+
 PARTS: dict[str, Part] = {
     "in-real-time": (tables_loop.in_real_time, ("loop", "soak_hour")),
     "loop-run": (tables_loop.run, ("loop",)),
@@ -67,7 +70,11 @@ PARTS: dict[str, Part] = {
     **{f"parameters {robot}": (partial(robot_table, robot), ()) for robot in robots() if robot != "manta"},
     **{f"sensor {name}".rstrip(): (partial(_sensor_table, name), ()) for name in ("", *KINDS, "sight")},
     **{f"keys {name}": (partial(parameters_table, kind), ()) for name, kind in TABLES.items()},
-    **{f"bridge {name}".rstrip(): (partial(_bridge_table, name), ()) for name in ("", *bridges())},
+    **{
+        f"bridge {name}".rstrip(): (partial(_bridge_table, name), ())
+        for name in ("", *bridges())
+        if name not in WITHOUT_PAGE
+    },
     "outputs": (manta_page.output_table, ()),
     "against": (against.page, ("against",)),
 }

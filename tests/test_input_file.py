@@ -100,6 +100,7 @@ BOUND_FOR = "a library takes its name alone; it was looked at just before"
 ALLOWED = {
     ("rtmms/base/files.py", "os.open"): "the opener itself",
     ("rtmms/base/files.py", "open"): "the opener itself: of a descriptor",
+    ("rtmms/base/install.py", "distribution(package).read_text"): "of an installed package",
     ("rtmms/cli/doctor.py", "Path(path).read_text"): "of the system: /proc and /sys",
     ("rtmms/cli/main.py", "open"): "of a descriptor",
     ("rtmms/cli/main.py", "os.open"): "the null device, where a standard stream is closed",

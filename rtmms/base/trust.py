@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.files import read_input
 
 # Which files may run as code.
 #
@@ -418,6 +419,9 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     return next(iter(fitting.values()))
 
 
+_SCRIPT_BYTES = 10_000_000
+
+
 def refuse_script(kind: str, name: str, ways: str) -> None:
     """Refuse a FILE.py, without a NAME, that defines no class and imports no name that may be one; it is not run.
 
@@ -439,8 +443,8 @@ def refuse_script(kind: str, name: str, ways: str) -> None:
     if form["name"] is not None:
         return
     try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
+        tree = ast.parse(read_input(path, max_bytes=_SCRIPT_BYTES, place=f"{kind} '{name}'", expected="a Python file"))
+    except (SyntaxError, ValueError, RecursionError):
         return
     without_controllers = {"rtmms", "numpy", *sys.stdlib_module_names}
     for node in ast.walk(tree):

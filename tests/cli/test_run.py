@@ -454,7 +454,8 @@ def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Pat
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
     said = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
-    assert (said.status, said.err) == (130, "")
+    assert said.status == 130
+    assert [line for line in said.err.splitlines() if "looking for a steady motion" not in line] == []
 
 
 @pytest.mark.full
