@@ -310,7 +310,7 @@ class Mqtt(rtmms.Bridge):
     # -- paho --------------------------------------------------------------------------------------------------------
 
     def _made(self) -> Client:
-        from .lines.mqtt_client import BoundedClient
+        from .lines.bounded_mqtt import BoundedClient
 
         client = BoundedClient(self.client_id, _LONGEST_PACKET)
         client.reconnect_delay_set(1, 5)

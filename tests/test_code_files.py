@@ -297,7 +297,7 @@ RUNS_CODE = {"exec_module", "exec", "eval", "run_path", "run_module", "CDLL", "L
 CHECKED: dict[str, str] = {
     "rtmms/base/trust.py": "run_file asks refuse_unnamed",
     "rtmms/planning/cost.py": "the source is the project's own",
-    "rtmms/fmi/slave.py": "the library that runs this FMU already",
+    "rtmms/fmi/exported_fmi3.py": "the library that runs this FMU already",
     "rtmms/base/memory.py": "sizes of arrays in layouts, of the project's own",
     "rtmms/wire/peer/step_messages.py": "the source has the names of actuators as literals",
 }

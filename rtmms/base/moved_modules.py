@@ -32,6 +32,8 @@ MOVED = {
     "rtmms.continuum.shapes": "rtmms.continuum.strain_modes",
     "rtmms.contract": "rtmms.base.contract",
     "rtmms.errors": "rtmms.base.errors",
+    "rtmms.fmi.slave": "rtmms.fmi.exported_fmi3",
+    "rtmms.fmi.slave2": "rtmms.fmi.exported_fmi2",
     "rtmms.input_file": "rtmms.base.files",
     "rtmms.jit": "rtmms.base.jit",
     "rtmms.memory": "rtmms.base.memory",

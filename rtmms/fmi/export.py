@@ -16,7 +16,7 @@ import rtmms.plant.protocol
 from rtmms.base.errors import ModelError
 from rtmms.base.files import beside
 from rtmms.fmi.archive import needed
-from rtmms.fmi.slave import SPECIFICATION
+from rtmms.fmi.exported_fmi3 import SPECIFICATION
 from rtmms.version import VERSION
 
 OPTIONS = {
@@ -47,8 +47,8 @@ class Robot(RobotSlave, {base}):
 '''
 
 VERSIONS: Mapping[int, Mapping[str, str]] = {
-    2: {"library": "pythonfmu", "base": "Fmi2Slave", "module": "rtmms.fmi.slave2", "slave": "RobotSlave2"},
-    3: {"library": "pythonfmu3", "base": "Fmi3Slave", "module": "rtmms.fmi.slave", "slave": "RobotSlave"},
+    2: {"library": "pythonfmu", "base": "Fmi2Slave", "module": "rtmms.fmi.exported_fmi2", "slave": "RobotSlave2"},
+    3: {"library": "pythonfmu3", "base": "Fmi3Slave", "module": "rtmms.fmi.exported_fmi3", "slave": "RobotSlave"},
 }
 OPTIONS_2 = {
     "canGetAndSetFMUstate": True, "canSerializeFMUstate": True,

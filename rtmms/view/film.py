@@ -26,8 +26,9 @@ from rtmms.base.install import install_command
 from rtmms.base.robot_title import robot_title
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import GROUND, Colour
+from rtmms.view.camera import FROM, VIEW_DEG, frame, smoothed
 from rtmms.view.goals import ahead, goal, planned, tried
-from rtmms.view.picture import FROM, SCENERIES, VIEW_DEG, Picture, cell, floor_height, frame, smoothed
+from rtmms.view.picture import SCENERIES, Picture, cell, floor_height
 from rtmms.view.recording import Recording
 
 Array = npt.NDArray[np.float64]

@@ -12,7 +12,8 @@ import numpy as np
 
 from rtmms.base.files import PAGE_MARK, beside
 from rtmms.record.log import drawing, open_log
-from rtmms.view.picture import Picture, smoothed
+from rtmms.view.camera import smoothed
+from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording, recorded
 from rtmms.view.stage import Stage, end, serve
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import floor, isfinite, log10, prod, radians, tan
+from math import floor, isfinite, log10, prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,15 +246,6 @@ PATH, FORCE, FLOW, PLAN, GHOST, AHEAD, TRIED = (
 """Of the path, forces, flow, set-points, the estimate, the planned motion, and others that were tried."""
 SUN = np.array([0.35, -0.45, 0.82]) / np.linalg.norm([0.35, -0.45, 0.82])
 """Where the light comes from, world."""
-VIEW_DEG = 28.0
-"""Height of the camera's view."""
-FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
-"""From where the camera looks at a robot whose x is forward: from ahead, from its right, from above."""
-FILLED = (0.78, 0.72)
-"""Of a picture's width and height that the robot takes."""
-
-SMOOTH_S, ASTRAY = 1.0, 0.15
-"""Over which the camera's own motion is averaged."""
 
 
 def cell(size: float) -> float:
@@ -270,36 +261,3 @@ def floor_height(scene: str, ground: float | None, start: float, lowest: float, 
     if ground is not None:
         return min(start + ground, lowest)
     return lowest - (0.45 if scene == WATER else 0.25) * size
-
-
-def smoothed(path: Array, time: Array, size: float) -> Array:
-    """(n, 3) m: the mean over SMOOTH_S round each instant, shorter at the ends, so that a camera that follows does not
-    wag with the body; never further from it than ASTRAY of its size."""
-    n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
-    sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
-    at = np.arange(len(path))
-    half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
-    off = (sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None] - path
-    away = np.linalg.norm(off, axis=1, keepdims=True)
-    return np.asarray(path + off * np.minimum(1.0, ASTRAY * size / np.maximum(away, 1e-12)))
-
-
-def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:
-    """The point to look at and the distance, m, from which all points are seen.
-
-    points   (n, 3) m;  towards  from the robot to the camera;  aspect  width over height of the picture
-    """
-    cloud = np.concatenate(points) if isinstance(points, Sequence) else points
-    middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
-    right = np.cross([0.0, 0.0, 1.0], towards)
-    right /= np.linalg.norm(right)
-    up = np.cross(towards, right)
-    slope = tan(radians(0.5 * VIEW_DEG))
-    for _ in range(3):  # the middle of what is seen, which depends on the distance but little
-        off = cloud - middle
-        x, y, depth = off @ right, off @ up, off @ towards
-        middle = middle + 0.5 * (x.max() + x.min()) * right + 0.5 * (y.max() + y.min()) * up
-    off = cloud - middle
-    x, y, depth = np.abs(off @ right), np.abs(off @ up), off @ towards
-    distance = float(np.max(np.maximum(x / (FILLED[0] * aspect), y / FILLED[1]) / slope + depth))
-    return middle, max(distance, 1e-6)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rtmms.view import stage as plots
-from rtmms.view.picture import Picture, smoothed
+from rtmms.view.camera import smoothed
+from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording
 from rtmms.view.stage import Stage
 

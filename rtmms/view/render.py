@@ -18,21 +18,8 @@ from rtmms.base.install import install_command
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.plant.drawing import SPACE, Colour
 from rtmms.shapes.surface import Surface, along, moved, revolved, sphere, tiles
-from rtmms.view.picture import (
-    AHEAD,
-    FLOW,
-    FORCE,
-    GHOST,
-    PATH,
-    PLAN,
-    SCENERIES,
-    SUN,
-    TRIED,
-    VIEW_DEG,
-    Drawn,
-    Picture,
-    cell,
-)
+from rtmms.view.camera import VIEW_DEG
+from rtmms.view.picture import AHEAD, FLOW, FORCE, GHOST, PATH, PLAN, SCENERIES, SUN, TRIED, Drawn, Picture, cell
 
 Array = npt.NDArray[np.float64]
 Image = npt.NDArray[np.uint8]

@@ -22,25 +22,23 @@ from rtmms.plant.drawing import Skin
 from rtmms.report.cycles import attitude_angles
 from rtmms.shapes.surface import Surface
 from rtmms.shapes.visual_bodies import solid_mesh
+from rtmms.view.camera import FROM, VIEW_DEG, frame
 from rtmms.view.goals import ATTITUDE, BELONGS, ahead, beside, goal, planned, tried
 from rtmms.view.guard import guarding
 from rtmms.view.picture import (
     AHEAD,
     FLOW,
     FORCE,
-    FROM,
     GHOST,
     PATH,
     PLAN,
     SCENERIES,
     SUN,
     TRIED,
-    VIEW_DEG,
     Drawn,
     Picture,
     cell,
     floor_height,
-    frame,
 )
 from rtmms.wire.protocol.state import PlantInfo
 

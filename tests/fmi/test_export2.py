@@ -15,7 +15,7 @@ import pytest
 
 import rtmms
 from rtmms.fmi.export import export
-from rtmms.fmi.slave2 import scalars
+from rtmms.fmi.exported_fmi2 import scalars
 from tests.cli.shell import ROOT
 from tests.cli.shell import rtmms as command
 from tests.fmi.test_export import PARAMETERS, STEPS, gait, simulated

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element, SubElement
 import numpy as np
 
 from rtmms.fmi.archive import needed
-from rtmms.fmi.slave import Slave, about, limits_to_xml, unit_of
+from rtmms.fmi.exported_fmi3 import Slave, about, limits_to_xml, unit_of
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Channel

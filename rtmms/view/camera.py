@@ -1,0 +1,54 @@
+"""Where the camera of films, stills and the browser stands: its direction, its distance, and how it follows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import radians, tan
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+VIEW_DEG = 28.0
+"""Height of the camera's view."""
+FROM = np.array([0.60, -1.0, 0.50]) / np.linalg.norm([0.60, -1.0, 0.50])
+"""From where the camera looks at a robot whose x is forward: from ahead, from its right, from above."""
+FILLED = (0.78, 0.72)
+"""Of a picture's width and height that the robot takes."""
+
+SMOOTH_S, ASTRAY = 1.0, 0.15
+"""Over which the camera's own motion is averaged."""
+
+
+def smoothed(path: Array, time: Array, size: float) -> Array:
+    """(n, 3) m: the mean over SMOOTH_S round each instant, shorter at the ends, so that a camera that follows does not
+    wag with the body; never further from it than ASTRAY of its size."""
+    n = max(1, round(0.5 * SMOOTH_S / max(float(time[-1]) / max(len(time) - 1, 1), 1e-9)))
+    sums = np.vstack([np.zeros(3), np.cumsum(path, axis=0)])
+    at = np.arange(len(path))
+    half = np.minimum(np.minimum(at, len(path) - 1 - at), n)
+    off = (sums[at + half + 1] - sums[at - half]) / (2 * half + 1)[:, None] - path
+    away = np.linalg.norm(off, axis=1, keepdims=True)
+    return np.asarray(path + off * np.minimum(1.0, ASTRAY * size / np.maximum(away, 1e-12)))
+
+
+def frame(points: Sequence[Array] | Array, aspect: float, towards: Array = FROM) -> tuple[Array, float]:
+    """The point to look at and the distance, m, from which all points are seen.
+
+    points   (n, 3) m;  towards  from the robot to the camera;  aspect  width over height of the picture
+    """
+    cloud = np.concatenate(points) if isinstance(points, Sequence) else points
+    middle = 0.5 * (cloud.min(axis=0) + cloud.max(axis=0))
+    right = np.cross([0.0, 0.0, 1.0], towards)
+    right /= np.linalg.norm(right)
+    up = np.cross(towards, right)
+    slope = tan(radians(0.5 * VIEW_DEG))
+    for _ in range(3):  # the middle of what is seen, which depends on the distance but little
+        off = cloud - middle
+        x, y, depth = off @ right, off @ up, off @ towards
+        middle = middle + 0.5 * (x.max() + x.min()) * right + 0.5 * (y.max() + y.min()) * up
+    off = cloud - middle
+    x, y, depth = np.abs(off @ right), np.abs(off @ up), off @ towards
+    distance = float(np.max(np.maximum(x / (FILLED[0] * aspect), y / FILLED[1]) / slope + depth))
+    return middle, max(distance, 1e-6)
