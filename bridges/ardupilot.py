@@ -87,7 +87,7 @@ class ArduPilot(Worded):
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; further instances of ArduPilot use 9012, 9022, ...", ge=1, le=65535,
+        "Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.", ge=0, le=65535,
     )] = 9002  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
         "Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.",

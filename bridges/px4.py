@@ -87,7 +87,7 @@ class Px4(Worded):
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
-        "Port where it listens; instance n of PX4 connects to 4560 + n.", ge=1, le=65535,
+        "Port where it listens; instance n of PX4 connects to 4560 + n; 0: a free one.", ge=0, le=65535,
     )] = 4560  # fmt: skip
     peer: Annotated[tuple[str, ...], Parameter(
         "Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.",
