@@ -148,9 +148,13 @@ def test_the_limit_is_before_the_first_failure() -> None:
 
 def test_a_machine_is_half_its_exchange_each_way() -> None:
     timing = {"p50": 40.0, "max": 900.0}
-    report = {"exchange": {"commands_applied": 990, "misses": 10}, "timing_us": {"exchange": timing}, "steps": 1000}
+    report = {"exchange": {"commands_applied": 980, "stale": 10, "misses": 10}, "timing_us": {"exchange": timing},
+              "steps": 1000}  # fmt: skip
     assert measured(report) == {"delay_ms": 0.02, "worst_delay_ms": 0.45, "loss": 0.01, "steps": 1000}
-    unknown = {"exchange": {"commands_applied": 0, "misses": 0}, "timing_us": {"exchange": dict.fromkeys(timing)}}
+    unknown = {
+        "exchange": {"commands_applied": 0, "stale": 0, "misses": 0},
+        "timing_us": {"exchange": dict.fromkeys(timing)},
+    }
     assert measured(unknown | {"steps": 0})["loss"] is None
 
 

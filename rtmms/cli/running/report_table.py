@@ -84,7 +84,7 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
     exchange, schedule = report["exchange"], report["schedule"]
     if report["ended"] is None or (schedule["period_us"] is None and report["mode"] not in ("realtime", "external")):
         return []
-    misses, overruns, stale = exchange["misses"], schedule["overruns"], exchange["stale"]
+    misses, overruns, stale = exchange["misses"], schedule["overruns"], exchange.get("stale", 0)
     old = [f"{stale} of {report['steps']} steps with values that were too old"] if stale else []
     if not misses and not overruns:
         return old or ["in time: every command and every step"]
