@@ -83,7 +83,7 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 
 @dataclass(kw_only=True)
 class ArduPilot(Worded):
-    """Drives the plant from ArduPilot's software in the loop (--model JSON), and tells it how the robot moves."""
+    """Drives the plant from ArduPilot's software in the loop (--model JSON), and sends it the robot's motion."""
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(

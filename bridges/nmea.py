@@ -82,7 +82,7 @@ class Nmea(Worded):
         "Target of a Doppler log's ensembles, as `to`; '': none.",
     )] = ""  # fmt: skip
     pd6_hz: Annotated[float, Parameter("Ensembles of pd6 per second, at most.", "Hz")] = 10.0
-    sound_m_s: Annotated[float, Parameter("Speed of sound that pd6 tells.", "m/s")] = 1500.0
+    sound_m_s: Annotated[float, Parameter("Speed of sound that pd6 sends.", "m/s")] = 1500.0
     set_points: Annotated[dict[str, str], Parameter(
         "Sentences of your own: NAME to FIELD[:compass|knots], separated by '/'.",
     )] = field(default_factory=dict)  # fmt: skip

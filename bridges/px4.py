@@ -83,7 +83,7 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Px4(Worded):
-    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and tells it what its sensors read."""
+    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and sends it readings of sensors."""
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(

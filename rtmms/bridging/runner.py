@@ -289,7 +289,7 @@ class Runner:
         return self._linked() and bool(self._bridge.plant.granted) and not self._awaited()
 
     def _report(self, link: Link) -> None:
-        """Tell the plant when the peer was heard first, was silent and was lost."""
+        """Send the plant the times of the peer's first message, silences and losses."""
         self._bridge.peer_watch.changed = False
         if link.plant.granted:
             link.report_watch(self._bridge.peer_watch.report())

@@ -15,7 +15,7 @@ from rtmms.base.parameters import Parameter
 Point = tuple[float, float, float]
 
 METHODS = ("grid", "sobol", "lhs")
-MOST_RUNS = 10_000_000
+MAX_RUNS = 10_000_000
 """Of a study."""
 
 
@@ -66,7 +66,7 @@ class SweepTable:
     method: Annotated[str | None, Parameter(
         "Combinations of all values, or samples; none: grid, and sobol where `samples` is given.", choices=METHODS,
     )] = None
-    samples: Annotated[int, Parameter("Runs of the methods sobol and lhs.", ge=0, le=MOST_RUNS)] = 0
+    samples: Annotated[int, Parameter("Runs of the methods sobol and lhs.", ge=0, le=MAX_RUNS)] = 0
     seed: Annotated[int, Parameter("Seed of the samples.", ge=0)] = 0
     columns: Annotated[tuple[str, ...], Parameter("Columns of the table; none: the robot's summary.")] = ()
     over: Annotated[dict, Parameter("Variables, each with from:to:count, from:to, or values.")] = field(

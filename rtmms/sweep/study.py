@@ -18,7 +18,7 @@ from rtmms.base.trust import owner_of
 from rtmms.plant.protocol import WORLD
 from rtmms.scenario import Event
 from rtmms.scenario.options import RunOptions, run_options
-from rtmms.scenario.tables import MOST_RUNS
+from rtmms.scenario.tables import MAX_RUNS
 from rtmms.version import VERSION
 from rtmms.world.members import read
 
@@ -73,8 +73,8 @@ class Study:
     inputs: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.runs > MOST_RUNS:
-            raise ModelError(f"{self.runs:,} runs; expected at most {MOST_RUNS:,}")
+        if self.runs > MAX_RUNS:
+            raise ModelError(f"{self.runs:,} runs; expected at most {MAX_RUNS:,}")
 
     @property
     def runs(self) -> int:
@@ -159,12 +159,12 @@ def _range(place: str, key: str, word: str, method: str) -> Axis:
         raise ModelError(f"{place}: {key}: expected {expected} with from < to, got '{word}'")
     if method != "grid":
         whole = key == "seed"
-        if whole and high - low >= MOST_RUNS:
-            raise ModelError(f"{place}: {key}: expected at most {MOST_RUNS:,} values, got '{word}'")
+        if whole and high - low >= MAX_RUNS:
+            raise ModelError(f"{place}: {key}: expected at most {MAX_RUNS:,} values, got '{word}'")
         if whole:
             return Axis(key, tuple(range(math.ceil(low), math.floor(high) + 1)))
         return Axis(key, (), low, high)
-    if not 2 <= count <= MOST_RUNS:
+    if not 2 <= count <= MAX_RUNS:
         raise ModelError(f"{place}: {key}: expected {expected} with a count from 2 on, got '{word}'")
     values: list[float] = [low + (high - low) * k / (count - 1) for k in range(count)]
     if not math.isfinite(high - low):
@@ -213,7 +213,7 @@ def read_study(
     _refuse_keys(base, axes)
     count = samples if samples is not None else table.get("samples", 0)
     if kind != "grid" and not count:
-        raise ModelError(f"{place}: samples: expected a whole number from 1 to {MOST_RUNS:,} for {kind}, got {count!r}")
+        raise ModelError(f"{place}: samples: expected a whole number from 1 to {MAX_RUNS:,} for {kind}, got {count!r}")
     if kind == "grid" and count:
         raise ModelError(f"{place}: samples: goes with the methods sobol and lhs, got grid")
     seed, columns = table.get("seed", 0), tuple(dict.fromkeys(columns or table.get("columns", ())))

@@ -180,7 +180,7 @@ def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 _LOOK_S = 0.1
-LONGEST_AGE_S = 1e9
+MAX_AGE_S = 1e9
 _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
 _EXCHANGE_NS = 10_000_000
@@ -202,9 +202,9 @@ def _no_layout(*_: Any) -> bytes | None:
 
 def _age_ns(age_s: float, fresh_s: float) -> tuple[int, int]:
     """Both in whole ns; ModelError."""
-    if not (0.0 <= age_s < LONGEST_AGE_S and 0.0 <= fresh_s < LONGEST_AGE_S):
+    if not (0.0 <= age_s < MAX_AGE_S and 0.0 <= fresh_s < MAX_AGE_S):
         raise ModelError(
-            f"command: age_s and fresh_s: expected seconds from 0 to {LONGEST_AGE_S:g}, got {age_s!r} and {fresh_s!r}"
+            f"command: age_s and fresh_s: expected seconds from 0 to {MAX_AGE_S:g}, got {age_s!r} and {fresh_s!r}"
         )
     return int(1e9 * age_s), int(1e9 * fresh_s)
 
