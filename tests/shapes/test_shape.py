@@ -149,7 +149,7 @@ def test_no_module_but_a_drawing_is_imported_for_the_name_of_a_robot(name: str) 
 @pytest.mark.full
 def test_drawings_load_neither_arrays_nor_kernels() -> None:
     names = [path.stem for path in Path(rtmms.robots.__file__).parent.glob("*_drawing.py")]
-    assert len(names) > 17
+    assert {"manta_drawing", "eel_drawing"} <= set(names)
     program = "".join(f"import rtmms.robots.{name}\n" for name in names)
     program += "import sys, rtmms.shapes.drawings; print({'numpy', 'scipy', 'numba'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
