@@ -30,7 +30,7 @@ class Autopilot(rtmms.Controller):
     """
 
     # fmt: off
-    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.5
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.5
     heading_deg: Annotated[float, Parameter(
         "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0

@@ -32,7 +32,7 @@ class Path(rtmms.Controller):
     )] = 4.0
     rise_m: Annotated[float, Parameter("A turn of the helix.", "m", signed=True)] = -1.0
     turns: Annotated[float, Parameter("Of helix and eight.", signed=True)] = 2.0
-    depth_m: Annotated[float, Parameter("Where helix and eight begin, below the origin.", "m", signed=True)] = 0.5
+    depth_m: Annotated[float, Parameter("Where helix and eight begin, below the origin.", "m", ge=0)] = 2.5
     course_heading_deg: Annotated[float, Parameter(
         "Direction in which helix and eight begin.", "deg", signed=True,
     )] = 0.0

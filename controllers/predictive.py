@@ -81,7 +81,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     radius_m: Annotated[float, Parameter("As that of `path`.", "m", ge=0.1, le=1e4)] = 3.0
     rise_m: Annotated[float, Parameter("As that of `path`.", "m", signed=True, le=1e4)] = -1.0
     turns: Annotated[float, Parameter("As those of `path`.", ge=0.05, le=1e4)] = 2.0
-    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.5
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.5
     course_heading_deg: Annotated[float, Parameter("As that of `path`.", "deg", signed=True, le=360)] = 0.0
     heading_deg: Annotated[float, Parameter(
         "Heading, to the left from world x.", "deg", signed=True, le=360, live=True,

@@ -239,6 +239,12 @@ class RunOptions:
     max_consecutive_overruns: Annotated[int | None, Option(
         "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
     )] = None
+    on_surface: Annotated[str, Option(
+        "A robot in water comes nearer to the surface than half its span: it is reported (warn, default), ends "
+        "the run with exit status 1 (stop), or is left alone (ignore).",
+        names=("warn", "stop", "ignore"), kind="surface policy",
+        reason="a sweep does not look at the surface; leave it out",
+    )] = "warn"
     peer_failure: Annotated[str, Option(
         "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "
         "miss policy and ends with exit status 1 (fail, default), or 0 (continue).",

@@ -212,6 +212,8 @@ def _run(
     if monitor is not None:
         verdict = monitor.conclude(math.inf, most=2)  # the same on any machine: no wall time limits it
         report["accuracy"] = _accuracy(verdict)
+        worst = max(verdict.path, verdict.work)
+        report["accuracy_error"] = worst if math.isfinite(worst) else None
         if verdict.seconds is None and not (links or base.events) and outcome.ended == "duration":
             Calibration(plant, monitor.twin, cache_folder(), driven).keep(verdict)
     return dict(_flat(report))

@@ -40,7 +40,8 @@ def blank(plan: Plan) -> dict[str, Any]:
         "witness": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
-        "final": {}, "units": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "warnings": [],
+        "final": {}, "units": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "surface": {},
+        "warnings": [],
     }  # fmt: skip
 
 

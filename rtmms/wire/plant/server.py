@@ -533,7 +533,16 @@ class Server:
     def final_reports(self) -> list[dict[str, Any]]:
         """What each peer of the report has sent of itself, in its order: after `close` with what came at the end."""
         now = self._peers.summary
-        changing = ("figures", "first_command_s", "silences", "losses", "restarts", "disconnected_s", "watch")
+        changing = (
+            "figures",
+            "first_command_s",
+            "silences",
+            "losses",
+            "restarts",
+            "disconnected_s",
+            "timeline",
+            "watch",
+        )
         return [
             {name: peer[name] for name in changing} for peer in (*self._peers.gone, *map(now, self._peers.all))
         ]  # fmt: skip
