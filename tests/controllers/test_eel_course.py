@@ -49,7 +49,7 @@ def test_what_makes_no_sense_is_refused() -> None:
 def test_it_gets_there(tmp_path: Path) -> None:
     said = finish(start(tmp_path, "run", "eel", "--set", "gait=none", "--controller",
                         "eel_course:heading_deg=30,depth_m=0.3", "--mode", "lockstep", "--duration", "80",
-                        "--tracking-from", "65", "--json", "--quiet"), 240)  # fmt: skip
+                        "--tracking-start", "65", "--json", "--quiet"), 240)  # fmt: skip
     assert said.status == 0, said.err
     assert said.report["tracking"]["heading_deg"]["rms"] < 3.0
     assert said.report["tracking"]["depth_m"]["rms"] < 0.03
