@@ -123,6 +123,7 @@ def main(kind: str, place: str, period_s: str) -> None:
     pause_s = [float(period_s)]
     for module in LIBRARIES.get(kind, ()):
         importlib.import_module(module)
+    print("loaded", flush=True)
     sys.stdin.readline()
     signal.signal(signal.SIGUSR1, lambda *_: pause_s.append(SLOW * pause_s[0]))
     send, due, k = opened[kind](place), time.monotonic(), 0
