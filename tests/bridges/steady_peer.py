@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-SLOW = 4.0
+SLOW = 8.0
 LIBRARIES = {
     "mavlink": ("pymavlink.dialects.v20.common", "rtmms_bridges.autopilot.setpoints"), "can": ("can",),
     "serial": ("rtmms_bridges.lines.framing",), "mqtt": ("paho.mqtt.client",), "zenoh": ("zenoh",),
