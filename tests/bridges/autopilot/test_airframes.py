@@ -11,11 +11,13 @@ import pytest
 
 import rtmms
 from rtmms.plant.protocol import Channel, describe_plant
+from rtmms.robots.quadrotor import ROTORS
 from rtmms.wire.protocol.state import PlantInfo
 from rtmms_bridges.ardupilot import ArduPilot
 from rtmms_bridges.autopilot.airframes import AIRFRAMES
 from rtmms_bridges.autopilot.hil import CORRELATION_S, Wander
 from rtmms_bridges.px4 import Px4
+from tests.bridges.harness import ROOT
 
 
 def info_of(plant: Any, airframe: str) -> PlantInfo:
@@ -63,6 +65,31 @@ def test_each_motor_turns_the_quadrotor_as_the_mixer_expects(quadrotor: Any, aut
     front, right, turn = MIXERS[autopilot][motor]
     assert np.sign([roll * (abs(roll) > 1e-3), pitch * (abs(pitch) > 1e-3)]).tolist() == [-right, front]
     assert np.sign(yaw) == turn
+
+
+def test_the_parameter_files_are_of_the_quadrotor(quadrotor: Any) -> None:
+    """Copter's and PX4's: places and moments of the rotors, in the bridge's order, and the thrust at hover."""
+    p = quadrotor.parameters
+    hover = (p.hover_rad_s / p.max_speed_rad_s) ** 2
+    copter = dict(line.split() for line in lines_of("ardupilot_copter.parm"))
+    assert (copter["FRAME_CLASS"], copter["FRAME_TYPE"], copter["MOT_THST_EXPO"]) == ("1", "0", "1")
+    assert float(copter["MOT_THST_HOVER"]) == pytest.approx(hover, abs=1e-3)
+    px4 = {
+        name: float(value) for _, _, name, value, _ in (line.split("\t") for line in lines_of("px4_quadrotor.params"))
+    }
+    assert px4["MPC_THR_HOVER"] == pytest.approx(hover, abs=1e-3)
+    assert px4["CA_ROTOR_COUNT"] == len(ROTORS)
+    for k, actuator in enumerate(AIRFRAMES["quad_plus"]["px4"]):
+        x, y, turn = ROTORS[actuator.removesuffix(".speed")]
+        place = px4[f"CA_ROTOR{k}_PX"], px4[f"CA_ROTOR{k}_PY"]
+        assert place == pytest.approx((x * p.arm_m, -y * p.arm_m))
+        assert px4[f"CA_ROTOR{k}_KM"] == pytest.approx(turn * p.drag_n_m_s2 / p.thrust_n_s2)
+        assert px4[f"PWM_MAIN_FUNC{k + 1}"] == 101 + k
+
+
+def lines_of(name: str) -> list[str]:
+    text = (ROOT / "bridges" / "examples" / name).read_text()
+    return [line for line in text.splitlines() if line and not line.startswith("#")]
 
 
 def test_an_airframe_that_is_not_known_is_a_list_of_actuators(quadrotor: Any) -> None:
