@@ -14,6 +14,8 @@ AIRFRAMES: Mapping[str, Mapping[Autopilot, tuple[str, ...]]] = {
     "quad_plus": {
         # FRAME_CLASS 1, FRAME_TYPE 0 (AP_Motors): right and left turn counter-clockwise, front and back clockwise
         "ardupilot": ("right.speed", "left.speed", "front.speed", "back.speed"),
+        # mixer QUADP, in the order of the packet of Betaflight 4.6 for Gazebo
+        "betaflight": ("right.speed", "left.speed", "front.speed", "back.speed"),
         # in the order of the CA_ROTOR parameters of bridges/examples/px4_quadrotor.params
         "px4": ("front.speed", "left.speed", "back.speed", "right.speed"),
     },

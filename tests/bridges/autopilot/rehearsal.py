@@ -20,8 +20,8 @@ from rtmms.plant.protocol import Channel
 from rtmms.wire.protocol.state import PlantInfo, State
 
 MODULES = (
-    "rtmms_bridges.ardupilot", "rtmms_bridges.px4", "rtmms_bridges.lines.pacing", "rtmms_bridges.lines.tcp_peer",
-    "rtmms.bridging.rates",
+    "rtmms_bridges.ardupilot", "rtmms_bridges.betaflight", "rtmms_bridges.px4", "rtmms_bridges.lines.pacing",
+    "rtmms_bridges.lines.tcp_peer", "rtmms.bridging.rates",
 )  # fmt: skip
 ROTORS = ("front", "left", "back", "right")
 GRAVITY = 9.81
