@@ -3,6 +3,9 @@
 The autopilot sends a packet for each of its frames and waits for the answer; with none it sends the same again after
 about a second. So a frame is answered once it is simulated, again and unchanged when it is repeated, and a count that
 falls means that the autopilot began anew.
+
+The packet's `frame_rate` is no request. ArduPilot computes it from the time stamps that it got before, so a bridge that
+obeys it makes each long frame last for ever.
 """
 
 from __future__ import annotations
@@ -11,15 +14,18 @@ import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 from time import monotonic
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
+from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz
 
+from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import Further, check
 from .autopilot.words import Worded, Words
@@ -34,12 +40,17 @@ _CHANNELS = 32
 _MIDDLE_US, _HALF_US = 1500.0, 500.0
 """Of a pulse that is a word: 1000 to 2000 us are -1 to 1."""
 _ALONE_S = 1.5
-_FIRST_FRAMES = 100
 """For so long after its last packet an autopilot is the only one that is heard."""
+_FIRST_FRAMES = 100
+MIN_GYRO_HZ = 720.0
+"""Rate of the gyroscope below which Copter and Sub do not arm: 1.8 times SCHED_LOOP_RATE (400 Hz)."""
+_LATE_S = 1.0
+"""Simulated time after which a first autopilot comes late to a plant that does not wait for it."""
 
 
 class Servo(NamedTuple):
-    """One packet: the frames per second that it wants, the frame's number, and pulse widths in us (0: no pulse)."""
+    """One packet: ArduPilot's own measure of its frame rate (Hz), the frame's number, and pulse widths in us (0: no
+    pulse)."""
 
     frame_rate: int
     frame_count: int
@@ -94,14 +105,14 @@ class ArduPilot(Worded):
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
-        "channel i is actuator i, 1000 to 2000 us over its limits.",
+        "those of the airframe, or channel i is actuator i; 1000 to 2000 us over its limits.",
     )] = ()  # fmt: skip
     words: Annotated[dict[str, str], Parameter(
         "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "
         "'-' before the name changes the sign.",
     )] = field(default_factory=dict)  # fmt: skip
     frame_rate: Annotated[float, Parameter(
-        "Frames of whole plant steps per second of simulated time; 0: as its packets say.", "Hz", ge=0,
+        "Frames of whole plant steps per second of simulated time; 0: each step of the plant is a frame.", "Hz", ge=0,
     )] = 0.0  # fmt: skip
     home: Annotated[Home, Parameter(
         "Compass bearing of the world's x axis (x_bearing_deg); the autopilot itself knows the place "
@@ -111,14 +122,17 @@ class ArduPilot(Worded):
         "Outputs of the plant that have its motion.",
     )] = field(default_factory=PoseNames)  # fmt: skip
     more: Annotated[dict[str, str], Parameter(
-        "Further keys of its JSON (rng_1 to rng_6, airspeed, velocity_wind, windvane_direction, "
-        "windvane_speed, rc_1 to rc_12, battery_voltage, battery_current), each an output or "
-        "`output[index]`.",
+        "Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions "
+        "velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.",
     )] = field(default_factory=dict)  # fmt: skip
-    time_sync: Annotated[bool, Parameter(
-        "ArduPilot holds its clock to the plant's pace; false: `no_time_sync`.",
-    )] = True  # fmt: skip
+    time_sync: Annotated[bool | None, Parameter(
+        "ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.",
+    )] = None  # fmt: skip
     peer_timeout_s: float = 1.0
+    peer_gone_s: Annotated[float, Parameter(
+        "Silence of an autopilot that was heard, after which a run with a duration ends (wall time); 0: never.", "s",
+        ge=0,
+    )] = PEER_GONE_S  # fmt: skip
     reset: Annotated[bool, Parameter("A restarted autopilot resets the plant, at most once in 2 s.")] = True
     plant_silent: Annotated[Literal["wait", "still"], Parameter(
         "What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock "
@@ -130,7 +144,7 @@ class ArduPilot(Worded):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: the autopilot's frames set the rate here; frame_rate overrides theirs")
+            raise rtmms.ModelError("rate_hz: each frame gets a state; frame_rate sets how many there are")
         check(self.more)
         self._words = Words(self.words, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
@@ -139,11 +153,16 @@ class ArduPilot(Worded):
     def claims(self) -> tuple[str, ...]:
         return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
 
+    def requirements(self) -> Requirements:
+        """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames; an observer needs each state."""
+        dt = inf if self.frame_rate else 1.0 / MIN_GYRO_HZ / self.every
+        return Requirements(dt, every_state=not self.claims())
+
     def open(self, plant: rtmms.PlantInfo) -> None:
         if plant.dt * self.every >= LONGEST_S:
             raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
         alone = self._words and not self.channels
-        self._map = ChannelMap(()) if alone else map_channels(self.channels, plant, 1000.0, 2000.0, _CHANNELS)
+        self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._neutral = {name: plant.actuator(name).neutral for name in self._map.actuators}
         self._read = PoseReader(self.pose, plant)
@@ -154,7 +173,9 @@ class ArduPilot(Worded):
         self.tick_s = 0.05
         self._pacer = Pacer(self, self.waits, "the autopilot")
         self._autopilot: tuple[Any, ...] | None = None
-        self._frame, self._step_s = -1, 0.0
+        self._frame = -1
+        self._gone = PeerGone(self, "ArduPilot", self.peer_gone_s)
+        self._check_rate(plant)
         self._answered = b""  # the line of the frame `_frame`, b'' while it is under way
         self._heard = self._asked = 0.0
         self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
@@ -164,6 +185,22 @@ class ArduPilot(Worded):
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"ArduPilot was never heard on {place}"
         self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
+
+    def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
+        return map_channels(self.channels, plant, "ardupilot", 1000.0, 2000.0, _CHANNELS)
+
+    def _check_rate(self, plant: rtmms.PlantInfo) -> None:
+        """Report what keeps ArduPilot from arming, or frames from being as short as they are meant to be."""
+        if self._step_s > 1.0 / MIN_GYRO_HZ:
+            self.io.tell(
+                f"frames of {self._step_s * 1e3:.3g} ms: Copter and Sub need {MIN_GYRO_HZ:g} Hz to arm "
+                "(1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
+            )
+        if not plant.granted and plant.period_s and plant.telemetry_hz < 1.0 / plant.period_s:
+            self.io.tell(
+                f"without a claim {plant.telemetry_hz:g} states a second come, and the plant has "
+                f"{1.0 / plant.period_s:g}; start it with --telemetry-hz {4.0 / plant.period_s:g}"
+            )
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
@@ -183,6 +220,9 @@ class ArduPilot(Worded):
         self._pacer.plant_again(self.waits)
 
     def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
+        step_s = plant.dt * self.every
+        self._steps = substeps(self.frame_rate, step_s) if self.frame_rate else 1
+        self._step_s = self._steps * step_s
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
 
@@ -209,6 +249,7 @@ class ArduPilot(Worded):
             self.counts.add("autopilots")
             self.io.tell(f"ArduPilot at {sender[0]}:{sender[1]}")
         self._autopilot, self._heard, self.unmet = sender, now, ""
+        self._gone.silent(now)
 
     def _take(self, servo: Servo) -> None:
         if servo.frame_count == self._frame:
@@ -226,15 +267,23 @@ class ArduPilot(Worded):
                 self._pacer.reset()
         elif self._frame >= 0 and servo.frame_count > self._frame + 1:
             self.counts.add("frames_missed", servo.frame_count - self._frame - 1)
-        rate = self.frame_rate or float(servo.frame_rate)
-        steps = substeps(rate, self.plant.dt * self.every)
+        elif self._frame < 0:
+            self._begin_with(servo)
+        steps = self._steps
         self._frame, self._answered, self._asked = servo.frame_count, b"", monotonic()
-        self._step_s = steps * self.plant.dt * self.every
         self._pacer.drive(self._values(servo.pulses))
         self._words.take({str(i): _word(pulse) for i, pulse in enumerate(servo.pulses, 1)})
         due = self._pacer.go(steps if self._pacer.locked else steps * self.every)
         if due is not None:
             self._answer(due, self._read(due))
+
+    def _begin_with(self, servo: Servo) -> None:
+        """The first autopilot of all: a plant that has run on without it begins anew."""
+        newest = self._pacer.newest
+        late = newest is not None and newest.time > _LATE_S
+        if newest is not None and late and self.reset and not self.waits and servo.frame_count <= _FIRST_FRAMES:
+            self.io.tell(f"ArduPilot came at t = {newest.time:.4g} s: the plant begins anew with it")
+            self._pacer.reset()
 
     def _values(self, pulses: tuple[int, ...]) -> dict[str, float]:
         """Actuator values; those beyond the plant's limits are limited by it, and flagged."""
@@ -247,10 +296,12 @@ class ArduPilot(Worded):
 
     def _answer(self, state: rtmms.State, motion: Motion) -> None:
         more = self._more(state, motion)
-        if not self.time_sync:
+        if not (self.waits if self.time_sync is None else self.time_sync):
             more["no_time_sync"] = 1
+        # ArduPilot's frame rate follows the stamps: steps that no frame asked for, as in a pause, are not in them
+        time = state.time - self._pacer.excess * self.plant.dt + self._ahead
         try:
-            self._answered = write(state.time + self._ahead, motion, self._imu, self.home.x_bearing, more)
+            self._answered = write(time, motion, self._imu, self.home.x_bearing, more)
         except ValueError:
             self.counts.add("not_finite")  # a NaN would be read as whatever stands next to it
             return
@@ -268,6 +319,7 @@ class ArduPilot(Worded):
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
         newest = self._pacer.newest
+        self._gone.check(now, newest.time if newest is not None else 0.0)
         if self.plant_silent != "still" or not self.silent or self._answered or newest is None:
             return
         if now - self._asked >= self.tick_s:  # else the plant may only have waited for this frame

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
-from math import isfinite
+from hashlib import sha256
+from math import hypot, isfinite
 from time import monotonic, monotonic_ns, time
 from typing import Annotated, Any, ClassVar
 
@@ -26,6 +28,7 @@ from .motion.frames import Home, bearing_deg, whole
 from .motion.pose import Motion, PoseNames, PoseReader
 
 _ARM, _REQUEST_MESSAGE, _AUTOPILOT_VERSION = 400, 512, 148
+_EXTENDED_SYS_STATE = 245
 _ACCEPTED, _REJECTED, _DENIED, _UNSUPPORTED = 0, 1, 2, 3
 _ARMED, _MANUAL = 128, 64
 _BOOT, _ACTIVE, _CRITICAL = 1, 4, 5
@@ -33,6 +36,13 @@ _REAL32 = 9
 _PORT = 14550
 _MAVLINK2, _PARAM_FLOAT = 8192, 2
 _BURST = 20
+_PX4 = 12
+_CUSTOM = 1
+_PX4_MODES = {"manual": 1 << 16, "hold": 4 << 16 | 3 << 24}
+"""PX4's custom modes: main mode in bits 16 to 23, sub mode in bits 24 to 31."""
+_ON_GROUND, _IN_AIR = 1, 2
+_NEAR_M, _SLOW_M_S = 0.2, 0.1
+"""A robot within this height over the ground, and slower than this, is on it."""
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
 
 
@@ -70,6 +80,12 @@ class Mavlink(Worded):
     vehicle_type: Annotated[int, Declared(
         "MAV_TYPE that it says it is: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
     )] = 0  # fmt: skip
+    autopilot: Annotated[int, Declared(
+        "MAV_AUTOPILOT that it says it is: 0 generic; 12 PX4, whose flight modes MAVSDK knows, too.", ge=0, le=255,
+    )] = 0  # fmt: skip
+    ground_m: Annotated[float, Declared(
+        "Height of the ground, world: a robot in air that is near it and at rest has landed.", "m", signed=True,
+    )] = 0.0  # fmt: skip
     attitude_hz: Annotated[float, Declared("Messages of attitude per second of simulated time.", "Hz", ge=0)] = 20.0
     position_hz: Annotated[float, Declared("Messages of position per second of simulated time.", "Hz", ge=0)] = 10.0
     values_hz: Annotated[float, Declared("Messages of values per second of simulated time.", "Hz", ge=0)] = 5.0
@@ -125,6 +141,9 @@ class Mavlink(Worded):
         self.tick_s = 0.05
         self._armed = self.armed
         self._slots = dict.fromkeys(_RATES, -1)
+        self._landed = 0
+        has_position = self.pose.position in {channel.name for channel in plant.outputs}
+        self._flies = has_position and plant.surroundings.get("water_kg_m3") == 0.0
         self._boot_ms, self._beat_at, self._axes_at, self._seen_at = 0, 0.0, 0.0, 0.0
         self._list: deque[Parameter] = deque()
         self._senders = {
@@ -163,6 +182,7 @@ class Mavlink(Worded):
             return
         try:
             motion = self._read(state)
+            self._judge_landed(motion)
             for name in due:
                 self._senders[name](state, motion)
         except (ValueError, OverflowError):
@@ -172,6 +192,19 @@ class Mavlink(Worded):
         slot = int(now * getattr(self, _RATES[name]) + 1e-6)
         was, self._slots[name] = self._slots[name], slot
         return slot > was or slot < was  # lower: the plant began anew
+
+    def _judge_landed(self, motion: Motion) -> None:
+        """A robot in water neither flies nor lands: its state stays undefined."""
+        if not self._flies:
+            return
+        low = motion.position[2] - self.ground_m <= _NEAR_M
+        slow = hypot(*motion.velocity) < _SLOW_M_S
+        was, self._landed = self._landed, _ON_GROUND if low and slow else _IN_AIR
+        if was != self._landed:
+            self._send_system_state()
+
+    def _send_system_state(self) -> None:
+        self._send(self._of.MAVLink_extended_sys_state_message(0, self._landed))
 
     def _send_attitude(self, state: rtmms.State, motion: Motion) -> None:
         _, q, _ = motion.ned(self._home.x_bearing)
@@ -250,12 +283,29 @@ class Mavlink(Worded):
             self._answer(message, self._arm(message))
         elif message.command == _REQUEST_MESSAGE and message.param1 == _AUTOPILOT_VERSION:
             self._answer(message, _ACCEPTED)
-            version = [0] * 8
-            self._send(self._of.MAVLink_autopilot_version_message(
-                _MAVLINK2 | _PARAM_FLOAT, 0, 0, 0, 0, version, version, version, 0, 0, 0
-            ))  # fmt: skip
+            self._send_version()
+        elif message.command == _REQUEST_MESSAGE and message.param1 == _EXTENDED_SYS_STATE:
+            self._answer(message, _ACCEPTED)
+            self._send_system_state()
         else:
             self._answer(message, _UNSUPPORTED)
+
+    def _send_version(self) -> None:
+        """This package's version, and a number by which a station tells this plant from another one."""
+        text = self.plant.session or self.plant.robot
+        identity = sha256(text.encode()).digest()
+        version = packed_version(rtmms.__version__)
+        self._send(self._of.MAVLink_autopilot_version_message(
+            _MAVLINK2 | _PARAM_FLOAT, version, 0, 0, 0, [0] * 8, [0] * 8, [0] * 8, 0, 0,
+            int.from_bytes(identity[:8], "little"), list(identity[:18]),
+        ))  # fmt: skip
+
+    def _mode(self) -> tuple[int, int]:
+        """Base mode and custom mode: manual where stations drive it, else hold; what a station shows of them."""
+        mode = (_ARMED if self._armed and self._drives else 0) | (_MANUAL if self._drives else 0)
+        if self.autopilot != _PX4:
+            return mode, 0
+        return mode | _CUSTOM, _PX4_MODES["manual" if self._drives else "hold"]
 
     def _on_command_int(self, message: Any) -> None:
         self._answer(message, _UNSUPPORTED)
@@ -374,10 +424,11 @@ class Mavlink(Worded):
     def tick(self, now: float) -> None:
         if now - self._beat_at >= 1.0:
             self._beat_at = now
-            mode = (_ARMED if self._armed and self._drives else 0) | (_MANUAL if self._drives else 0)
+            mode, custom = self._mode()
             missed = self.silent or now - self._seen_at > 1.0
             status = _BOOT if not self._seen_at else _CRITICAL if missed else _ACTIVE
-            self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, 0, mode, 0, status, 3))
+            self._send(self._of.MAVLink_heartbeat_message(self.vehicle_type, self.autopilot, mode, custom, status, 3))
+            self._send_system_state()
             self._send(self._of.MAVLink_system_time_message(round(time() * 1e6), self._boot_ms))
         for _ in range(min(_BURST, len(self._list))):
             self._tell_parameter(self._list.popleft())
@@ -395,6 +446,15 @@ class Mavlink(Worded):
         self._list.clear()  # of the last plant's parameters
         self._words.open(self.io.ask, self._not_taken)
         self._describe(plant)
+
+
+def packed_version(text: str) -> int:
+    """Return a version as AUTOPILOT_VERSION has it: major, minor, patch, and 255 for a release, 0 for another one."""
+    found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", text)
+    if found is None:
+        return 0
+    major, minor, patch = (min(255, int(part or 0)) for part in found.groups()[:3])
+    return major << 24 | minor << 16 | patch << 8 | (0 if found[4] else 255)
 
 
 def _key(path: str) -> bytes:

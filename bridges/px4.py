@@ -17,11 +17,13 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import rtmms
 from rtmms.base.local_addresses import NamesAddress
 from rtmms.base.parameters import Parameter
+from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream
+from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.words import Worded, Words
 from .lines.addresses import host_port, resolved
@@ -94,7 +96,8 @@ class Px4(Worded):
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1; none: "
-        "channel i is actuator i over its limits.",
+        "those of the airframe, or channel i is actuator i; over its limits, from 0 where the lower limit is 0, "
+        "else from -1.",
     )] = ()  # fmt: skip
     words: Annotated[dict[str, str], Parameter(
         "Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
@@ -126,6 +129,9 @@ class Px4(Worded):
         "Time after which a frame without an answer is followed by the next (wall time); 0: never.", "s", ge=0,
     )] = 1.0  # fmt: skip
     peer_timeout_s: float = 1.0
+    peer_gone_s: Annotated[float, Parameter(
+        "Time after which a run with a duration ends when PX4 has gone (wall time); 0: never.", "s", ge=0,
+    )] = PEER_GONE_S  # fmt: skip
     reset: Annotated[bool, Parameter("A PX4 that connects again resets the plant, at most once in 2 s.")] = True
     ground: Annotated[str, NamesAddress("connect"), Parameter(
         "HOST:PORT of a ground station that gets a copy of all messages (UDP).",
@@ -153,9 +159,13 @@ class Px4(Worded):
     def claims(self) -> tuple[str, ...]:
         return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
 
+    def requirements(self) -> Requirements:
+        """Each state where it claims nothing, because telemetry has fewer than PX4 has frames."""
+        return Requirements(every_state=not self.claims())
+
     def open(self, plant: rtmms.PlantInfo) -> None:
         alone = self._words and not self.channels
-        self._map = ChannelMap(()) if alone else map_channels(self.channels, plant, -1.0, 1.0, _CONTROLS)
+        self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._read, self._own = PoseReader(unveiled(self.pose, plant), plant), Own(plant)
         magnetic = self.field_ned_gauss or earth_field(self.home)
@@ -169,6 +179,7 @@ class Px4(Worded):
         self._offset_us, self._told_us = _FIRST_US, 0
         self._in_lock, self._next, self._sent_at, self._asked_at, self._garbage = False, 0.0, 0.0, 0.0, 0
         self._here, self._before = False, False
+        self._departure = PeerGone(self, "PX4", self.peer_gone_s)
         self._reader = Reader(self.counts.refuse)
         self._writer = Writer(1, 200)
         self._ground, self._listener = None, None
@@ -188,6 +199,10 @@ class Px4(Worded):
             self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
         self.unmet = f"PX4 was never heard on {place}"
         self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
+
+    def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
+        """PX4 sends 0 to 1 for what turns or pushes one way, such as a motor, and -1 to 1 for the rest."""
+        return map_channels(self.channels, plant, "px4", -1.0, 1.0, _CONTROLS, stop=0.0)
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
@@ -256,6 +271,7 @@ class Px4(Worded):
     def _greeted(self) -> None:
         """Its first message: it is PX4, and not only somebody who knocked."""
         self._here, self._next, self.unmet = True, monotonic(), ""
+        self._departure.present()
         if self._before and self.reset:
             self._pacer.reset()
         self._before = True
@@ -265,6 +281,7 @@ class Px4(Worded):
     def _gone(self) -> None:
         was, self._in_lock, self._here = self._here, False, False
         if was:
+            self._departure.silent(monotonic())
             self.on_peer_lost("PX4 is gone; waiting for it")
 
     def let_go(self, values: Mapping[str, float]) -> None:
@@ -336,6 +353,8 @@ class Px4(Worded):
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
+        newest = self._pacer.newest
+        self._departure.check(now, newest.time if newest is not None else 0.0)
         if self._reader.behind:
             self._on_bytes(b"")
         if not self._here:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import atan2, hypot
+from math import atan2, exp, hypot, sqrt
 from random import Random
 from typing import Any
 
@@ -19,8 +19,40 @@ ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
 
 _SLOW_M_S = 0.1
 
-# standard deviations of one reading: m/s2, rad/s, gauss, m (as a pressure), m, m/s
-NOISE = {"accel": 0.02, "gyro": 0.002, "mag": 0.002, "baro": 0.1, "gps": 0.3, "gps_velocity": 0.05}
+# standard deviations of the white noise of one reading: m/s2, rad/s, gauss, m (as a pressure), m, m/s
+NOISE = {"accel": 0.02, "gyro": 0.002, "mag": 0.002, "baro": 0.1, "gps": 0.02, "gps_velocity": 0.02}
+WANDER = {"gps": 0.04, "gps_velocity": 0.01}
+"""Standard deviations of the errors that a receiver with corrections (RTK) carries for seconds, m and m/s."""
+CORRELATION_S = 60.0
+"""Time constant of those errors, as of the sensor `gps` (rtmms.sensing.data_sheets.Gps)."""
+
+
+class Wander:
+    """Error of three axes that changes slowly: Gauss-Markov of first order, from its stationary distribution.
+
+    Parameters
+    ----------
+    deviation : float
+        Standard deviation of an axis at any time.
+    random : random.Random
+        Source of the errors.
+    """
+
+    def __init__(self, deviation: float, random: Random) -> None:
+        self._deviation, self._random = deviation, random
+        self._error, self._time_us = [0.0, 0.0, 0.0], -1
+
+    def __call__(self, time_us: int) -> Vector:
+        """Return the error at a time that is not before the last one, us."""
+        if not self._deviation:
+            return 0.0, 0.0, 0.0
+        lapse_s = (time_us - self._time_us) * 1e-6
+        keep = exp(-lapse_s / CORRELATION_S) if self._time_us >= 0 else 0.0
+        fresh = self._deviation * sqrt(1.0 - keep * keep)
+        self._error = [keep * one + self._random.gauss(0.0, fresh) for one in self._error]
+        self._time_us = time_us
+        x, y, z = self._error
+        return x, y, z
 
 
 def pressure_hpa(altitude_m: float) -> float:
@@ -41,24 +73,26 @@ def earth_field(home: Home, year: float = 2026.0) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the plant's own sensors read, in their axes, FLU: m/s2, rad/s, gauss, m above the surface. None: no reading,
-    or none yet."""
+    """What the plant's own sensors read, in their axes, FLU: m/s2, rad/s, gauss, m above the surface; of the receiver
+    the position, m, world, and whether it has one. None: no reading, or none yet."""
 
     accel: Vector | None = None
     gyro: Vector | None = None
     field: Vector | None = None
     height: float | None = None
+    position: Vector | None = None
+    has_fix: bool = True
 
 
 class Own:
     """Takes the readings of a plant that is seen through sensors from its states.
 
-    names  of the sensors among imu, mag and depth that it has
+    names  of the sensors among imu, mag, depth and gps that it has
     """
 
     def __init__(self, plant: PlantInfo) -> None:
         had = {channel.name for channel in plant.outputs if channel.name in plant.selected}
-        needs = {"imu": ("accel", "gyro"), "mag": ("field",), "depth": ("value",)}
+        needs = {"imu": ("accel", "gyro"), "mag": ("field",), "depth": ("value",), "gps": ("position", "valid")}
         self.names = tuple(
             name for name, told in needs.items() if {f"{name}.{one}" for one in (*told, "time")} <= had
         )  # fmt: skip
@@ -71,15 +105,16 @@ class Own:
             tuple(get["imu.accel"]) if "imu" in told else None, tuple(get["imu.gyro"]) if "imu" in told else None,
             None if tesla is None else (tesla[0] * 1e4, tesla[1] * 1e4, tesla[2] * 1e4),
             -get["depth.value"] if "depth" in told else None,
+            tuple(get["gps.position"]) if "gps" in told else None, "gps" not in told or bool(get["gps.valid"]),
         )  # fmt: skip
 
 
 class Sensors:
-    """Readings of ideal sensors with white noise, where the plant has none of its own. The same seed gives the same
-    readings.
+    """Readings of ideal sensors with noise, where the plant has none of its own: white, and of the receiver besides an
+    error that lasts for seconds. The same seed gives the same readings.
 
     field_ned  gauss, the earth's
-    noise      over NOISE; 0: none. Autopilots take a sensor that reads the same number for long for broken
+    noise      over NOISE and WANDER; 0: none. Autopilots take a sensor that reads the same number for long for broken
     gravity    m/s2, of the world that the accelerometer is in
     """
 
@@ -94,6 +129,9 @@ class Sensors:
         """As at the start."""
         self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
+        self._wander = {
+            name: Wander(deviation * self._noise, Random(f"{name} {self._seed}")) for name, deviation in WANDER.items()
+        }  # fmt: skip
         self._read = Read()
 
     def feel(self, motion: Motion, read: Read | None = None) -> None:
@@ -119,14 +157,16 @@ class Sensors:
 
     def gps(self, motion: Motion, time_us: int) -> Any:
         """HIL_GPS."""
-        lat, lon, alt = self._home.geodetic([x + self._blur("gps") for x in motion.position])
+        read = self._read.position
+        position = self._received(motion.position, "gps", time_us) if read is None else read
+        lat, lon, alt = self._home.geodetic(position)
         _, _, velocity = motion.ned(self._home.x_bearing)
-        north, east, down = self._blurred(velocity, "gps_velocity")
+        north, east, down = self._received(velocity, "gps_velocity", time_us)
         speed = hypot(north, east)
         course = whole(bearing_deg(atan2(east, north)), 100, 16, False) % 36000 if speed > _SLOW_M_S else 65535
         return self._of.MAVLink_hil_gps_message(
-            time_us, 3, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40, whole(speed, 100, 16, False),
-            whole(north, 100, 16), whole(east, 100, 16), whole(down, 100, 16), course, 12, 0, 0,
+            time_us, 3 if self._read.has_fix else 0, whole(lat, 1e7), whole(lon, 1e7), whole(alt, 1e3), 30, 40,
+            whole(speed, 100, 16, False), *(whole(v, 100, 16) for v in (north, east, down)), course, 12, 0, 0,
         )  # fmt: skip
 
     def truth(self, motion: Motion, time_us: int) -> Any:
@@ -140,6 +180,11 @@ class Sensors:
             *(whole(v, 100, 16) for v in velocity), 0, 0,
             *(whole(a, 1e3 / GRAVITY, 16) for a in flu_frd(acceleration)),
         )  # fmt: skip
+
+    def _received(self, truth: Vector, kind: str, time_us: int) -> Vector:
+        """As a receiver has it: an error that lasts for seconds, and a white one."""
+        slow, (x, y, z) = self._wander[kind](time_us), self._blurred(truth, kind)
+        return x + slow[0], y + slow[1], z + slow[2]
 
     def _blur(self, kind: str) -> float:
         return self._random.gauss(0.0, NOISE[kind] * self._noise) if self._noise else 0.0

@@ -1,4 +1,4 @@
-"""A channel map made from the plant alone: channel i is actuator i, over its limits."""
+"""Channel maps made from the plant alone: by its airframe, or channel i to actuator i; each over its limits."""
 
 from __future__ import annotations
 
@@ -7,18 +7,47 @@ from math import inf
 import rtmms
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 
+from .airframes import Autopilot, outputs_of
+
 
 def map_channels(
-    entries: tuple[ChannelMapping, ...], plant: rtmms.PlantInfo, low: float, high: float, most: int, unit: str = ""
+    entries: tuple[ChannelMapping, ...],
+    plant: rtmms.PlantInfo,
+    autopilot: Autopilot,
+    low: float,
+    high: float,
+    most: int,
+    stop: float | None = None,
 ) -> ChannelMap:
-    """The map that was configured, or, for none, channels 1, 2, ... to the plant's actuators in their order.
+    """Return the map that was configured, or, for none, one of the plant's airframe or of the order of its actuators.
 
-    low, high   what a channel's value is at an actuator's lower and upper limit
-    most        channels that there are
-    ModelError where a channel is no number from 1 to most, an actuator is not the plant's, or has no limits to map to.
+    Parameters
+    ----------
+    entries : tuple of ChannelMapping
+        Map of the configuration; empty for none.
+    plant : PlantInfo
+        Plant with its actuators and its airframe.
+    autopilot : str
+        Autopilot whose outputs are the channels.
+    low, high : float
+        Values of a channel at an actuator's lower and upper limit.
+    most : int
+        Number of channels.
+    stop : float, optional
+        Value of a channel at the lower limit of an actuator whose lower limit is 0, such as a rotor; default `low`.
+
+    Raises
+    ------
+    ModelError
+        A channel is no number from 1 to `most`, an actuator is not the plant's, or it has no limits to map to.
     """
     if not entries:
-        entries = tuple(_made(str(i), actuator, low, high) for i, actuator in enumerate(plant.actuators[:most], 1))
+        lows = {actuator.name: low if stop is None or actuator.lower != 0.0 else stop for actuator in plant.actuators}
+        ready = outputs_of(plant.airframe, autopilot)
+        ordered = [plant.actuator(name) for name in ready] if set(ready) <= set(lows) and ready else plant.actuators
+        entries = tuple(
+            _made(str(i), actuator, lows[actuator.name], high) for i, actuator in enumerate(ordered[:most], 1)
+        )
     made = ChannelMap(entries)
     for entry in made.entries:
         if not (entry.channel.isdecimal() and 1 <= int(entry.channel) <= most):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
 from math import floor, inf
@@ -18,6 +19,9 @@ RESET_S = 5.0
 RESET_EVERY_S = 2.0
 LONGEST_S = 0.1
 """Autopilots take no frame that is longer than this."""
+CATCH_UP = 8
+"""Latest states that a late peer still gets, one a frame, where the plant does not wait for it. A peer that is slower
+than the plant all the time sees the plant by so many steps late."""
 
 _ZERO = (0.0, 0.0, 0.0)
 
@@ -39,6 +43,12 @@ class Pacer:
     In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. When the peer does not ask for
     HOLD_S the plant is asked to pause (which takes one more step), and to go on at the peer's next frame. In other
     modes the plant runs on by itself, and a frame ends with the first state that is n steps after the end of the last.
+    The last CATCH_UP states wait for a peer that is late, so that it loses no frame.
+
+    Attributes
+    ----------
+    excess : int
+        In lockstep: steps of the plant that no frame asked for, such as the one of a pause, since the plant began.
     """
 
     def __init__(self, bridge: rtmms.Bridge, locked: bool, who: str) -> None:
@@ -56,26 +66,39 @@ class Pacer:
         self._since = 0.0
         self._pausing = False
         self._end = 0  # in other modes: the step at which the peer's frame ends
+        self._passed: deque[rtmms.State] = deque(maxlen=CATCH_UP)  # in other modes: those that no frame has ended with
+        self._count = 0  # steps, or in lockstep states, of the frame under way
+        self._ended_at = 0  # in lockstep: the step at which the last frame ended
+        self.excess = 0
 
     def on_state(self, state: rtmms.State) -> rtmms.State | None:
         """The state if the peer's frame ends with it."""
         before, self.newest = self.newest, state
         self._here, self._since = self.locked, monotonic()
-        if self.resetting:
-            if before is not None and state.step > before.step:
-                if self.locked:
-                    self._answer()
-                return None
-            self.resetting = False
-            self._end = state.step
+        if self.resetting and before is not None and state.step > before.step:
+            if self.locked:
+                self._answer()
+            return None
+        if self.resetting or before is None or state.step < before.step:  # the plant begins
+            self._begin(state.step)
         if self.locked:
             if self._owed:
                 self._owed -= 1
                 self._answer()
                 return None
             due, self.asked = self.asked, False
+            if due:
+                self.excess += state.step - self._ended_at - self._count * self._bridge.every
+                self._ended_at = state.step
             return state if due else None
+        self._passed.append(state)
         return self._ended()
+
+    def _begin(self, step: int) -> None:
+        """The plant is at the first step that counts; a frame under way ends as many steps after it as were asked."""
+        self.resetting, self.excess, self._ended_at = False, 0, step
+        self._passed.clear()
+        self._end = step + (self._count if self.asked else 0)
 
     def drive(self, values: Mapping[str, float]) -> None:
         """The peer's actuator values, from now on; in lockstep they let no step begin."""
@@ -95,9 +118,9 @@ class Pacer:
 
     def go(self, count: int) -> rtmms.State | None:
         """The peer's next frame, of so many steps. The state that ends it, where that is here already."""
-        newest, self.asked = self.newest, True
+        self.asked, self._count = True, count
         if not self.locked:
-            self._end = (self._end if newest is not None else 0) + count
+            self._end += count
             return None if self.resetting else self._ended()
         self._owed = count
         self.wake()
@@ -152,16 +175,18 @@ class Pacer:
         """Another run: its states begin at 0. What the peer asked for is asked of that one."""
         self.locked = locked
         self.newest, self._here, self.held, self._pausing, self.resetting = None, False, False, False, False
-        self._end = 0
+        self._end = self.excess = self._ended_at = 0
         self._values.clear()
+        self._passed.clear()
 
     def _answer(self) -> None:
         self._here = False
         self._bridge.io.command(self._values)
 
     def _ended(self) -> rtmms.State | None:
-        newest = self.newest
-        if not self.asked or newest is None or newest.step < self._end:
-            return None
-        self.asked, self._end = False, newest.step
-        return newest
+        while self.asked and self._passed:
+            state = self._passed.popleft()
+            if state.step >= self._end:
+                self.asked, self._end = False, state.step
+                return state
+        return None

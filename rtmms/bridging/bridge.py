@@ -7,7 +7,8 @@ import typing
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, ClassVar, Literal, Protocol, runtime_checkable
+from math import inf
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 from rtmms.base.errors import ModelError, RtmmsError
 from rtmms.base.install import install_command
@@ -17,6 +18,21 @@ from rtmms.base.trust import file_parameters
 from rtmms.bridging.rates import Counters, Filter, PeerWatch
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import PlantInfo, State
+
+
+class Requirements(NamedTuple):
+    """What a bridge requires of a run; `rtmms run` provides it where the command line does not say otherwise.
+
+    Attributes
+    ----------
+    max_dt_s : float
+        Longest step of the plant with which the peer works, s.
+    every_state : bool
+        The bridge needs each state of the plant, also where it claims no actuator.
+    """
+
+    max_dt_s: float = inf
+    every_state: bool = False
 
 
 class Io(Protocol):
@@ -132,6 +148,10 @@ class Bridge:
     def claims(self) -> tuple[str, ...]:
         """What it claims: `claim`, unless that follows from other parameters (a channel map)."""
         return self.claim
+
+    def requirements(self) -> Requirements:
+        """Return what the bridge requires of the run. `rtmms run` asks before it loads the plant."""
+        return Requirements()
 
     def beyond(self) -> dict[str, str]:
         """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.

@@ -5,16 +5,17 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib.metadata import EntryPoint
 from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.base.parameters import parameters_of
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of
 from rtmms.base.typed import shown, spelled, typed
-from rtmms.bridging.bridge import Bridge, refuse_without
+from rtmms.bridging.bridge import Bridge, Requirements, refuse_without
 from rtmms.wire.peer.plugins import Parameter, astray, load, registered, split_spec
 
 # A bridge from words or from a TOML file: every value read as its parameter's type, every error naming its place.
@@ -215,6 +216,21 @@ def build_bridge(spec: str) -> Bridge:
     found = load_bridge(name)
     refuse_without(found, name, package_of(name))
     return construct(found, "bridge", name, words)
+
+
+def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
+    """Return what bridges require of a run, by name, of those that require something.
+
+    A bridge that cannot be built is left out: its own process reports why.
+    """
+    found = {}
+    for spec in specs:
+        with suppress(RtmmsError):
+            name, words = split_spec(spec, "bridge")
+            kind = load_bridge(name)
+            if kind.requirements is not Bridge.requirements:
+                found[name] = construct(kind, "bridge", name, words).requirements()
+    return {name: one for name, one in found.items() if one != Requirements()}
 
 
 def package_of(name: str) -> str:

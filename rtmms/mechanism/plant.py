@@ -111,6 +111,8 @@ class TreePlant(Running):
     """What it moves in: 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
     half_span_m: float | None = None
     """Depth, m, above which a robot in water is near the surface; None: nobody looks."""
+    airframe: str = ""
+    """Name of the layout of its rotors or thrusters (rtmms.plant.protocol.PlantDescription)."""
     density: float | None = None
     """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 

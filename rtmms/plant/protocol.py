@@ -270,6 +270,8 @@ class PlantDescription:
 
     medium         'water', whose robots have a depth, positive down; 'air', whose robots have an altitude, positive up
     half_span_m    m; a robot in water that is less deep than that is near the surface; None: nobody looks
+    airframe       name of the layout of its rotors or thrusters, such as 'quad_plus', by which bridges of autopilots
+                   find their channels (bridges/autopilot/airframes.py)
     parameters     () -> a dataclass or a mapping
     set, settable  changes parameters between steps (all or none; ModelError, UnknownNameError), and their names; None
                    for the names where the plant does not list them
@@ -298,6 +300,7 @@ class PlantDescription:
 
     medium: str = ""
     half_span_m: float | None = None
+    airframe: str = ""
     parameters: Callable[[], Any] = _nothing
     set: Callable[..., None] | None = None
     settable: tuple[str, ...] | None = None
@@ -320,7 +323,8 @@ class PlantDescription:
 
 
 _VALUES = (
-    "medium", "half_span_m", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin", "accurate",
+    "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin",
+    "accurate",
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))

@@ -64,6 +64,8 @@ class Quadrotor:
 
 ROTORS = {"front": (1.0, 0.0, -1), "left": (0.0, 1.0, 1), "back": (-1.0, 0.0, -1), "right": (0.0, -1.0, 1)}
 """Where each stands in arms along x and y, and which way it turns: 1 counter-clockwise, seen from above."""
+AIRFRAME = "quad_plus"
+"""One rotor ahead, one behind, one at each side (rtmms.plant.protocol.PlantDescription)."""
 _LENGTH = 0.1
 
 
@@ -94,7 +96,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
-        recent_outputs=("motor", "angular_velocity"), medium="air", settable=settable(Quadrotor), remake=_remake,
+        recent_outputs=("motor", "angular_velocity"), medium="air", airframe=AIRFRAME, settable=settable(Quadrotor),
+        remake=_remake,
     )  # fmt: skip
 
 

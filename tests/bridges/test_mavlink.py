@@ -18,12 +18,13 @@ from pymavlink.dialects.v20 import common
 
 import rtmms
 from rtmms.bridging.channels import ChannelMapping
+from rtmms.plant.protocol import Surroundings
 from rtmms.wire.peer.plugins import load_controller
 from rtmms_bridges.autopilot.mavframes import Signing, Writer
 from rtmms_bridges.autopilot.parameters import Parameters
 from rtmms_bridges.autopilot.setpoints import ACTUATORS, AXES
 from rtmms_bridges.autopilot.words import Words
-from rtmms_bridges.mavlink import Mavlink
+from rtmms_bridges.mavlink import Mavlink, packed_version
 from rtmms_bridges.motion.frames import Home
 from tests.bridges.harness import ROOT, wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -34,6 +35,20 @@ pytestmark = pytest.mark.full
 
 AXIS = ChannelMapping(channel="x", actuator="thrust", scale=2.0)
 NUMBER = ChannelMapping(channel="8", actuator="rudder", reversed=True)
+
+
+class Flyer(Swimmer):
+    """The swimmer in air, at a height that the test sets."""
+
+    height = 0.05
+
+    def surroundings(self) -> Surroundings:
+        return Surroundings((0.0, 0.0, -9.81))
+
+    def observe(self) -> dict[str, Any]:
+        seen = super().observe()
+        seen["position"][2] = self.height
+        return seen
 
 
 class Station:
@@ -402,3 +417,66 @@ def test_what_stations_ask_for_is_answered(station: Station) -> None:
         told = station.hear("TIMESYNC")
         assert told.ts1 == 99
         assert told.tc1 > 0
+
+
+# -- what a ground station shows of the robot -------------------------------------------------------------------------
+
+
+def test_a_robot_in_air_stands_on_the_ground_or_flies(station: Station) -> None:
+    plant = Flyer()
+    with Sailing(driven(station, armed=True), plant=plant):
+        station.hear("EXTENDED_SYS_STATE", landed_state=1, vtol_state=0)
+        plant.height = 1.0
+        station.hear("EXTENDED_SYS_STATE", landed_state=2)
+        plant.height = 0.1
+        station.hear("EXTENDED_SYS_STATE", landed_state=1)
+        station.mav.manual_control_send(1, 1000, 0, 0, 0, 0)  # along the ground
+        station.hear("EXTENDED_SYS_STATE", landed_state=2)
+
+
+def test_the_ground_is_where_the_configuration_says(station: Station) -> None:
+    plant = Flyer()
+    plant.height = -1.9
+    with Sailing(driven(station, ground_m=-2.0), plant=plant):
+        station.hear("EXTENDED_SYS_STATE", landed_state=1)
+        assert station.command(512, 245.0) == 0
+
+
+def test_a_robot_in_water_neither_flies_nor_lands(station: Station) -> None:
+    with Sailing(driven(station)):
+        station.hear("HEARTBEAT", system_status=4)
+        assert station.hear("EXTENDED_SYS_STATE").landed_state == 0
+
+
+def test_the_version_is_the_packages_and_the_number_the_plants(station: Station) -> None:
+    with Sailing(driven(station)):
+        station.hear("HEARTBEAT", system_status=4)
+        assert station.command(512, 148.0) == 0
+        first = station.hear("AUTOPILOT_VERSION")
+        assert first.flight_sw_version == packed_version(rtmms.__version__) > 0
+    with Sailing(driven(station)):
+        station.hear("HEARTBEAT", system_status=4)
+        assert station.command(512, 148.0) == 0
+        assert first.uid != station.hear("AUTOPILOT_VERSION").uid != 0
+
+
+@pytest.mark.parametrize(("text", "packed"), [
+    ("1.2.3", 0x010203FF), ("0.2.0", 0x000200FF), ("0.3.0.dev1", 0x00030000), ("10.0", 0x0A0000FF), ("unknown", 0),
+])  # fmt: skip
+def test_versions_as_the_message_has_them(text: str, packed: int) -> None:
+    assert packed_version(text) == packed
+
+
+@pytest.mark.parametrize(("drives", "custom"), [(True, 1 << 16), (False, 4 << 16 | 3 << 24)])
+def test_a_flight_mode_of_px4(station: Station, drives: bool, custom: int) -> None:
+    """MANUAL where stations drive it, HOLD where another controller does; the generic autopilot has no custom mode."""
+    options: dict[str, Any] = {"channels": (AXIS,)} if drives else {"claim": ("*",)}
+    with Sailing(bridge(station, autopilot=12, **options)):
+        beat = station.hear("HEARTBEAT", system_status=4)
+        assert (beat.autopilot, beat.custom_mode, beat.base_mode & 1) == (12, custom, 1)
+
+
+def test_a_flight_mode_without_a_firmware(station: Station) -> None:
+    with Sailing(driven(station)):
+        beat = station.hear("HEARTBEAT", system_status=4)
+        assert (beat.autopilot, beat.custom_mode, beat.base_mode) == (0, 0, 64)

@@ -7,12 +7,14 @@ import traceback
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import asdict
+from math import ceil
 from typing import TYPE_CHECKING
 
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, limit_reached
 from rtmms.base.terminal import print_text
 from rtmms.base.trust import is_file, path_of, told
+from rtmms.bridging.config import requirements_of
 from rtmms.cli.running.children import (
     Child,
     Children,
@@ -46,6 +48,7 @@ from rtmms.scenario import judge
 from rtmms.scenario.plant import agenda, whole_steps, with_faults, with_sensors
 
 if TYPE_CHECKING:
+    from rtmms.bridging.bridge import Requirements
     from rtmms.cli.running.plan import Plan
     from rtmms.loop.chores import Agenda
     from rtmms.loop.loop import Loop, Outcome
@@ -61,6 +64,8 @@ if TYPE_CHECKING:
 
 SMALL = 4
 GOOD_ENDS = ("duration", "stop")
+TELEMETRY_MARGIN = 4.0
+"""Rate of telemetry over the rate of steps with which observers get each state, although steps jitter."""
 INTERRUPTED = 130
 """128 and the number of SIGINT, as a shell has it."""
 
@@ -90,6 +95,7 @@ class Session:
         self.branch: Branch | None = None
         self.governor: Governor | None = None
         self.begins: dict[str, list[float]] = {}
+        self.requirements: dict[str, Requirements] = {}
         self._medium = ""
         self.held: Array | None = None  # what the actuators were held at before a run that goes on
         self._to_the_end = ExitStack()
@@ -104,11 +110,8 @@ class Session:
                     status, text = self._run(stack)
                 finally:
                     self._end_log(text)
-            if self.children.unmet and (status, self.report["ended"], self.plan.peer_failure) == (
-                0,
-                "duration",
-                "fail",
-            ):
+            good = status == 0 and self.report["ended"] in GOOD_ENDS
+            if self.children.unmet and good and self.plan.peer_failure == "fail":
                 status, text = 1, "; ".join(self.children.unmet)
         except KeyboardInterrupt:
             if self.plant_at_end is None:  # else it had ended before, and only what follows was broken off
@@ -233,19 +236,17 @@ class Session:
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
-        import rtmms
 
         plan = self.plan
         if plan.quiet:
             os.environ["RTMMS_QUIET"] = "1"
         brace(plan.robot)
+        self.requirements = requirements_of(plan.bridges)
         try:
             if plan.parent is not None:
                 plant = plan.parent.built()
             else:
-                plant = rtmms.plant.protocol.build_plant(
-                    plan.robot, dt=plan.dt, preset=plan.preset, **plan.load_parameters()
-                )
+                plant = self._built()
         except TypeError as error:
             if "unexpected keyword argument" not in str(error):
                 raise
@@ -262,6 +263,34 @@ class Session:
         add_plant(self.report, plant)
         self.begins, self._medium = begins(plant), describe_plant(plant).medium
         return plant
+
+    def _built(self) -> Plant:
+        """The plant of the command line, in steps that its bridges can work with where no --dt says how long."""
+        import rtmms
+
+        plan, parameters = self.plan, self.plan.load_parameters()
+        plant: Plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
+        for name, one in self.requirements.items():
+            if plan.dt is not None or plant.dt <= one.max_dt_s:
+                continue
+            before, dt = plant.dt, plant.dt / ceil(plant.dt / one.max_dt_s)
+            try:
+                plant = rtmms.plant.protocol.build_plant(plan.robot, dt=dt, preset=plan.preset, **parameters)
+            except (ModelError, TypeError):  # its steps cannot be chosen: the bridge reports what comes of it
+                continue
+            self.teller.note(
+                [
+                    f"steps of {dt * 1e3:g} ms in place of {before * 1e3:g} ms: bridge '{name}' needs "
+                    f"{one.max_dt_s * 1e3:.3g} ms or less (--dt sets them)"
+                ]
+            )
+        return plant
+
+    def _telemetry_hz(self, dt: float) -> float:
+        """States per second for observers: more than --telemetry-hz where a bridge that claims nothing needs each."""
+        if any(one.every_state for one in self.requirements.values()):
+            return max(self.plan.telemetry_hz, TELEMETRY_MARGIN * self.plan.rate / dt)
+        return self.plan.telemetry_hz
 
     def _assemble(
         self, plant: Plant, sockets: Sockets, ready: Readiness, stack: ExitStack
@@ -299,7 +328,7 @@ class Session:
         self.teller.note(warnings_before(plan, plant.dt, p999_s))
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
-            seed=plan.seed, token=self.token, telemetry_hz=plan.telemetry_hz,
+            seed=plan.seed, token=self.token, telemetry_hz=self._telemetry_hz(plant.dt), duration_s=plan.duration,
             links=impaired_links(plan.links, plant.dt, plan.seed),
         )  # fmt: skip
         self.holders = server.holders

@@ -60,6 +60,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             delay=int(message.get("delay") or 0), shape=read_shape(message.get("geometry")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
             surroundings=read_surroundings(message.get("environment")), robots=_robots(message),
+            airframe=str(message.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
             member=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
@@ -78,6 +79,7 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
             tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
             shape=read_shape(one.get("geometry")),
             surroundings=read_surroundings(one.get("environment")), member=str(name),
+            airframe=str(one.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
         )
         for name, one in (message.get("robots") or {}).items()
     }  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.trust import owner_of
-from rtmms.plant.protocol import Channel, Composed, Plant
+from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.messages import (
@@ -412,7 +412,7 @@ class Scope:
         """Of the plant in a welcome: as it is now."""
         return {
             "robot": self.robot, "parameters": plain_parameters(self.plant), "geometry": plain_shape(self.plant),
-            "environment": told_surroundings(self.plant),
+            "environment": told_surroundings(self.plant), "airframe": describe_plant(self.plant).airframe,
             "actuators": [channel_map(channel) for channel in self.actuators],
             "outputs": [channel_map(channel) for channel in self.outputs],
         }  # fmt: skip

@@ -361,6 +361,7 @@ class Server:
     keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/endpoints/keys.py
     links       impaired ones, by the name of the peer
     telemetry_hz   states sent to observers, at most, per second of wall time
+    duration_s  simulated time of the run; None: it has no end of its own
     """
 
     def __init__(
@@ -369,6 +370,7 @@ class Server:
         token: str | None = None, free_ports: bool = False, io_priority: int | None = None,
         threads: Threads | None = None, sockets: Sockets | None = None, telemetry_hz: float = 100.0,
         keys: ServerKeys | None = None, links: Mapping[str, ImpairedLink] | None = None,
+        duration_s: float | None = None,
     ) -> None:  # fmt: skip
         self.robot, self.mode, self.rate, self.deadline_s, self.seed = robot, mode, rate, deadline_s, seed
         self.session = secrets.token_hex(8)
@@ -408,6 +410,7 @@ class Server:
         self._sockets.telemetry.attend(Guests(refused=self._port.count), EXCHANGE_BYTES)
         self._telemetry = Telemetry(self._sockets.telemetry, plant, robot, telemetry_hz)
         self._telemetry_hz, self._scopes = telemetry_hz, Scopes(robot, plant)
+        self._duration_s = duration_s
         self._prepared = -1
         self._selections: dict[tuple[str, tuple[str, ...], int], Selection] = {}
         self.claimed: Flags = self._port.claimed
@@ -667,7 +670,8 @@ class Server:
             "actuators": told["actuators"], "outputs": told["outputs"], "granted": granted,
             "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": told["parameters"],
-            "environment": told["environment"], "geometry": told["geometry"],
+            "environment": told["environment"], "geometry": told["geometry"], "airframe": told["airframe"],
+            "duration_s": self._duration_s,
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
             "local_step_endpoint": self.near_step, "topic": self.robot, "robot_name": hello.robot,

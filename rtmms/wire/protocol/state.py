@@ -34,6 +34,8 @@ class PlantInfo:
     topic        what messages of its telemetry begin with
     robots       of several robots on one clock: each by its name, as it is alone; empty where there is one
     member       the name of the one robot that you asked for; '' for all that there is
+    airframe     name of the layout of its rotors or thrusters, such as 'quad_plus'; '' where the plant has none
+    duration_s   simulated time of the run, s; None: it has no end of its own
     """
 
     robot: str
@@ -59,6 +61,8 @@ class PlantInfo:
     robots: Mapping[str, PlantInfo] = field(default_factory=dict)
     member: str = ""
     topic: str = ""
+    airframe: str = ""
+    duration_s: float | None = None
 
     @property
     def gravity(self) -> tuple[float, float, float]:

@@ -15,6 +15,8 @@ from tests.bridges.by_hand import Desk
 class Bridge:
     """What a pacer asks of its bridge."""
 
+    every = 1
+
     def __init__(self) -> None:
         self.io = Desk()
         self.counts = self

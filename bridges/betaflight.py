@@ -1,0 +1,300 @@
+"""Betaflight's software in the loop: the robot's motion out, motors in, and pulses of a remote control, over UDP.
+
+Betaflight answers each packet of motion with one of motors. Its clock runs at the spacing of the packets' stamps over
+the spacing of their arrivals. Packets that wait in its socket arrive at once: the clock leaps, Betaflight takes the
+remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep it
+stamps them with the time at which they are sent.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from random import Random
+from time import monotonic
+from typing import Annotated, Any, ClassVar
+
+import rtmms
+from rtmms.base.attitude import Vector
+from rtmms.base.local_addresses import NamesAddress
+from rtmms.base.parameters import Parameter
+from rtmms.bridging.bridge import Requirements
+from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
+from rtmms.bridging.channels import field as find_field
+from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, finite, fuzz
+
+from .autopilot.hil import NOISE, WANDER, Wander, pressure_hpa
+from .autopilot.peer_gone import PEER_GONE_S, PeerGone
+from .autopilot.pulses import map_channels
+from .lines.addresses import bound, family_of, resolved
+from .lines.pacing import Pacer
+from .motion.frames import Home, attitude_to_enu, world_to_enu
+from .motion.imu import Imu, gravity_of
+from .motion.pose import Motion, PoseNames, PoseReader
+
+_MOTION, _MOTORS, _RC = struct.Struct("<18d"), struct.Struct("<4f"), struct.Struct("<d16H")
+_STAMP = struct.Struct("<d")
+_CHANNELS = 4
+_RC_CHANNELS = 16
+_MIDDLE_US, _HALF_US = 1500.0, 500.0
+_PA_PER_HPA = 100.0
+_ALONE_S = 1.5
+"""For so long after its last packet a firmware is the only one that is accepted."""
+_GONE_S = 1.0
+"""Silence after which a Betaflight that answers is another one, s of wall time."""
+RESEND_S = 0.02
+"""Time without motors after which the motion is sent again, s of wall time."""
+
+
+def parse(datagram: bytes) -> tuple[float, ...]:
+    """Return the four motors, 0 to 1; Refusal (length, not_finite) for anything else."""
+    if len(datagram) != _MOTORS.size:
+        raise Refusal("length", f"expected {_MOTORS.size} bytes, got {len(datagram)}")
+    return tuple(finite(value, "motor") for value in _MOTORS.unpack(datagram))
+
+
+def fuzzed() -> Fuzzed:
+    """Return the parser of a stranger's bytes, for the fuzz tests, and a packet as Betaflight sends it."""
+    return fuzz(parse), [_MOTORS.pack(0.25, 0.5, 0.75, 1.0)]
+
+
+def write(
+    stamp: float, motion: Motion, imu: Imu, home: Home, errors: tuple[Vector, Vector] = ((0.0,) * 3, (0.0,) * 3)
+) -> bytes:
+    """Return the packet of motion.
+
+    Parameters
+    ----------
+    stamp : float
+        Time of the packet, s.
+    motion : Motion
+        Motion of the robot.
+    imu : Imu
+        Accelerometer.
+    home : Home
+        Place of the world's origin.
+    errors : tuple
+        Errors of the receiver: position, m, world, and velocity, m/s, world.
+
+    Returns
+    -------
+    bytes
+        Angular velocity (rad/s, FRD), specific force (m/s2, FLU, negated), attitude (w, x, y, z, FLU to north, west,
+        up), velocity (m/s, ENU), longitude and latitude (deg), altitude (m), pressure (Pa).
+    """
+    x, y, z = imu.specific_force(motion)
+    position = [value + error for value, error in zip(motion.position, errors[0], strict=True)]
+    velocity = world_to_enu([v + e for v, e in zip(motion.velocity, errors[1], strict=True)], home.x_bearing)
+    lat, lon, alt = home.geodetic(position)
+    east = attitude_to_enu(motion.attitude, home.x_bearing)
+    pressure = _PA_PER_HPA * pressure_hpa(home.alt_m + motion.position[2])
+    return _MOTION.pack(
+        stamp, *motion.rate_frd, -x, -y, -z, *_north_west_up(east), *velocity, lon, lat, alt, pressure
+    )  # fmt: skip
+
+
+def _north_west_up(q: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+    """Return an attitude to east, north, up as one to north, west, up: turned by -90 deg about z."""
+    w, x, y, z = q
+    half = 0.5**0.5
+    return half * (w + z), half * (x + y), half * (y - x), half * (z - w)
+
+
+@dataclass(kw_only=True)
+class Betaflight(rtmms.Bridge):
+    """Lets Betaflight's software in the loop drive the plant's motors, and sends it the robot's motion."""
+
+    host: Annotated[str, NamesAddress("listen"), Parameter("Address where motors arrive.")] = "127.0.0.1"
+    port: Annotated[int, Parameter(
+        "Port where motors arrive, 9002 of Betaflight; 0: a free one.", ge=0, le=65535,
+    )] = 9002  # fmt: skip
+    peer: Annotated[str, NamesAddress("connect"), Parameter("Host of Betaflight; others are refused.")] = "127.0.0.1"
+    state_port: Annotated[int, Parameter("Betaflight's port for the motion.", ge=1, le=65535)] = 9003
+    rc_port: Annotated[int, Parameter("Betaflight's port for the remote control.", ge=1, le=65535)] = 9004
+    channels: Annotated[tuple[ChannelMapping, ...], Parameter(
+        "Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1; none: those of the "
+        "airframe, or motor i is actuator i, over its limits.",
+    )] = ()  # fmt: skip
+    rc: Annotated[dict[str, str], Parameter(
+        "Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to "
+        "2000 us); others are 1500 us; none: another program sends them to Betaflight.",
+    )] = field(default_factory=dict)  # fmt: skip
+    home: Annotated[Home, Parameter(
+        "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).",
+    )] = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))  # fmt: skip
+    pose: Annotated[PoseNames, Parameter(
+        "Outputs of the plant that have its motion.",
+    )] = field(default_factory=PoseNames)  # fmt: skip
+    noise: Annotated[float, Parameter("Factor on the usual errors of the receiver; 0: none.", ge=0)] = 1.0
+    peer_timeout_s: float = 1.0
+    peer_gone_s: Annotated[float, Parameter(
+        "Silence of a Betaflight that was heard, after which a run with a duration ends (wall time); 0: never.", "s",
+        ge=0,
+    )] = PEER_GONE_S  # fmt: skip
+    reset: Annotated[bool, Parameter("A restarted Betaflight resets the plant, at most once in 2 s.")] = True
+
+    extra: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.rate_hz:
+            raise rtmms.ModelError("rate_hz: Betaflight gets each state, as fast as it answers")
+        for channel in self.rc:
+            if not (channel.isdecimal() and 1 <= int(channel) <= _RC_CHANNELS):
+                raise rtmms.ModelError(f"rc: expected a channel from 1 to {_RC_CHANNELS}, got '{channel}'")
+
+    def claims(self) -> tuple[str, ...]:
+        return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
+
+    def requirements(self) -> Requirements:
+        """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one."""
+        return Requirements(max_dt_s=1e-3 / self.every)
+
+    def open(self, plant: rtmms.PlantInfo) -> None:
+        self._map = self._channel_map(plant)
+        self._read, self._imu = PoseReader(self.pose, plant), Imu(gravity_of(plant))
+        self._rc = {int(channel): _pulse(word, plant, f"rc.{channel}") for channel, word in self.rc.items()}
+        self._random = Random(f"betaflight {plant.seed}")
+        self._wander = {name: Wander(size * self.noise, self._random) for name, size in WANDER.items()}
+        self._admission = Admission((self.peer,))
+        self._gone = PeerGone(self, "Betaflight", self.peer_gone_s)
+        self._wait_or_not(plant)
+        self._pacer = Pacer(self, self.waits, "Betaflight")
+        self.tick_s = 0.01
+        self._under_way = False
+        self._sent_at = self._heard = 0.0
+        self._last: rtmms.State | None = None
+        self._newest: rtmms.State | None = None
+        self._packet = b""
+        self._stamp, self._offset_s, self._begun = 0.0, 0.0, monotonic()
+        family = family_of(self.host)
+        self._state_address = resolved(f"{self.peer}:{self.state_port}", "state_port", 0, family)[1]
+        self._rc_address = resolved(f"{self.peer}:{self.rc_port}", "rc_port", 0, family)[1]
+        place = f"UDP {self.host}:{self.port}"
+        self._socket = bound(family, (self.host, self.port), place, "cannot listen on")
+        self.attend(self._socket, self._on_readable)
+        place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
+        self.unmet = f"Betaflight was never heard on {place}"
+        self.io.tell(f"waiting for Betaflight on {place}; {self._admission.told(place)}")
+
+    def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
+        return map_channels(self.channels, plant, "betaflight", 0.0, 1.0, _CHANNELS)
+
+    def _wait_or_not(self, plant: rtmms.PlantInfo) -> None:
+        self.waits = plant.mode == "lockstep" and bool(plant.granted)
+        self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
+
+    # -- the plant ---------------------------------------------------------------------------------------------------
+
+    def on_state(self, state: rtmms.State) -> None:
+        due = self._pacer.on_state(state)
+        if self.waits:
+            if due is not None or self._last is None:
+                self._send(state)
+            return
+        self._newest = state
+        if not self._under_way:
+            self._send(state)
+
+    def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        super().plant_again(plant)
+        self._wait_or_not(plant)
+        self._pacer.plant_again(self.waits)
+        self._last, self._newest, self._under_way = None, None, False
+
+    def _send(self, state: rtmms.State) -> None:
+        """The remote control, and the motion of a state; again where it was sent before."""
+        self._stamp = max(self._stamp, self._time_of(state))
+        if state is not self._last:
+            try:
+                self._packet = write(self._stamp, self._read(state), self._imu, self.home, self._errors())
+            except (ValueError, OverflowError):
+                self.counts.add("not_finite")
+                return
+        self._last, self._sent_at, self._under_way = state, monotonic(), True
+        # pulses that reach a Betaflight before it has started stop it for good
+        if self._rc and self._heard and self._sent_at - self._heard < _GONE_S:
+            pulses = [self._rc[i](state) if i in self._rc else round(_MIDDLE_US) for i in range(1, _RC_CHANNELS + 1)]
+            self._transmit(_RC.pack(self._stamp, *pulses), self._rc_address)
+        self._transmit(_STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address)
+
+    def _time_of(self, state: rtmms.State) -> float:
+        """Stamp, s: of the plant in lockstep, without what no frame asked for; else the wall's. It never falls, because
+        Betaflight drops what is older than the packet before."""
+        if not self.waits:
+            return monotonic() - self._begun
+        time = state.time - self._pacer.excess * self.plant.dt
+        if time + self._offset_s < self._stamp:  # the plant began anew
+            self._offset_s = self._stamp + self.plant.dt * self.every - time
+        return time + self._offset_s
+
+    def _errors(self) -> tuple[Vector, Vector]:
+        """Errors of the receiver that last for seconds, and white ones: position and velocity."""
+        us = round(self._stamp * 1e6)
+        found = []
+        for name in ("gps", "gps_velocity"):
+            x, y, z = self._wander[name](us)
+            a, b, c = (self._random.gauss(0.0, NOISE[name] * self.noise) for _ in range(3))
+            found.append((x + a, y + b, z + c))
+        return found[0], found[1]
+
+    def _transmit(self, packet: bytes, address: tuple[Any, ...]) -> None:
+        try:
+            self._socket.sendto(packet, address)
+            self.counts.add("sent")
+        except OSError:
+            self.counts.add("dropped")
+
+    # -- Betaflight --------------------------------------------------------------------------------------------------
+
+    def _on_readable(self) -> None:
+        for _ in range(64):
+            try:
+                datagram, sender = self._socket.recvfrom(2048)
+            except OSError:  # nothing more; or a packet of ours found nobody
+                return
+            with self.counts.message():
+                motors = parse(datagram)
+                if not self._admission.admits(sender):
+                    raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+                self._take(motors)
+
+    def _take(self, motors: tuple[float, ...]) -> None:
+        now = monotonic()
+        if self._heard and now - self._heard > _GONE_S:
+            self.io.tell("Betaflight is there again")
+            if self.reset:
+                self._pacer.reset()
+        if not self._heard:
+            self.io.tell("Betaflight is there")
+        self._heard, self._under_way, self.unmet = now, False, ""
+        self._gone.silent(now)
+        limited = {str(i): min(1.0, max(0.0, value)) for i, value in enumerate(motors, 1)}
+        self._pacer.drive(self._map.to_actuators(limited))
+        if self.waits:
+            if not self._pacer.asked:  # an answer to a packet that was sent twice asks for nothing
+                self._pacer.go(1)
+        elif self._newest is not None and self._newest is not self._last:
+            self._send(self._newest)
+
+    # -- time --------------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        self._pacer.tick(now)
+        self._gone.check(now, self._last.time if self._last is not None else 0.0)
+        state = self._last if self.waits else self._newest
+        if self._under_way and state is not None and now - self._sent_at >= RESEND_S:
+            self.counts.add("unanswered")
+            self._send(state)
+
+
+def _pulse(word: str, plant: rtmms.PlantInfo, place: str) -> Any:
+    """Return a function of a state that gives a channel of the remote control, us."""
+    try:
+        constant = float(word)
+    except ValueError:
+        output: Field = find_field(word, plant, place)
+        return lambda state: round(_MIDDLE_US + _HALF_US * max(-1.0, min(1.0, output(state))))
+    if not 0.0 <= constant <= 2500.0:
+        raise rtmms.ModelError(f"{place}: expected a pulse from 0 to 2500 us, got {word}")
+    return lambda state: round(constant)

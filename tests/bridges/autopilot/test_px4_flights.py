@@ -1,0 +1,82 @@
+"""The PX4 bridge beside an imitation that behaves as the genuine program was measured, on a clock of the test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from rtmms_bridges.px4 import Px4
+from tests.bridges.autopilot.imitated_px4 import CLIMB_M, ImitatedPx4
+from tests.bridges.autopilot.rehearsal import Rehearsal
+
+pytestmark = pytest.mark.full
+
+BOTH = pytest.mark.parametrize("mode", ["lockstep", "realtime"])
+
+
+@pytest.fixture
+def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedPx4]]]:
+    opened: list[tuple[Rehearsal, ImitatedPx4]] = []
+
+    def rehearse(mode: str, dt: float = 2e-3, **options: Any) -> Any:
+        bridge = Px4(port=0, field_ned_gauss=(0.2, 0.0, 0.4), **options)
+        run = Rehearsal(bridge, monkeypatch, mode=mode, dt=dt)
+        px4 = ImitatedPx4(bridge._peer.address, bridge.home.alt_m)
+        opened.append((run, px4))
+        return run, px4
+
+    yield rehearse
+    for run, px4 in opened:
+        px4.kill()
+        run.close()
+
+
+def start(run: Rehearsal, px4: ImitatedPx4) -> None:
+    px4.start()
+    run.pilot = px4
+
+
+@BOTH
+def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: Any, mode: str) -> None:
+    run, px4 = rehearse(mode)
+    run.run(3.0)
+    for flight in range(2):
+        start(run, px4)
+        run.run(20.0, until=lambda: px4.armed)
+        run.run(10.0)
+        for _ in range(5):
+            run.run(0.2)
+            assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
+        assert run.plant.resets == flight
+        px4.kill()
+        run.run(5.0)
+    assert not run.stopped
+    assert run.bridge.counts["unanswered"] == 0
+
+
+@BOTH
+def test_a_motor_that_is_told_to_stop_stops(rehearse: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    run, px4 = rehearse(mode)
+    start(run, px4)
+    run.run(10.0, until=lambda: px4.altitude > 1.0)
+    monkeypatch.setattr(px4, "_motor", lambda: 0.0)
+    run.run(0.1)
+    assert px4.armed
+    assert set(run._command.values()) == {0.0}
+    run.run(5.0)
+    assert run.plant.z == 0.0
+
+
+@BOTH
+def test_a_run_with_a_duration_ends_when_px4_has_gone(rehearse: Any, mode: str) -> None:
+    run, px4 = rehearse(mode)
+    start(run, px4)
+    run.run(2.0)
+    px4.kill()
+    run.run(29.0)
+    assert not run.stopped
+    run.run(2.0)
+    assert run.stopped
+    assert run.bridge.unmet.startswith("PX4 has been silent for 30 s (peer_gone_s): the run ended at t = ")

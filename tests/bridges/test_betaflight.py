@@ -1,0 +1,208 @@
+"""The Betaflight bridge beside an imitation that behaves as the firmware's source says, on a clock of the test."""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import rtmms
+from rtmms.bridging.untrusted import Refusal
+from rtmms_bridges.betaflight import Betaflight, parse, write
+from rtmms_bridges.motion.frames import Home
+from rtmms_bridges.motion.imu import Imu
+from rtmms_bridges.motion.pose import Motion
+from tests.bridges.autopilot.imitated_betaflight import CLIMB_M, ImitatedBetaflight
+from tests.bridges.autopilot.rehearsal import Rehearsal
+from tests.ports import reserve_ports
+
+BOTH = pytest.mark.parametrize("mode", ["lockstep", "realtime"])
+ARMED = {"3": "1500", "5": "1800"}
+
+
+@pytest.fixture
+def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedBetaflight]]]:
+    opened: list[tuple[Rehearsal, ImitatedBetaflight]] = []
+
+    def rehearse(mode: str, **options: Any) -> Any:
+        state = reserve_ports(2)
+        bridge = Betaflight(port=0, state_port=state, rc_port=state + 1, **{"rc": ARMED, "noise": 0.0} | options)
+        run = Rehearsal(bridge, monkeypatch, mode=mode)
+        firmware = ImitatedBetaflight(bridge._socket.getsockname(), state, state + 1, bridge.home.alt_m)
+        opened.append((run, firmware))
+        return run, firmware
+
+    yield rehearse
+    for run, firmware in opened:
+        firmware.kill()
+        run.close()
+
+
+def start(run: Rehearsal, firmware: ImitatedBetaflight) -> None:
+    firmware.start()
+    run.pilot = firmware
+
+
+# -- the format ------------------------------------------------------------------------------------------------------
+
+HOME = Home(lat_deg=47.0, lon_deg=8.0, alt_m=400.0)
+TURNED = (math.cos(0.1), 0.0, 0.0, math.sin(0.1))
+MOTION = Motion(2.5, (3.0, 4.0, 1.0), TURNED, (1.0, 2.0, 0.5), (1.0, 0.0, 0.0), (0.1, 0.2, 0.3), (0.5, 0.25, -0.125))
+
+
+def test_the_packet_of_motion() -> None:
+    told = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
+    assert told[0] == 1.5
+    assert told[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
+    assert told[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
+    # x is east and the robot looks 0.2 rad to its left: from north -90 deg and 0.2 rad, counter-clockwise
+    half = 0.5 * (-math.pi / 2 + 0.2)
+    assert told[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
+    assert told[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
+    lat, lon, alt = HOME.geodetic(MOTION.position)
+    assert told[14:17] == (lon, lat, alt)
+    assert told[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
+
+
+def test_errors_of_the_receiver_are_in_place_and_velocity_alone() -> None:
+    told = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME, ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0))))
+    plain = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
+    assert told[12] == pytest.approx(plain[12] + 0.5)
+    assert (told[14] - plain[14]) * math.cos(math.radians(47.0)) * 111.3e3 == pytest.approx(1.0, rel=0.01)
+    assert (told[:11], told[17]) == (plain[:11], plain[17])
+
+
+@pytest.mark.parametrize(("packet", "reason"), [
+    (b"", "length"), (b"x" * 17, "length"), (struct.pack("<4f", 0.0, math.nan, 0.0, 0.0), "not_finite"),
+])  # fmt: skip
+def test_what_are_no_motors_is_refused(packet: bytes, reason: str) -> None:
+    with pytest.raises(Refusal) as refused:
+        parse(packet)
+    assert refused.value.reason == reason
+
+
+# -- flights ---------------------------------------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("late_s", [0.0, 10.0])
+def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: Any, mode: str, late_s: float) -> None:
+    run, firmware = rehearse(mode)
+    run.run(late_s)
+    for flight in range(2):
+        start(run, firmware)
+        run.run(7.0)
+        for _ in range(5):
+            run.run(0.2)
+            assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
+        assert run.plant.resets == flight
+        assert not firmware.failsafe
+        firmware.kill()
+        run.run(5.0)
+        assert mode == "lockstep" or run.plant.z == 0.0, "motors of one that is gone stop"
+
+
+def test_its_clock_does_not_leap_where_it_gets_no_core_for_a_moment(rehearse: Any) -> None:
+    """Packets that wait would reach it at once: its clock would run hundreds of times too fast."""
+    run, firmware = rehearse("realtime")
+    start(run, firmware)
+    run.run(2.0)
+    clock = firmware.clock
+    for _ in range(40):
+        firmware.stalled = True
+        run.run(13e-3)
+        firmware.stalled = False
+        run.run(40e-3)
+    assert not firmware.failsafe
+    assert firmware.clock - clock == pytest.approx(40 * 53e-3, rel=0.5)
+
+
+def test_the_imitation_is_one_whose_clock_leaps(rehearse: Any) -> None:
+    """A bridge that sends each state, with the plant's stamps, would stop its motors: why they stopped after 26 s."""
+    run, firmware = rehearse("realtime")
+    start(run, firmware)
+    run.run(1.0)
+    address = firmware._sockets[0].getsockname()
+    sender = run.bridge._socket
+    for k in range(5):  # four wait in its socket, and the fifth comes 20 ms later
+        sender.sendto(struct.pack("<18d", firmware._stamp + 1e-3 * (k + 1), *firmware.motion[1:]), address)
+    firmware.run(run.now + 5e-4)
+    firmware.run(run.now + 20e-3)
+    assert firmware.failsafe
+
+
+def test_stamps_never_fall_where_the_plant_begins_anew(rehearse: Any) -> None:
+    run, firmware = rehearse("lockstep")
+    start(run, firmware)
+    run.run(2.0)
+    before, packets = firmware.motion[0], firmware.packets
+    run.post("reset")
+    run.run(1.0)
+    assert run.plant.resets == 1
+    assert firmware.motion[0] > before
+    assert firmware.packets >= packets + 900
+
+
+def test_the_remote_control(rehearse: Any) -> None:
+    run, firmware = rehearse("lockstep", rc={"1": "velocity[2]", "16": "1000"})
+    start(run, firmware)
+    run.plant.vz = 0.5
+    run.run(0.1)
+    assert firmware.pulses[1:15] == (1500,) * 14
+    assert firmware.pulses[15] == 1000
+    assert run.plant.vz < -0.1
+    assert firmware.pulses[0] == pytest.approx(1500 + 500 * run.plant.vz, abs=10)
+
+
+def test_one_that_has_not_started_gets_no_pulses(rehearse: Any) -> None:
+    """The genuine one answers nothing any more after pulses that came before it had started."""
+    run, firmware = rehearse("lockstep")
+    start(run, firmware)
+    assert run.bridge.counts["received"] == 0
+    run.run(1e-3)
+    assert firmware.pulses == ()
+    run.run(0.1)
+    assert firmware.pulses[2] == 1500
+
+
+def test_without_a_table_another_program_is_the_remote_control(rehearse: Any) -> None:
+    run, firmware = rehearse("lockstep", rc={})
+    start(run, firmware)
+    run.run(0.5)
+    assert firmware.packets > 400
+    assert firmware.pulses == ()
+
+
+@BOTH
+def test_a_run_with_a_duration_ends_when_it_has_gone(rehearse: Any, mode: str) -> None:
+    run, firmware = rehearse(mode)
+    start(run, firmware)
+    run.run(1.0)
+    firmware.kill()
+    run.run(29.0)
+    assert not run.stopped
+    run.run(2.0)
+    assert run.stopped
+    assert run.bridge.unmet.startswith("Betaflight has been silent for 30 s (peer_gone_s)")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"rate_hz": 50.0}, "rate_hz"),
+        ({"rc": {"17": "1500"}}, "channel from 1 to 16"),
+        ({"noise": -1.0}, "noise"),
+    ],
+)
+def test_options_that_make_no_sense(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=said):
+        Betaflight(**options)
+
+
+def test_pulses_that_make_no_sense(rehearse: Any) -> None:
+    for word, said in (("9999", "0 to 2500 us"), ("speed_of_light", "speed_of_light")):
+        with pytest.raises(rtmms.ModelError, match=said):
+            rehearse("lockstep", rc={"1": word})
