@@ -21,13 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms
 from rtmms.analysis.rollouts import Rollout
 from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.base.install import install_command
-from rtmms.plant.protocol import Plant, builder, describe_plant
+from rtmms.plant.protocol import Plant, build_plant, builder, describe_plant
 from rtmms.sweep.in_process import Direct
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build
@@ -220,7 +219,7 @@ def search(
     """
     words = _words_of(checked(asked).robot)
     controller, ranges = str(words["controller"]), words["words"]
-    coarse = rtmms.plant.protocol.build_plant(asked.robot, **{**words["model"], **asked.parameters})
+    coarse = build_plant(asked.robot, **{**words["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
     state, names = Kept(kept, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
@@ -247,7 +246,7 @@ def search(
                 put([_penalised(one, asked, score) for one in measure(points)])
     tell("the front on the robot's own model", done, runs * asked.generations)
     best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
-    own = Model(asked.robot, controller, rtmms.plant.protocol.build_plant(asked.robot, **asked.parameters), threads)
+    own = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
     with own.pool:
         full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
         (usual,) = own.values([{}], tuple(GOALS))
