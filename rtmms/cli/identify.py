@@ -309,12 +309,22 @@ def _print(told: dict[str, Any]) -> None:
         white = "white" if one["white"] else f"correlated ({one['correlation']:.2f})"
         fits.add_row(cell(name), f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, cell(one["unit"]), white)
     out.print(fits)
-    free = [f"{one['name']} ({one['why']})" for one in told["free"] if one["name"] not in told["parameters"]]
-    if free:
-        print_text(f"free beside --fit: {', '.join(free[:MAX_FREE])}{', ...' if len(free) > MAX_FREE else ''}")
+    for line in _free(told):
+        print_text(line)
     for line in sentences(told):
         print_text(line)
 
 
-MAX_FREE = 24
-"""Unknowns that the report names beside those of --fit; --json has all."""
+def _free(told: dict[str, Any]) -> list[str]:
+    """What is free beside --fit, a sentence for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in told["free"]:
+        if one["name"] not in told["parameters"]:
+            first, _, rest = one["name"].partition(".")
+            segment, _, word = rest.partition(".")
+            start = first == "start" and segment.isdigit()
+            of = f"start.{word}" if start else one["name"].partition("@")[0].partition("[")[0]
+            words = reasons.setdefault((one["why"], "first states" if start else "sensors"), [])
+            if of not in words:
+                words.append(of)
+    return [f"free of {what}: {', '.join(words)} ({why})" for (why, what), words in reasons.items()]

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.identification.fitting import Block, Solution
+from rtmms.identification.recording import spread as spread_of
 from rtmms.identification.unknowns import Kind
 
 Array = npt.NDArray[np.float64]
@@ -294,7 +295,7 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
         if size <= POOR * level or not np.isfinite(off).any():
             continue
         recording = solution.recordings[solution.segments[block.segment].recording]
-        if size < 1e-3 * _rms(block.values - np.nanmean(block.values, axis=0)) and feature is None:
+        if feature is None and size < 1e-3 * float(np.max(spread_of(block.values), initial=0.0)):
             continue  # noise that is hardly there
         ratio = size / level if level else np.inf
         times = f"{ratio:.3g} times its noise" if np.isfinite(ratio) else "and has no noise"
@@ -330,8 +331,9 @@ def _remedy(solution: Solution, block: Block, off: Array) -> str:
     early = time < time.min() + 0.2 * np.ptp(time)
     if float(np.nansum(off[early] ** 2)) > (1.0 - CAUSE * 0.4) * total:
         return "most of it is at the beginning: free its first state (--free start.*), or leave it out (--lead-in S)"
-    offset = np.nanmean(off, axis=0)
-    if float(np.sum(offset**2 * np.isfinite(off).sum(axis=0))) > CAUSE * total and f"bias.{block.channel}" not in asked:
+    count = np.isfinite(off).sum(axis=0)
+    offset = np.nansum(off, axis=0) / np.maximum(count, 1)
+    if float(np.sum(offset**2 * count)) > CAUSE * total and f"bias.{block.channel}" not in asked:
         return f"most of it is an offset: --fit bias.{block.channel}, or look at its zero and its frame"
     expected = off + block.values[block.fitted]
     if len(time) > 8:

@@ -16,7 +16,7 @@ from rtmms.identification.descent import OutOfTimeError, Watch, bounds_of, desce
 from rtmms.identification.objectives import aligning_delay
 from rtmms.identification.prediction import Case, Predictor, Segment, can_be_placed, free_start
 from rtmms.identification.recording import Recording, Series, mean_square, noise_of, refuse_still, spread, thinned
-from rtmms.identification.unknowns import ALL_CHANNELS, FirstState, Kind, Unknown, lasting, starts
+from rtmms.identification.unknowns import ALL_CHANNELS, OFFSETS, FirstState, Kind, Unknown, lasting, starts
 
 Array = npt.NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Residuals:
         self.predictor, self.blocks, self.unknowns, self.progress = predictor, found, list(unknowns), progress
         self.scale = np.array([one.scale for one in unknowns])
         self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
-        self._width = 1 + max((one.coordinate for one in unknowns if one.kind is Kind.START), default=0)
+        self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
         self._at: Array | None = None
         self._told: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}

@@ -82,6 +82,8 @@ class Feature:
         s; a whole number of periods.
     has_phase : bool
         The values are the real and the imaginary part of A exp(i p), not A alone.
+    components : tuple of int
+        Numbers of the output that count: those that were measured.
     """
 
     objective: Objective
@@ -89,6 +91,7 @@ class Feature:
     begin: float
     end: float
     has_phase: bool
+    components: tuple[int, ...]
 
     @property
     def output(self) -> str:
@@ -108,8 +111,7 @@ class Feature:
         rows : (k, n) array
             The output; nan where nothing was measured.
         """
-        k = self.objective.parts[1]
-        rows = rows if k < 0 else rows[:, k : k + 1]
+        rows = rows[:, list(self.components)]
         inside = (time > self.begin - 1e-9) & (time <= self.end + 1e-9) & np.isfinite(rows).all(axis=1)
         orders = max(FITTED_ORDERS, self.objective.order if self.objective.kind == "harmonic" else 0)
         t, y = time[inside] - self.begin, rows[inside]
@@ -234,7 +236,11 @@ def _series_of(one: Objective, recording: Recording, lead_in: float) -> Series:
     end = recording.duration
     measured = next((s for s in recording.series if s.channel == output and s.feature is None), None)
     has_phase = one.kind == "harmonic" and (one.phase_rad is not None or one.value is None)
-    feature = Feature(one, frequency, end - whole / frequency, end, has_phase)
+    components = tuple(range(size)) if component < 0 else (component,)
+    if measured is not None:
+        there = np.isfinite(measured.values).any(axis=0)
+        components = tuple(k for k in components if there[k]) or components
+    feature = Feature(one, frequency, end - whole / frequency, end, has_phase, components)
     if one.value is not None:
         p = one.phase_rad
         values = np.array([one.value] if p is None else [one.value * math.cos(p), one.value * math.sin(p)])
