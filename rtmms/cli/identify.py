@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import cell, console, print_json, print_text
@@ -103,7 +104,7 @@ def identify(
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)
     with _Progress(quiet=quiet) as progress:
-        watch = Watch(progress.say, progress.iterated, math.inf if budget is None else budget)
+        watch = Watch(progress.say, progress.iterated, Budget(budget))
         recordings = _recordings(files, _names(channels or ""), words, progress, read_objectives(objectives), lead_in)
         asked = asked_for(
             _names(names), recordings, recordings[0].build(), limits, priors, _names(*per_recording),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -11,25 +10,29 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.budget import Budget
+
 Array = npt.NDArray[np.float64]
 
 FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-12, 1e10
 """Of Levenberg and Marquardt: a share of the diagonal of J' J."""
 RAISED, LOWERED = 6.0, 0.15
 ITERATIONS = 40
+CORRECTIONS = 3
+"""Of a step, by what the linear model missed at its end."""
+UNSOUND = 1e7
+"""Deviations from which on a residual is of a model that fails."""
 TRIALS = 12
 """Steps that one iteration tries before it gives up."""
-SETTLED = 1e-4
-"""Expected fall of the sum of squares, in squared deviations, below which the values have settled: about a hundredth of
-a standard error."""
+SETTLED = 1e-2
+"""Expected fall of the sum of squares, in squared deviations, below which one step more ends the search: that step is a
+tenth of a standard error, and what is left after it far less."""
+LONGEST = 3.0
+"""Step of an unknown at most, in what counts as one of it, or in what it has grown to."""
 ROUGH = 1e-3
 """The same as a share of the sum of squares, where weights are found anew afterwards."""
 CLOSE = 1e-10
 """Step of each unknown, in what counts as one of it, below which nothing changes any more."""
-
-
-class OutOfTimeError(Exception):
-    """The wall time of --budget is over."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +74,8 @@ class Watch:
         Takes a short text, often.
     iterated : callable
         Takes each Iteration.
-    budget_s : float
-        Wall time; inf for no limit.
+    budget : Budget
+        Wall time.
     searching_s : float or None
         Wall time at the first iteration.
     best : (unknowns,) array or None
@@ -83,8 +86,7 @@ class Watch:
 
     show: Callable[[str], None] = lambda _: None
     iterated: Callable[[Iteration], None] = lambda _: None
-    budget_s: float = math.inf
-    start_s: float = field(default_factory=time.monotonic)
+    budget: Budget = field(default_factory=Budget)
     count: int = 0
     searching_s: float | None = None
     best: Array | None = None
@@ -93,17 +95,8 @@ class Watch:
 
     def progress(self, text: str) -> None:
         """Tell a text; OutOfTimeError where the wall time is over."""
-        self.refuse_late()
+        self.budget.refuse_late()
         self.show(text)
-
-    def refuse_late(self) -> None:
-        """Raise OutOfTimeError where the wall time is over."""
-        if self.elapsed > self.budget_s:
-            raise OutOfTimeError
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self.start_s
 
     def begin(self) -> None:
         """Other weights hold from now on: sums of squares from before compare no more."""
@@ -126,6 +119,9 @@ class Problem(Protocol):
 
     def slope(self, z: Array) -> Array:
         """(m, n)"""
+
+    def narrow(self, z: Array, beyond: Array) -> bool:
+        """Bound what cannot be as in `beyond`; whether a bound is new."""
 
 
 def bounds_of(unknowns: Sequence[Any]) -> tuple[Array, Array]:
@@ -177,25 +173,42 @@ def descend(
         reachable = _fall(_bounded(information, gradient, size, LEAST_DAMPING, z, low, high), information, gradient)
         _tell(watch, values_of(z), cost, len(residual), moved, reachable)
         if reachable <= max(SETTLED, ROUGH * cost if rough else 0.0):
-            if not number:  # one step more, so that settled values are at the minimum
-                step = _bounded(information, gradient, size, LEAST_DAMPING, z, low, high)
-                found = problem.value(z + step)
-                if float(found @ found) < cost:
-                    z, cost = np.clip(z + step, low, high), float(found @ found)
-                    watch.keep(z, cost)
+            step = _bounded(information, gradient, size, LEAST_DAMPING, z, low, high)
+            found = problem.value(np.clip(z + step, low, high))
+            if float(found @ found) < cost:
+                z, cost = np.clip(z + step, low, high), float(found @ found)
+                watch.keep(z, cost)
             break
         for _ in range(TRIALS):
-            step = _bounded(information, gradient, size, damping, z, low, high)
+            reach = LONGEST * np.maximum(1.0, np.abs(z))
+            ends = np.maximum(low, z - reach), np.minimum(high, z + reach)
+            step = _bounded(information, gradient, size, damping, z, *ends)
             trial = np.clip(z + step, low, high)
             found = problem.value(trial)
             new = float(found @ found)
             expected = _fall(trial - z, information, gradient)
+            for _ in range(CORRECTIONS):
+                if cost - new > 0.5 * expected or not np.abs(found).max(initial=0.0) < UNSOUND:
+                    break
+                # along a curved valley: what the linear model missed at the trial, taken to be the same nearby
+                missed = found - residual - jacobian @ (trial - z)
+                bent = _bounded(information, jacobian.T @ (residual + missed), size, damping, z, *ends)
+                other = np.clip(z + bent, low, high)
+                value = problem.value(other)
+                if not float(value @ value) < new:
+                    break
+                trial, found, new = other, value, float(value @ value)
+            if not new < cost and problem.narrow(z, trial):
+                low, high = bounds_of(problem.unknowns)
+                continue
             if new < cost:
                 if cost - new > 0.25 * expected:
                     damping = max(damping * LOWERED, LEAST_DAMPING)
                 break
             damping = min(max(damping, 1e-6) * RAISED, MOST_DAMPING)
         else:
+            break
+        if not new < cost:
             break
         moved = float(np.abs(trial - z).max(initial=0.0))
         z, residual, cost = trial, found, new
@@ -237,11 +250,11 @@ def _bounded(
 
 def _tell(watch: Watch, values: dict[str, float], cost: float, rows: int, moved: float, reachable: float) -> None:
     watch.count += 1
-    elapsed = watch.elapsed
+    elapsed = watch.budget.elapsed
     if watch.searching_s is None:  # the first derivatives are there: kernels are compiled
         watch.searching_s = elapsed
     # each iteration of Gauss-Newton gains some two digits of what is left to gain
     more = 1.0 + 0.5 * max(0.0, math.log10(max(reachable, SETTLED) / SETTLED)) / 2.0
     each = (elapsed - watch.searching_s) / (watch.count - 1) if watch.count > 1 else elapsed
-    left = min(each * more, max(watch.budget_s - elapsed, 0.0))
+    left = min(each * more, watch.budget.left)
     watch.iterated(Iteration(watch.count, cost, math.sqrt(cost / max(rows, 1)), moved, values, elapsed, left))

@@ -314,6 +314,12 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
     block = residuals.blocks[int(np.argmax(pushes))]
     recording = solution.recordings[solution.segments[block.segment].recording]
     value = solution.z[k] * one.scale
+    if one.end:
+        return (
+            f"{one.name}: stopped at {value:.6g}, where the model ends ({one.end}); {block.channel} of "
+            f"{recording.name} pushes it there most: free what else moves {block.channel}, or take it as known "
+            f"(--set {one.key}=VALUE)"
+        )
     return (
         f"{one.name}: stopped at its {'lower' if side == 'low' else 'upper'} bound {value:g}; {block.channel} of "
         f"{recording.name} pushes it there most: widen --bounds {one.key}=LOW:HIGH, or free what else moves "

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError
 from rtmms.base.trust import asked_by_program
 from rtmms.identification.descent import Watch
@@ -240,7 +241,7 @@ def identify(
             free=tuple(free),
             pinned=tuple(pin),
         )
-        watch = Watch(budget_s=np.inf if budget_s is None else budget_s)
+        watch = Watch(budget=Budget(budget_s))
         if progress is not None:
             watch.iterated = progress
         return identified(found, asked, settings, watch)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.errors import ModelError
-from rtmms.identification.descent import OutOfTimeError, Watch, bounds_of, descend
+from rtmms.identification.descent import Watch, bounds_of, descend
 from rtmms.identification.objectives import aligning_delay
 from rtmms.identification.prediction import Case, Predictor, Segment, can_be_placed, free_start
 from rtmms.identification.recording import Recording, Series, mean_square, noise_of, refuse_still, spread, thinned
@@ -28,6 +29,8 @@ STEP = 1e-4
 """Of an unknown, in what counts as one of it: central differences."""
 FAR = 1e8
 """A residual, in deviations, where the model fails."""
+BISECTIONS = 10
+"""Of the place where a model can no longer be built."""
 UNSEEN = 1.5
 """Steps at a segment's beginning whose samples are left out: what is measured over a step has none before."""
 
@@ -72,7 +75,8 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
 class Residuals:
     """Of unknowns z, each in what counts as one of it (`Unknown.scale`).
 
-    told   the last prediction is kept: value and slope are asked for at the same point
+    told     the last prediction is kept: value and slope are asked for at the same point
+    central  whether slopes are central differences, which take twice the runs of differences to one side
     """
 
     def __init__(
@@ -83,6 +87,7 @@ class Residuals:
         self.scale = np.array([one.scale for one in unknowns])
         self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
         self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
+        self.central = True
         self._at: Array | None = None
         self._told: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
@@ -215,18 +220,24 @@ class Residuals:
                 one = self.unknowns[k]
                 up[k] = min(up[k], one.high / one.scale)
                 down[k] = max(down[k], one.low / one.scale)
-            cases += [self.case(up), self.case(down)]
+            if not self.central:
+                up, down = (up, z) if (up[group] > z[group]).all() else (z, down)
+            cases += [self.case(point) for point in (up, down) if point is not z]
             steps.append((up, down))
         answers = self.predictor.many(cases)
         for number, (group, (up, down)) in enumerate(zip(groups, steps, strict=True)):
             self.progress(f"derivative {number + 1} of {len(groups)}")
-            high, low = (self._aligned(next(answers)) for _ in range(2))
+            ends = steps[number]
+            high, low = (told if point is z else self._aligned(next(answers)) for point in ends)
             if not _sound(high):  # one-sided where the model fails on the other side
                 high, up = told, z
             if not _sound(low):
                 low, down = told, z
             if up is z and down is z:
-                self._refuse_edge(group, steps[number])
+                other = 2.0 * z - np.where(ends[0] == z, ends[1], ends[0])
+                low, down = self._aligned(self.predictor.one(self.case(other))), other
+                if not _sound(low):
+                    self._refuse_edge(group, ends)
             for k in group:
                 over = up[k] - down[k]
                 if over <= 0.0:
@@ -244,6 +255,33 @@ class Residuals:
             ]  # fmt: skip
             out[: self.size, k] = (self._data(told, up, only) - self._data(told, down, only)) / (2.0 * STEP)
         return out
+
+    def narrow(self, z: Array, beyond: Array) -> bool:
+        """Bound the unknowns of the model that cannot be as in `beyond`, where the model cannot be built; whether any.
+
+        A parameter without a declared range may have an end all the same, as a length ends at 0. The end is found by
+        bisection between z, where the model runs, and `beyond`.
+        """
+        if not self.predictor.refusal(self.case(beyond)):
+            return False
+        found = False
+        for k, one in enumerate(self.unknowns):
+            if one.kind is not Kind.MODEL or beyond[k] == z[k]:
+                continue
+            point = z.copy()
+            point[k] = beyond[k]
+            why = self.predictor.refusal(self.case(point))
+            if not why:
+                continue
+            good, bad = z[k], beyond[k]
+            for _ in range(BISECTIONS):
+                point[k] = 0.5 * (good + bad)
+                good, bad = (good, point[k]) if self.predictor.refusal(self.case(point)) else (point[k], bad)
+            end = float(good * one.scale)
+            ends = {"low": end} if beyond[k] < z[k] else {"high": end}
+            self.unknowns[k] = replace(one, **ends, end=why)
+            found = True
+        return found
 
     def _recording_of(self, block: Block) -> int:
         return self.predictor.segments[block.segment].recording
@@ -417,17 +455,17 @@ def fit(
                 if isinstance(ended, KeyboardInterrupt):
                     raise
                 raise ModelError(
-                    f"--budget {watch.budget_s:g}: the time was over before the first step: give a longer one, or take "
-                    "fewer samples, a longer --dt or fewer --fit"
+                    f"--budget {watch.budget.seconds:g}: the time was over before the first step: give a longer one, "
+                    "or take fewer samples, a longer --dt or fewer --fit"
                 ) from None
-            why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else f"the time budget of {watch.budget_s:g} s"
+            why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else f"the time budget of {watch.budget.seconds:g} s"
             note = f"{why} ended the search after {watch.count} iterations: these are the best values so far"
-            watch.budget_s = np.inf
+            watch.budget = Budget()
             residuals.progress = watch.show
             search.take_best()
         z = search.z
         return Solution(
-            unknowns, z, search.cost, residuals, search.slope_now(), residuals.value(z), noise, sigma, others,
+            residuals.unknowns, z, search.cost, residuals, search.slope_now(), residuals.value(z), noise, sigma, others,
             list(recordings), segments, note,
         )  # fmt: skip
 
@@ -458,6 +496,7 @@ class _Search:
                 _anchor(residuals, z)
                 self.slope = None
             watch.begin()
+            residuals.central = number > 0
             slope = self.slope_now() if number and self.slope is not None else None
             if slope is None:
                 slope = residuals.slope(np.clip(z, *bounds_of(residuals.unknowns)))
@@ -482,6 +521,7 @@ class _Search:
 
     def _descend(self, z: Array, slope: Array | None, *, rough: bool) -> tuple[Array, float, Array]:
         residuals = self.residuals
+        residuals.central = not rough
         return descend(
             residuals, z, self.watch, rough=rough, slope=slope, values_of=partial(_named, residuals.unknowns)
         )  # fmt: skip

@@ -194,6 +194,19 @@ class Predictor:
             found.append(told)
         return found
 
+    def refusal(self, case: Case) -> str:
+        """Return why the model of one of the recordings cannot be built; '' where all can."""
+        worker = self._workers.get()
+        try:
+            for number, values in enumerate(case.values):
+                if number == 0 or values != case.values[0]:
+                    worker.plant(number, values)
+        except RtmmsError as fault:
+            return str(fault)
+        finally:
+            self._workers.put(worker)
+        return ""
+
     def failures(self, case: Case) -> list[str]:
         """Return of each recording in which the model fails its name, and why."""
         worker, found = self._workers.get(), list[str]()
@@ -425,5 +438,5 @@ def _shift(plant: Plant, offset: Array) -> None:
     ])  # fmt: skip
     plant.place(  # type: ignore[attr-defined]
         position=told["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
-        velocity=told["velocity"] + offset[6:9], angular_velocity=told["angular_velocity"] + offset[9:],
+        velocity=told["velocity"] + offset[6:9], angular_velocity=told["angular_velocity"] + offset[9:12],
     )  # fmt: skip

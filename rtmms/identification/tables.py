@@ -173,7 +173,8 @@ def of_mapping(data: Mapping[str, Any], name: str) -> Table:
     if len(set(lengths.values())) > 1 or not found:
         told = ", ".join(f"{key} {count}" for key, count in list(lengths.items())[:8]) or "none"
         raise ModelError(f"{name}: expected columns of one length, got {told}")
-    return Table(Path(name), found, data)
+    texts = {key: values for key, values in data.items() if key in found}
+    return Table(Path(name), found, texts)
 
 
 def of_table(
@@ -275,7 +276,7 @@ class Table(dict[str, Array]):
     def refuse_text(self, name: str) -> None:
         """ModelError for a cell of a column that is neither empty nor a finite number."""
         for k in np.flatnonzero(np.isnan(self[name])).tolist():
-            cell = self._cells[name][k]
+            cell = self._cells[name][k] if name in self._cells else None  # a column of an array: nan is no sample
             if cell is not None and str(cell).strip().lower() not in EMPTY:
                 raise ModelError(f"{self._path}: row {k + 2}: {name}: expected a number or nothing, got {cell!r:.60}")
 

@@ -51,6 +51,7 @@ class Unknown:
     prior      mean and standard deviation of what is known beforehand, None for nothing
     asked      by the user: it is reported; the others are there so that errors that last do not pass for the model's
     why        it is free
+    end        why the model cannot be built beyond a bound that the fit has found; '' for other bounds
     channel, component   of a channel's: -1 for all components
     recording  in which it holds, -1 for all: each power-on has offsets of its own
     segment, coordinate  of a state's
@@ -71,6 +72,7 @@ class Unknown:
     segment: int = -1
     coordinate: int = -1
     why: str = "--fit"
+    end: str = ""
 
     @property
     def key(self) -> str:
