@@ -278,8 +278,10 @@ class Residuals:
                 point[k] = 0.5 * (good + bad)
                 good, bad = (good, point[k]) if self.predictor.refusal(self.case(point)) else (point[k], bad)
             end = float(good * one.scale)
-            ends = {"low": end} if beyond[k] < z[k] else {"high": end}
-            self.unknowns[k] = replace(one, **ends, end=why)
+            below = beyond[k] < z[k]
+            self.unknowns[k] = replace(
+                one, low=end if below else one.low, high=one.high if below else end, end=why
+            )  # fmt: skip
             found = True
         return found
 
