@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from rtmms import analysis, dynamics, fluids, model, sensing
     from rtmms.analysis.derivatives import linearise
     from rtmms.analysis.steady_motion import trim
+    from rtmms.base.parameters import Parameter
     from rtmms.bridging.bridge import Bridge
+    from rtmms.identification.fit_model import identify
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism
     from rtmms.model import compile_model as compile
@@ -39,13 +41,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
-    "NotConnectedError", "Plant", "PlantInfo", "RefusedError", "RenamedWarning", "RequestError", "Rollout",
+    "NotConnectedError", "Parameter", "Plant", "PlantInfo", "RefusedError", "RenamedWarning", "RequestError", "Rollout",
     "RtmmsError", "RtmmsWarning", "State", "TreePlant", "UnknownNameError", "World",
-    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "linearise",
-    "load", "model", "read_log", "rollout", "sensing", "trim",
+    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "identify",
+    "linearise", "load", "model", "read_log", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
 _LATE = {
+    "Parameter": "rtmms.base.parameters", "identify": "rtmms.identification.fit_model",
     "connect": "rtmms.wire.peer.client", "Link": "rtmms.wire.peer.client", "embed": "rtmms.wire.plant.embed",
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",

@@ -329,6 +329,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
                 start[0] = first * dt
                 status = call(fork[SETTLE], fork[SETTLE_AT])
         if steps == 0 and status == 0:
+            start[0] = first * dt
             _sample(places, fork, state, samples, states, run, 0)
         t, j, since, sample = 0, 0, 0, 0  # the stage, the step in it, the steps since the last sample
         for s in range(steps):
@@ -357,6 +358,7 @@ def advance(thread_fork: Any, batch: Any, order: Any, begin: int, end: int) -> i
                     t += 1
             since += 1
             if since == every:
+                start[0] = (first + s + 1) * dt  # outputs are of the state, whose time this is
                 _sample(places, fork, state, samples, states, run, sample)
                 since, sample = 0, sample + 1
             if stop[0] != 0:

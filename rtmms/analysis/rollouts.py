@@ -9,7 +9,7 @@ A run has the bits of stepping by hand, for any number of threads.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from types import TracebackType
@@ -74,8 +74,8 @@ def rollout(
 
     commands    (runs, steps, n_actuators) in the actuators' units; an axis of length 1 stands for all
     initial     a snapshot for all runs or one for each; None: the plant's present state
-    outputs     names of outputs to sample after each `every` steps; position, quaternion, velocity, angular_velocity
-                and joints' positions and rates are free, others are asked from the plant one by one
+    outputs     names of outputs to sample after each `every` steps; those that compiled code does not have, such as
+                `extra` ones of a tree, are asked from the plant sample by sample
     threads     None: as many as there are cores
     parameters  {name: (runs,)} of `plant.settable`
     out         {name: array (runs, samples, *shape)} to write outputs into
@@ -242,14 +242,23 @@ def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
 
 
 class _Outcome:
-    """Arrays of a call's results.  rows (runs, samples, width): of each output its numbers, in the order of `first`,
-    then in that of the call"""
+    """Arrays of a call's results.
 
-    def __init__(self, asked: _Asked, first: Sequence[str] = (), more_bytes: int = 0) -> None:
+    first     {name: width} of numbers that stand first in a row, in this order; the outputs of the call follow
+    derived   see rtmms.plant.protocol.Account
+    rows (runs, samples, width): of each output its numbers
+    """
+
+    derived: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {}
+
+    def __init__(self, asked: _Asked, first: Mapping[str, int] | None = None, more_bytes: int = 0) -> None:
         self.asked, runs = asked, asked.runs
         self.parts, width = {}, 0
-        sizes = {channel.name: int(np.prod(channel.shape, dtype=np.int64)) for channel in asked.channels}
-        for name in dict.fromkeys((*first, *sizes)):
+        sizes = dict(first or {})
+        for channel in asked.channels:
+            if channel.name not in self.derived:
+                sizes.setdefault(channel.name, int(np.prod(channel.shape, dtype=np.int64)))
+        for name in sizes:
             self.parts[name] = slice(width, width + sizes[name])
             width += sizes[name]
         needed = 8 * runs * asked.samples * width + more_bytes
@@ -267,9 +276,19 @@ class _Outcome:
     def outputs(self) -> dict[str, Array]:
         runs, samples = self.rows.shape[:2]
         return {
-            channel.name: self.rows[:, :, self.parts[channel.name]].reshape(runs, samples, *channel.shape)
+            channel.name: self._rows_of(channel.name).reshape(runs, samples, *channel.shape)
             for channel in self.asked.channels
         }
+
+    def _rows_of(self, name: str) -> Array:
+        """(runs, samples, width)"""
+        if name not in self.derived:
+            found: Array = self.rows[:, :, self.parts[name]]
+            return found
+        parts, function = self.derived[name]
+        runs, samples = self.rows.shape[:2]
+        rows = (self.rows[:, :, self.parts[one]].reshape(runs * samples, -1) for one in parts)
+        return np.asarray(function(*rows), dtype=np.float64).reshape(runs, samples, -1)
 
     def sample(self, run: int, sample: int, names: Iterable[str]) -> None:
         told = self.asked.plant.observe()
@@ -316,14 +335,23 @@ class _Compiled(_Outcome):
     def __init__(self, asked: _Asked, pool: ForkPool) -> None:
         self.plant, self.pool = asked.plant, pool
         fork = pool.fork(0).fork
+        account = fork.account
+        numbers = {} if account is None else account.numbers
+        derived = {} if account is None else account.derived
         names = [channel.name for channel in asked.channels]
-        places = {name: fork.places[name] for name in names if name in fork.places}
-        numbers = fork.account.numbers if fork.account is not None else {}
-        self.accounted = tuple(name for name in names if name not in places and name in numbers)
-        self.asking = [name for name in names if name not in places and name not in numbers]
+        self.derived = {name: derived[name] for name in names if name in derived}
+        needed = [
+            *(name for name in names if name not in derived),
+            *(name for parts, _ in self.derived.values() for name in parts),
+        ]
+        places = {name: fork.places[name] for name in needed if name in fork.places}
+        self.accounted = tuple(dict.fromkeys(name for name in needed if name not in places and name in numbers))
+        self.asking = [name for name in names if name not in places and name not in (*numbers, *derived)]
+        widths = {name: place[1] for name, place in (*places.items(), *numbers.items())}
         self.width = fork.state.size
         states = asked.runs * (asked.samples if self.asking else 0)
-        super().__init__(asked, (*places, *self.accounted), 8 * self.width * (states + asked.runs))
+        first = {name: widths[name] for name in (*places, *self.accounted)}
+        super().__init__(asked, first, 8 * self.width * (states + asked.runs))
         self.places = np.array(list(places.values()), dtype=np.int64).reshape(-1, 2)
 
     def run(self, before: bytes) -> None:

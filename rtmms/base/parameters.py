@@ -13,8 +13,8 @@ import math
 import sys
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass, make_dataclass, replace
+from functools import lru_cache, partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -144,7 +144,7 @@ def parameters_of(kind: Any) -> Mapping[str, Parameter]:
     return _declared(kind)
 
 
-@cache
+@lru_cache(maxsize=512)  # a file that makes a plant has a new class each time it runs
 def _declared(kind: Any) -> Mapping[str, Parameter]:
     found: dict[str, Parameter] = {}
     for base in reversed(kind.__mro__):  # a field that a class gives another default has the declaration of its base
@@ -281,10 +281,57 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
     return number
 
 
+NOT_PARAMETERS = ("dt", "preset")
+"""Keywords of a function that makes a plant, beside its parameters."""
+
+
+@lru_cache(maxsize=64)
+def keywords_of(make: Callable[..., Any]) -> Any:
+    """Return a dataclass with the keywords of a function or class that makes a plant, `dt` and `preset` apart.
+
+    A keyword may be Annotated with a Parameter, as a field of a robot's dataclass. None where there are no keywords.
+
+    Parameters
+    ----------
+    make
+        The function. Its keywords without a default have the default None here.
+    """
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):
+        return None
+    target = make.__init__ if isinstance(make, type) else make  # type: ignore[misc]
+    space = getattr(target, "__globals__", {})
+    rows: list[Any] = []
+    for name, one in signature.parameters.items():
+        if one.kind in (one.POSITIONAL_ONLY, one.VAR_POSITIONAL, one.VAR_KEYWORD) or name in NOT_PARAMETERS:
+            continue
+        hint = Any if one.annotation is one.empty else _resolved(one.annotation, space, {})
+        default = None if one.default is one.empty else one.default
+        rows.append((name, Any if hint is None else hint, field(default_factory=partial(_value, default))))
+    return make_dataclass("Keywords", rows, frozen=True) if rows else None
+
+
+def _value(value: Any) -> Any:
+    return value
+
+
+def parameter_values(plant: object) -> dict[str, Any]:
+    """Return the parameters of a plant with their present values, and keywords of the function that made it."""
+    found: dict[str, Any] = {}
+    for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
+        if isinstance(source, Mapping):
+            found |= source
+        elif is_dataclass(source):
+            found |= {one.name: getattr(source, one.name) for one in fields(source)}
+    return found
+
+
 def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a plant by name; {} where its parameters are no such dataclass."""
-    kind: Any = type(getattr(plant, "parameters", None))
-    return parameters_of(kind)
+    """Return the declared parameters of a plant by name, those of the function that made it (`keywords`) included; {}
+    where neither is a dataclass with declarations."""
+    kinds: list[Any] = [type(getattr(plant, name, None)) for name in ("keywords", "parameters")]
+    return {name: one for kind in kinds for name, one in parameters_of(kind).items()}
 
 
 def settable(kind: Any) -> tuple[str, ...]:

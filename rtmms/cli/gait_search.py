@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rtmms.base.budget import Budget, OutOfTimeError, remaining
+from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output, sealed
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.toml_file import toml_comment, toml_key, toml_value
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
     from rtmms.sweep.gait_search import Front, Gait, Search
 
 
-def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, as_json: bool) -> int:
-    """Search, write, print; the exit status."""
+INTERRUPTED = 130
+EVERY_S = 10.0
+"""Between two lines of progress."""
+
+
+def sought(asked: Search, out: Path | None, form: str, threads: int | None, budget: Budget, *, as_json: bool) -> int:
+    """Search, write, print; the exit status. Ctrl-C and the end of the budget give the best gaits so far."""
     from rtmms.sweep.gait_search import checked, search
 
     checked(asked)
@@ -30,11 +37,16 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
             refuse_output(path, "-o", own)
         kept = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
-        front = search(asked, kept=kept, threads=threads, tell=_Progress())
+        front = search(asked, kept=kept, threads=threads, tell=_Progress(budget), ends_early=True)
+    except OutOfTimeError as ended:
+        raise ModelError(f"--budget: {ended} before a gait was found: expected a longer one") from None
     except KeyboardInterrupt:
         if kept is not None and kept.is_file():
             print_text(f"rtmms: broken off; the same command goes on from {kept}", err=True)
         raise
+    if front.note:
+        goes_on = f"; the same command goes on from {kept}" if kept is not None and kept.is_file() else ""
+        print_text(f"rtmms: {front.note}{goes_on}", err=True)
     files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]
     told: dict[str, Any] = {
         "robot": asked.robot, "search": list(asked.goals), "seed": asked.seed, "controller": front.controller,
@@ -43,7 +55,7 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
             {"words": dict(one.words), **one.values, "coarse": dict(one.coarse), "file": file and str(file)}
             for one, file in zip(front.gaits, files, strict=True)
         ],
-        "default": front.usual, "figures": [],
+        "default": front.usual, "figures": [], "note": front.note,
     }  # fmt: skip
     if out is not None:
         from rtmms.report.gait_figure import draw_front as draw
@@ -56,19 +68,24 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, *, a
         print_json(json.dumps(told, allow_nan=False))
     else:
         print_text(as_table(told))
+    if front.note.startswith("Ctrl-C"):
+        return INTERRUPTED
     return 0 if front.gaits else 1
 
 
 class _Progress:
-    """A line on standard error for each part of the search."""
+    """A line on standard error for each part of the search, and every ten seconds; OutOfTimeError after the budget."""
 
-    def __init__(self) -> None:
-        self._last = ""
+    def __init__(self, budget: Budget) -> None:
+        self._budget, self._last, self._last_s = budget, "", 0.0
 
     def __call__(self, what: str, done: int, total: int) -> None:
-        if what != self._last:
-            self._last = what
-            print_text(f"rtmms: {what}: generation {done} of {total}", err=True)
+        elapsed = self._budget.elapsed
+        if what != self._last or elapsed - self._last_s > EVERY_S:
+            self._last, self._last_s = what, elapsed
+            left = remaining(elapsed, done, total)
+            print_text(f"rtmms: {what}: generation {done} of {total}{left and ', ' + left}", err=True)
+        self._budget.refuse_late()
 
 
 def _written(asked: Search, front: Front, k: int, out: Path) -> Path:

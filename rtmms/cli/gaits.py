@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import rtmms
+from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.terminal import print_json, print_text
@@ -47,6 +48,8 @@ PER = ("cost", "length")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="The same gives the same front."
 )
+@click.option("--budget", type=Number("s"), metavar="S", help="Wall time of --search, after which the best gaits so "
+              "far are printed.")  # fmt: skip
 @click.option("--threads", type=click.IntRange(1, MAX_THREADS), metavar="N", help="Default: one for each core.")
 @as_in_run("set_")
 @click.option("-o", "--output", "out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR",
@@ -57,7 +60,7 @@ PER = ("cost", "length")
 def gaits(
     robot: str, word: str | None, cycles: int, goal: str | None, per: str, set_: tuple[str, ...], out: Path | None,
     form: str, as_json: bool, search: str | None, at: str | None, most_power: float | None, points: int,
-    generations: int, seed: int, threads: int | None,
+    generations: int, seed: int, threads: int | None, budget: float | None,
 ) -> int:  # fmt: skip
     """The net motion of a gait of ROBOT, its work and cost, with figures of curvature and motion.
 
@@ -74,9 +77,9 @@ def gaits(
             robot, tuple(search.split(",")), _numbers("--at", at), points, most_power, generations, seed=seed,
             parameters=settings(set_),
         )  # fmt: skip
-        return sought(asked, out, form, threads, as_json=as_json)
-    if at is not None or most_power is not None:
-        raise click.UsageError("--at, --most-power: expected --search beside them")
+        return sought(asked, out, form, threads, Budget(budget), as_json=as_json)
+    if at is not None or most_power is not None or budget is not None:
+        raise click.UsageError("--at, --most-power, --budget: expected --search beside them")
     from rtmms.locomotion.connections import Connection
     from rtmms.locomotion.paths import gait_path, keep_limits
     from rtmms.locomotion.reconstruction import is_closed

@@ -7,38 +7,56 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.budget import Budget
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import cell, console, print_json, print_text
 from rtmms.cli.words import FIGURES, MAX_THREADS, Installed, Number, Range, refuse_preset, settings
 
 if TYPE_CHECKING:
+    from rtmms.identification.descent import Iteration
+    from rtmms.identification.objectives import Objective
     from rtmms.identification.recording import Recording
 
 _EVERY_S = 0.2
+INTERRUPTED = 130
 
 
 @click.command()
 @click.argument("files", nargs=-1, metavar="LOG...", type=click.Path(path_type=Path))
-@click.option("--fit", "names", required=True, metavar="KEY,...",
-              help="What is sought: parameters of the robot, KEY[k] for one number of several; delay.CHANNEL, "
+@click.option("--fit", "names", default="", metavar="KEY,...",
+              help="What is sought: parameters of the robot, KEY[k] for one number of several; delay, delay.CHANNEL, "
                    "gain.CHANNEL, bias.CHANNEL of what was measured.")  # fmt: skip
 @click.option("--bounds", multiple=True, metavar="KEY=LOW:HIGH,...", help="Where it may lie.")
 @click.option("--prior", multiple=True, metavar="KEY=MEAN:DEVIATION,...", help="What is known beforehand.")
+@click.option("--free", multiple=True, metavar="start.NAME,...",
+              help="A coordinate of the first state that is unknown: x to yaw, vx to wz, JOINT, JOINT.rate, or a "
+                   "pattern such as start.joint_*.")  # fmt: skip
+@click.option("--pin", multiple=True, metavar="start.NAME,...", help="A coordinate of the first state that is known.")
+@click.option("--per-recording", multiple=True, metavar="KEY,...", help="Each recording has a value of its own.")
+@click.option("--delay-per-recording", is_flag=True, help="Each recording's clock is late by a delay of its own.")
 @click.option("--hold-out", type=Range(0.0, 0.9), default=0.3, show_default=True, metavar="SHARE",
-              help="At the end of each recording: predicted, not fitted.")  # fmt: skip
+              help="At the end of each recording, after the lead-in: predicted, not fitted.")  # fmt: skip
+@click.option("--lead-in", type=Number("s", zero=True), default=0.0, metavar="S",
+              help="At the beginning of each recording: simulated, not compared.")  # fmt: skip
 @click.option("--channels", metavar="NAME,...", help="What is compared; default what the sensors tell, or without "
               "sensors pose, twist, rods and joints.")  # fmt: skip
+@click.option("--objective", "objectives", multiple=True, metavar="KIND:KEY=VALUE,...|FILE.toml",
+              help="A number instead of time series: mean_speed, or harmonic:channel=OUTPUT[k] at the frequency of "
+                   "the commands; time series count beside it where --channels names them.")  # fmt: skip
 @click.option("--segments", type=click.IntRange(1, 1000), default=1, show_default=True,
               help="Of each recording, each with a first pose and twist of its own.")  # fmt: skip
-@click.option("--starts", type=click.IntRange(1, 100), default=2, show_default=True, help="Points to begin from.")
+@click.option("--starts", type=click.IntRange(1, 100), help="Points to begin from; default a second one where the "
+              "first fit leaves something unexplained.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="Of those points.")
+@click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the best values so far are "
+              "printed.")  # fmt: skip
 @click.option("--set", "set_", multiple=True, metavar="KEY=VALUE", help="A parameter of the model, in place of the "
               "recording's; for one that is sought where the search begins.")  # fmt: skip
 @click.option("--robot", type=Installed("rtmms.plants"), help="Of tables; or the plant in place of the file that a log "
@@ -59,54 +77,70 @@ _EVERY_S = 0.2
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def identify(
-    files: tuple[Path, ...], names: str, bounds: tuple[str, ...], prior: tuple[str, ...], hold_out: float,
-    channels: str | None, segments: int, starts: int, seed: int, written: Path | None, force: bool,
-    output: Path | None, threads: int | None, as_json: bool, quiet: bool, **words: Any,
+    files: tuple[Path, ...], names: str, bounds: tuple[str, ...], prior: tuple[str, ...], free: tuple[str, ...],
+    pin: tuple[str, ...], per_recording: tuple[str, ...], delay_per_recording: bool, hold_out: float, lead_in: float,
+    channels: str | None, objectives: tuple[str, ...], segments: int, starts: int | None, seed: int,
+    budget: float | None, written: Path | None, force: bool, output: Path | None, threads: int | None, as_json: bool,
+    quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
     """Find parameters of a robot from LOGs of it: the values under which what it did is what the model would do.
 
-    A LOG is one of run --log, or a table (.csv, .parquet) of a robot of one's own.
+    A LOG is one of run --log, or a table (.csv, .parquet) of a robot of one's own. Ctrl-C prints the best values so
+    far.
     """
     # beside other work OpenBLAS's threads wait for each other longer than they compute; numpy is not loaded yet
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if not files:
         raise click.UsageError("identify: expected a log or a table, got none")
+    if not (names or per_recording or delay_per_recording):
+        raise click.UsageError("identify: expected --fit KEY,...: what is sought")
     _refuse_outputs(files, written, output, force=force)
-    from rtmms.identification.evidence import as_words, weighed
-    from rtmms.identification.fitting import Settings, fit
+    from rtmms.identification.descent import Watch
+    from rtmms.identification.fit_model import core_count, identified
+    from rtmms.identification.fitting import Settings
+    from rtmms.identification.objectives import read_objectives
     from rtmms.identification.unknowns import asked_for
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)
-    chosen = tuple(one.strip() for one in channels.split(",")) if channels else ()
     with _Progress(quiet=quiet) as progress:
-        recordings = _recordings(files, chosen, words, progress)
-        asked = asked_for(_names(names), recordings, recordings[0].build(), limits, priors)
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-        settings_ = Settings(hold_out, segments, threads or cores, starts - 1, seed)
-        solution = fit(recordings, asked, settings_, progress.say)
-        evidence = weighed(solution)
-    told = as_words(solution, evidence, {"hold_out": hold_out, "segments": segments})
+        watch = Watch(progress.say, progress.iterated, Budget(budget))
+        recordings = _recordings(files, _names(channels or ""), words, progress, read_objectives(objectives), lead_in)
+        asked = asked_for(
+            _names(names), recordings, recordings[0].build(), limits, priors, _names(*per_recording),
+            delay_per_recording=delay_per_recording,
+        )  # fmt: skip
+        settings_ = Settings(
+            hold_out,
+            segments,
+            threads or core_count(),
+            None if starts is None else starts - 1,
+            seed,
+            lead_in=lead_in,
+            free=tuple(_names(*free)),
+            pinned=tuple(_names(*pin)),
+        )
+        result = identified(recordings, asked, settings_, watch)
+    told = result.report
     source = ", ".join(one.name for one in recordings)
     if written is not None:
         from rtmms.identification.page import preset_text, write_text
 
-        errors = dict(zip(evidence.names, evidence.error.tolist(), strict=True))
-        write_text(written, preset_text(recordings[0], asked, solution.values, errors, source), "--write")
+        write_text(written, preset_text(recordings[0], asked, result.values, result.standard_errors, source), "--write")
     if output is not None:
-        from rtmms.identification.page import page, picture
+        from rtmms.identification.page import page
 
         if output.suffix == ".html":
-            page(solution, evidence, told, output)
+            page(*result.parts, told, output)
         else:
-            picture(solution, evidence, output)
+            result.figure(output)
     if as_json:
         from rtmms.cli.running.report import plain
 
         print_json(json.dumps(plain(told), allow_nan=False))
     else:
         _print(told)
-    return 0
+    return INTERRUPTED if told["note"].startswith("Ctrl-C") else 0
 
 
 def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None, *, force: bool) -> None:
@@ -135,8 +169,8 @@ def _refuse_beginnings(
             raise ModelError(f"--set {key}={value}: expected a beginning within --bounds {key}={low:g}:{high:g}")
 
 
-def _names(text: str) -> list[str]:
-    return [one for one in (word.strip() for word in text.split(",")) if one]
+def _names(*texts: str) -> list[str]:
+    return [one for text in texts for one in (word.strip() for word in text.split(",")) if one]
 
 
 def _ranges(option: str, words: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -158,41 +192,41 @@ def _ranges(option: str, words: Sequence[str]) -> dict[str, tuple[float, float]]
 
 
 def _recordings(
-    files: tuple[Path, ...], channels: tuple[str, ...], words: dict[str, Any], progress: _Progress
-) -> list[Recording]:
+    files: tuple[Path, ...], channels: list[str], words: dict[str, Any], progress: _Progress,
+    objectives: list[Objective], lead_in: float,
+) -> list[Recording]:  # fmt: skip
     """All of the same robot; ModelError."""
     from rtmms.cli.running.process import brace
-    from rtmms.identification.recording import from_log
-    from rtmms.identification.tables import ENDINGS, from_table, read_columns
+    from rtmms.identification.fit_model import Reader
+    from rtmms.identification.tables import ENDINGS, read_columns
 
-    given, robot = settings(words["set_"]), words["robot"]
+    robot = words["robot"]
     refuse_preset(words["preset"])
     if robot:
         brace(robot)
-    columns = read_columns(words["columns"])
-    found: list[Recording] = []
-    for file in files:
-        progress.say(f"reading {file.name}")
-        if file.suffix in ENDINGS:
-            if not robot:
-                raise ModelError(f"{file}: a table does not say of which robot it is: name it with --robot")
-            found.append(from_table(
-                file, robot, given, channels, preset=words["preset"], dt=words["dt"], columns=columns,
-                sensors=words["sensors"], at_rest=words["at_rest"],
-            ))  # fmt: skip
-        else:
-            _warn_of_version(file)
-            found += from_log(
-                file, given, channels, robot, trusted=words["trust_log"],
-                warn=lambda text: print_text(f"rtmms: {text}", err=True),
-            )  # fmt: skip
-    others = [one for one in found if one.robot != found[0].robot]
-    if others:
-        raise ModelError(
-            f"{others[0].name}: is of robot '{others[0].robot}', and {found[0].name} of '{found[0].robot}': expected "
-            "recordings of one robot; fit each by itself"
-        )
-    return found
+    reader = Reader(
+        robot,
+        settings(words["set_"]),
+        tuple(channels),
+        words["dt"],
+        words["preset"],
+        read_columns(words["columns"]),
+        words["sensors"],
+        words["at_rest"],
+        objectives,
+        lead_in,
+        words["trust_log"],
+        lambda text: print_text(f"rtmms: {text}", err=True),
+    )
+
+    def each() -> Iterator[Path]:
+        for file in files:
+            progress.say(f"reading {file.name}")
+            if file.suffix not in ENDINGS:
+                _warn_of_version(file)
+            yield file
+
+    return reader.read_all(each())
 
 
 def _warn_of_version(file: Path) -> None:
@@ -206,23 +240,39 @@ def _warn_of_version(file: Path) -> None:
 
 
 class _Progress:
-    """A line on standard error, at a terminal."""
+    """Lines on standard error: one for each iteration, and at a terminal one that changes in between."""
 
     def __init__(self, *, quiet: bool) -> None:
         self._on = not quiet and sys.stderr.isatty()
-        self._quiet, self._last, self._wide, self._said = quiet, 0.0, 0, False
+        self._quiet, self._last, self._wide = quiet, 0.0, 0
 
     def __enter__(self) -> _Progress:
-        if not self._quiet and not self._on:
-            print_text("rtmms: identify: fitting (seconds to minutes)", err=True)
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._erase()
+
+    def _erase(self) -> None:
         if self._on and self._wide:
             sys.stderr.write("\r" + " " * self._wide + "\r")
             sys.stderr.flush()
+            self._wide = 0
+
+    def iterated(self, one: Iteration) -> None:
+        """Print an iteration: its number, sum of squares, step, values, and the time left."""
+        if self._quiet:
+            return
+        self._erase()
+        values = ", ".join(f"{name} {value:.6g}" for name, value in list(one.values.items())[:MAX_SHOWN])
+        more = ", ..." if len(one.values) > MAX_SHOWN else ""
+        step = f", step {one.step:.2g}" if math.isfinite(one.step) else ""
+        print_text(
+            f"rtmms: identify: iteration {one.number}: cost {one.cost:.5g} (rms {one.rms:.3g} deviations){step}; "
+            f"{values}{more}; {one.elapsed_s:.0f} s, about {one.left_s:.0f} s left", err=True,
+        )  # fmt: skip
 
     def say(self, text: str) -> None:
+        """Show a text in the line that changes."""
         now = time.monotonic()
         if not self._on or now - self._last < _EVERY_S:
             return
@@ -231,6 +281,10 @@ class _Progress:
         sys.stderr.write("\r" + line.ljust(self._wide))
         sys.stderr.flush()
         self._wide = max(self._wide, len(line))
+
+
+MAX_SHOWN = 8
+"""Values in a line of progress."""
 
 
 def _print(told: dict[str, Any]) -> None:
@@ -256,5 +310,22 @@ def _print(told: dict[str, Any]) -> None:
         white = "white" if one["white"] else f"correlated ({one['correlation']:.2f})"
         fits.add_row(cell(name), f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, cell(one["unit"]), white)
     out.print(fits)
+    for line in _free(told):
+        print_text(line)
     for line in sentences(told):
         print_text(line)
+
+
+def _free(told: dict[str, Any]) -> list[str]:
+    """What is free beside --fit, a sentence for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for one in told["free"]:
+        if one["name"] not in told["parameters"]:
+            first, _, rest = one["name"].partition(".")
+            segment, _, word = rest.partition(".")
+            start = first == "start" and segment.isdigit()
+            of = f"start.{word}" if start else one["name"].partition("@")[0].partition("[")[0]
+            words = reasons.setdefault((one["why"], "first states" if start else "sensors"), [])
+            if of not in words:
+                words.append(of)
+    return [f"free of {what}: {', '.join(words)} ({why})" for (why, what), words in reasons.items()]

@@ -14,7 +14,7 @@ import click
 
 from rtmms.base.declared import fact, first_line
 from rtmms.base.errors import UnknownNameError
-from rtmms.base.parameters import parameters_of_plant
+from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms.base.terminal import print_json, print_text
 from rtmms.base.trust import is_file
 from rtmms.cli.words import plugins
@@ -220,14 +220,9 @@ def _described(plant: Plant) -> dict[str, dict[str, str]]:
 
 def _values(plant: Plant) -> dict[str, Any]:
     """Parameters by name, as JSON has them."""
-    from dataclasses import fields, is_dataclass
-
     from rtmms.cli.running.report import plain
 
-    source: Any = describe_plant(plant).parameters()
-    if is_dataclass(source):
-        source = {one.name: getattr(source, one.name) for one in fields(source)}
-    return dict(plain(source)) if isinstance(source, Mapping) else {}
+    return dict(plain(parameter_values(plant)))
 
 
 def _print_robot(said: dict[str, Any]) -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
 from rtmms.base.errors import ModelError
 from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
-from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, refuse_figure
+from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, Number, refuse_figure
 from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
 
-INTERRUPTED = 130
+INTERRUPTED, INCOMPLETE = 130, 1
 
 
 @click.command()
@@ -46,12 +47,14 @@ INTERRUPTED = 130
 @DASK
 @DASK_SECURITY
 @study_options()
+@click.option("--budget", type=Number("s"), metavar="S", help="Wall time, after which the sweep stops; the same "
+              "command goes on.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def sweep(
     what: str, vary: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
-    figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, as_json: bool, quiet: bool,
-    **words: Any,
+    figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, budget: float | None,
+    as_json: bool, quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
     """Run a scenario or a robot many times, with values that differ, and write one Parquet table.
 
@@ -72,7 +75,9 @@ def sweep(
     cluster = cluster_of(dask, dask_security, threads)
     base, table = base_of(what, words)
     study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
-    return _carry_out(study, output, figure, threads or cores(), cluster, as_json=as_json, quiet=quiet)
+    return _carry_out(
+        study, output, figure, threads or cores(), cluster, Budget(budget), as_json=as_json, quiet=quiet
+    )  # fmt: skip
 
 
 def cluster_of(address: str | None, security: Path | None, threads: int | None) -> Cluster | None:
@@ -112,19 +117,21 @@ def base_of(what: str, words: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _carry_out(
-    study: Study, output: Path, figure: Path | None, workers: int, dask: Cluster | None, *, as_json: bool, quiet: bool
-) -> int:
-    found = carried_out(study, output, workers, dask, quiet=quiet)
+    study: Study, output: Path, figure: Path | None, workers: int, dask: Cluster | None, budget: Budget, *,
+    as_json: bool, quiet: bool,
+) -> int:  # fmt: skip
+    found = carried_out(study, output, workers, dask, budget, quiet=quiet)
     if found is None:
-        return INTERRUPTED
+        return INTERRUPTED if budget.left else INCOMPLETE
     _tell(study, found[0], found[1], output, figure, as_json=as_json)
     return 0
 
 
 def carried_out(
-    study: Study, output: Path, workers: int, dask: Cluster | None, *, quiet: bool
+    study: Study, output: Path, workers: int, dask: Cluster | None, budget: Budget | None = None, *, quiet: bool
 ) -> tuple[pa.Table, tuple[str, ...]] | None:
-    """The table of a study, which is written, and its columns; None where Ctrl-C broke it off."""
+    """The table of a study, which is written, and its columns; None where Ctrl-C or a budget broke it off."""
+    budget = budget or Budget()
     from rtmms.cli.running.process import brace
     from rtmms.sweep.running import on_dask, on_processes, probe
     from rtmms.sweep.table import Parts, schema
@@ -141,14 +148,23 @@ def carried_out(
             print_text(f"rtmms: {kept:,} of {study.runs:,} runs are there already", err=True)
         try:
             with _Progress(study.runs, kept, quiet=quiet) as progress:
+
+                def done(runs: int) -> None:
+                    progress.add(runs)
+                    budget.refuse_late()
+
                 if dask is not None:
-                    on_dask(study, form, parts, left, dask, progress.add)
+                    on_dask(study, form, parts, left, dask, done)
                 else:
-                    on_processes(study, form, parts, left, workers, progress.add)
-        except KeyboardInterrupt:
+                    on_processes(study, form, parts, left, workers, done)
+        except (KeyboardInterrupt, OutOfTimeError) as ended:
+            # the last part may have been written when the time was over
+            if isinstance(ended, OutOfTimeError) and all(parts.file(one).is_file() for one in parts.chunks()):
+                return parts.join(output), tuple(units)
+            why = "broken off" if isinstance(ended, KeyboardInterrupt) else str(ended)
             there = len(parts.chunks()) - sum(not parts.file(one).is_file() for one in parts.chunks())
             print_text(
-                f"rtmms: broken off; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command "
+                f"rtmms: {why}; {there} of {len(parts.chunks())} parts are in {parts.folder}: the same command "
                 "goes on from there", err=True,
             )  # fmt: skip
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.identification.fitting import Block, Solution
+from rtmms.identification.recording import spread as spread_of
 from rtmms.identification.unknowns import Kind
 
 Array = npt.NDArray[np.float64]
@@ -54,6 +55,7 @@ class Evidence:
     """names: of what was asked.
 
     error        (k,) standard errors in their units, inf where nothing is known
+    covariance   (k, k) in their units, nan beside a value at its bound
     correlation  (k, k);  bound  (k,) 'low', 'high' or ''
     indistinct   (names, their shares, relative deviation) of each combination that cannot be told apart
     windows      (w, k) values that each stretch of the data alone would have moved to, to first order
@@ -66,6 +68,9 @@ class Evidence:
     indistinct: list[tuple[list[str], list[float], float]]
     channels: dict[str, Channel]
     windows: Array
+    covariance: Array
+    causes: list[str]
+    """Why the fit is poor, and what to do: sentences."""
 
 
 def weighed(solution: Solution) -> Evidence:
@@ -98,7 +103,7 @@ def weighed(solution: Solution) -> Evidence:
     error = deviation * scale
     return Evidence(
         [solution.unknowns[k].name for k in asked], error, np.clip(correlation, -1.0, 1.0), bound, indistinct,
-        _channels(solution), _windows(solution),
+        _channels(solution), _windows(solution), covariance * np.outer(scale, scale), causes(solution, bound),
     )  # fmt: skip
 
 
@@ -269,6 +274,86 @@ def _channels(solution: Solution) -> dict[str, Channel]:
     return found
 
 
+POOR = 2.0
+"""From so many times the noise on, the fit of a channel is poor."""
+CAUSE = 0.5
+"""Share of a channel's residuals that a delay, an offset or a wrong start explains, from which on it is named."""
+
+
+def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
+    """Return what is wrong with a fit and what to do, a sentence each: recordings and channels that are further off
+    than their noise, and what pushes a parameter to its bound."""
+    residuals = solution.residuals
+    told = residuals.told(solution.z)
+    found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
+    worst: list[tuple[float, str]] = []
+    for block in residuals.blocks:
+        feature = block.series.feature
+        noise = np.nan_to_num(block.series.noise if feature is not None else solution.noise[block.channel])
+        off = residuals.differences(block, told, solution.z)[block.fitted]
+        size, level = _rms(off), float(np.sqrt(np.mean(noise**2)))
+        if size <= POOR * level or not np.isfinite(off).any():
+            continue
+        recording = solution.recordings[solution.segments[block.segment].recording]
+        if feature is None and size < 1e-3 * float(np.max(spread_of(block.values), initial=0.0)):
+            continue  # noise that is hardly there
+        ratio = size / level if level else np.inf
+        times = f"{ratio:.3g} times its noise" if np.isfinite(ratio) else "and has no noise"
+        place = f"{recording.name}: {block.channel}: the model is off by {size:.3g} {block.series.unit}".rstrip()
+        worst.append((ratio, f"{place}, {times}: {_remedy(solution, block, off)}"))
+    return found + [text for _, text in sorted(worst, key=lambda one: -one[0])]
+
+
+def _at_bound(solution: Solution, k: int, side: str) -> str:
+    """Which channel of which recording pushes a value against its bound."""
+    residuals, one = solution.residuals, solution.unknowns[k]
+    sign = 1.0 if side == "low" else -1.0  # the sum of squares falls towards the bound
+    pushes = [
+        sign * float(solution.jacobian[part, k] @ solution.residual[part]) for part in residuals.sources
+    ]  # fmt: skip
+    block = residuals.blocks[int(np.argmax(pushes))]
+    recording = solution.recordings[solution.segments[block.segment].recording]
+    value = solution.z[k] * one.scale
+    if one.end:
+        return (
+            f"{one.name}: stopped at {value:.6g}, where the model ends ({one.end}); {block.channel} of "
+            f"{recording.name} pushes it there most: free what else moves {block.channel}, or take it as known "
+            f"(--set {one.key}=VALUE)"
+        )
+    return (
+        f"{one.name}: stopped at its {'lower' if side == 'low' else 'upper'} bound {value:g}; {block.channel} of "
+        f"{recording.name} pushes it there most: widen --bounds {one.key}=LOW:HIGH, or free what else moves "
+        f"{block.channel}"
+    )
+
+
+def _remedy(solution: Solution, block: Block, off: Array) -> str:
+    """What would explain residuals (k, w) of a channel in a segment, and the option for it."""
+    if block.series.feature is not None:
+        return "free a parameter that moves it, or state a larger noise if the measurement is not as good"
+    total = float(np.nansum(off**2))
+    asked = {one.name for one in solution.unknowns}
+    time = block.time[block.fitted]
+    early = time < time.min() + 0.2 * np.ptp(time)
+    if float(np.nansum(off[early] ** 2)) > (1.0 - CAUSE * 0.4) * total:
+        return "most of it is at the beginning: free its first state (--free start.*), or leave it out (--lead-in S)"
+    count = np.isfinite(off).sum(axis=0)
+    offset = np.nansum(off, axis=0) / np.maximum(count, 1)
+    if float(np.sum(offset**2 * count)) > CAUSE * total and f"bias.{block.channel}" not in asked:
+        return f"most of it is an offset: --fit bias.{block.channel}, or look at its zero and its frame"
+    expected = off + block.values[block.fitted]
+    if len(time) > 8:
+        slope = np.gradient(expected, time, axis=0)
+        moved = float(np.nansum(slope**2))
+        delay = float(np.nansum(slope * off)) / moved if moved > 0.0 else 0.0
+        if delay**2 * moved > CAUSE * total:
+            return f"a delay of {1e3 * delay:.3g} ms would explain most of it: --fit delay.{block.channel}"
+    return (
+        "the model lacks something there: look at the figures (-o FILE.html), and free a parameter that moves this "
+        "channel"
+    )
+
+
 def _rms(rows: Array) -> float:
     return float(np.sqrt(np.nanmean(rows**2))) if np.isfinite(rows).any() else 0.0
 
@@ -318,10 +403,7 @@ def sentences(told: Mapping[str, Any]) -> list[str]:
             f"{', '.join(one['names'])}: {what} (relative change {words} is known {known}; threshold "
             f"{100.0 * told['threshold']:.0f} %)"
         )
-    for name, one in told["parameters"].items():
-        if one["at_bound"]:
-            found.append(f"{name}: stopped at its bound {one['value']:g}: widen --bounds, or look for another cause")
-    return found
+    return [*([told["note"]] if told["note"] else []), *found, *told["advice"]]
 
 
 def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -369,6 +451,12 @@ def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]
             one.name: float(z * one.scale) for one, z in zip(solution.unknowns, solution.z, strict=True)
             if not one.asked
         },
+        "free": [
+            {"name": one.name, "why": one.why, "value": float(z * one.scale)}
+            for one, z in zip(solution.unknowns, solution.z, strict=True)
+        ],
+        "advice": evidence.causes,
+        "note": solution.note,
     }  # fmt: skip
 
 

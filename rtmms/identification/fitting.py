@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.errors import ModelError
+from rtmms.identification.descent import Watch, bounds_of, descend
+from rtmms.identification.objectives import aligning_delay
 from rtmms.identification.prediction import Case, Predictor, Segment, can_be_placed, free_start
 from rtmms.identification.recording import Recording, Series, mean_square, noise_of, refuse_still, spread, thinned
-from rtmms.identification.unknowns import Kind, Unknown, lasting, starts
+from rtmms.identification.unknowns import ALL_CHANNELS, OFFSETS, FirstState, Kind, Unknown, lasting, starts
 
 Array = npt.NDArray[np.float64]
 
@@ -26,6 +29,8 @@ STEP = 1e-4
 """Of an unknown, in what counts as one of it: central differences."""
 FAR = 1e8
 """A residual, in deviations, where the model fails."""
+BISECTIONS = 10
+"""Of the place where a model can no longer be built."""
 UNSEEN = 1.5
 """Steps at a segment's beginning whose samples are left out: what is measured over a step has none before."""
 
@@ -57,18 +62,21 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
         begin, end = one.first * recording.dt, one.last * recording.dt
         seen = (one.first + one.fitted) * recording.dt
         for series in recording.series:
-            inside = (series.time > begin + UNSEEN * recording.dt) & (series.time <= end + 1e-9)
+            earliest = max(begin + UNSEEN * recording.dt, one.counts_from * recording.dt)
+            inside = (series.time > earliest) & (series.time <= end + 1e-9)
             if inside.any():
                 time = series.time[inside]
-                found.append(Block(k, series, time - begin, series.values[inside], sigma[series.channel],
-                                   time <= seen + 1e-9))  # fmt: skip
+                own = sigma[series.channel] if series.feature is None else series.noise
+                found.append(Block(k, series, time - begin, series.values[inside], own,
+                                   (time <= seen + 1e-9) | (series.feature is not None)))  # fmt: skip
     return found
 
 
 class Residuals:
     """Of unknowns z, each in what counts as one of it (`Unknown.scale`).
 
-    told   the last prediction is kept: value and slope are asked for at the same point
+    told     the last prediction is kept: value and slope are asked for at the same point
+    central  whether slopes are central differences, which take twice the runs of differences to one side
     """
 
     def __init__(
@@ -78,7 +86,8 @@ class Residuals:
         self.predictor, self.blocks, self.unknowns, self.progress = predictor, found, list(unknowns), progress
         self.scale = np.array([one.scale for one in unknowns])
         self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
-        self._width = 1 + max((one.coordinate for one in unknowns if one.kind is Kind.START), default=0)
+        self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
+        self.central = True
         self._at: Array | None = None
         self._told: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
@@ -91,29 +100,65 @@ class Residuals:
             steps = self.sources[-1].stop
         self.size = steps
 
+    def weights(self) -> Array:
+        """(size + priors,) one over the standard deviation that each residual is divided by; 1 of priors."""
+        out = np.ones(self.size + len(self.priors))
+        for block, part in zip(self.blocks, self.sources, strict=True):
+            out[part] = np.tile(1.0 / block.sigma, int(block.fitted.sum()))
+        return out
+
     def forget(self) -> None:
         """The segments begin elsewhere now."""
         self._at = None
 
     def case(self, z: Array) -> Case:
-        values, offsets = {}, np.zeros((len(self.predictor.segments), self._width))
+        count = len(self.predictor.recordings)
+        values: list[dict[str, float]] = [{} for _ in range(count)]
+        offsets = np.zeros((len(self.predictor.segments), self._width))
         for one, value in zip(self.unknowns, z * self.scale, strict=True):
             if one.kind is Kind.MODEL:
-                values[one.name] = float(value)
+                for own in values if one.recording < 0 else values[one.recording : one.recording + 1]:
+                    own[one.key] = float(value)
             elif one.kind is Kind.START:
                 offsets[one.segment, one.coordinate] = value
         return Case(values, offsets)
 
     def told(self, z: Array) -> list[dict[str, Array]]:
         if self._at is None or not np.array_equal(self._at, z):
-            self._told, self._at = self.predictor.one(self.case(z)), z.copy()
+            self._told, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
         return self._told
+
+    def _aligned(self, told: list[dict[str, Array]]) -> list[dict[str, Array]]:
+        """Harmonics without a common clock, at the time of each recording under which they fit best.
+
+        The delay is eliminated: residuals are functions of the other unknowns alone, and their slopes are those of the
+        residuals with the delay at its best (variable projection).
+        """
+        for segment in range(len(self.predictor.segments)):
+            own = [
+                (block, feature) for block in self.blocks
+                if block.segment == segment and (feature := block.series.feature) is not None and feature.free_clock
+            ]  # fmt: skip
+            pairs = []
+            for block, feature in own:
+                model, measured = told[segment][block.channel][0], block.values[0]
+                rate = 2.0 * np.pi * feature.frequency_hz * feature.objective.order
+                pairs.append((complex(*model), complex(*measured), float(block.sigma[0]), rate))
+            if not pairs or not np.isfinite([one[0] for one in pairs]).all():
+                continue
+            delay = aligning_delay(pairs)
+            for (block, _), (model, _, _, rate) in zip(own, pairs, strict=True):
+                turned = model * np.exp(-1j * rate * delay)
+                told[segment][block.channel] = np.array([[turned.real, turned.imag]])
+        return told
 
     def expected(self, block: Block, told: Sequence[dict[str, Array]], z: Array) -> Array:
         """(k, w) what the sensor would say: interpolated, with its delay, gain, and errors that last."""
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
         own = [(k, one) for k, one in self._of.get(block.channel, []) if one.recording in (-1, number)]
+        if block.series.feature is None:
+            own += [(k, one) for k, one in self._of.get(ALL_CHANNELS, []) if one.recording in (-1, number)]
         delay = sum((z[k] * one.scale for k, one in own if one.kind is Kind.DELAY), 0.0)
         rows = told[block.segment][block.channel]
         at = np.clip((block.time - delay) / recording.dt - 1.0, 0.0, len(rows) - 1.0)
@@ -175,42 +220,102 @@ class Residuals:
                 one = self.unknowns[k]
                 up[k] = min(up[k], one.high / one.scale)
                 down[k] = max(down[k], one.low / one.scale)
-            cases += [self.case(up), self.case(down)]
+            if not self.central:
+                up, down = (up, z) if (up[group] > z[group]).all() else (z, down)
+            cases += [self.case(point) for point in (up, down) if point is not z]
             steps.append((up, down))
         answers = self.predictor.many(cases)
         for number, (group, (up, down)) in enumerate(zip(groups, steps, strict=True)):
-            self.progress(f"slope {number + 1} of {len(groups)}")
-            high, low = next(answers), next(answers)
-            if not (_sound(high) and _sound(low)):
-                bad = self.unknowns[group[0]]
-                raise ModelError(
-                    f"the model fails near {bad.name} = {z[group[0]] * bad.scale:g}: give --bounds within which it runs"
-                )
+            self.progress(f"derivative {number + 1} of {len(groups)}")
+            ends = steps[number]
+            high, low = (told if point is z else self._aligned(next(answers)) for point in ends)
+            if not _sound(high):  # one-sided where the model fails on the other side
+                high, up = told, z
+            if not _sound(low):
+                low, down = told, z
+            if up is z and down is z:
+                other = 2.0 * z - np.where(ends[0] == z, ends[1], ends[0])
+                low, down = self._aligned(self.predictor.one(self.case(other))), other
+                if not _sound(low):
+                    self._refuse_edge(group, ends)
             for k in group:
-                one = self.unknowns[k]
-                only = None if one.kind is Kind.MODEL else [
-                    j for j, block in enumerate(self.blocks) if block.segment == one.segment
-                ]  # fmt: skip
                 over = up[k] - down[k]
+                if over <= 0.0:
+                    continue
+                only = self._blocks_of(self.unknowns[k])
                 out[: self.size, k] = (self._data(high, z, only) - self._data(low, z, only)) / over
         for k, one in enumerate(self.unknowns):
             if not one.channel:
                 continue
             up, down = z.copy(), z.copy()
             up[k], down[k] = z[k] + STEP, z[k] - STEP
-            only = [j for j, block in enumerate(self.blocks) if block.channel == one.channel]
+            only = [
+                j for j, block in enumerate(self.blocks)
+                if one.channel in (block.channel, ALL_CHANNELS) and one.recording in (-1, self._recording_of(block))
+            ]  # fmt: skip
             out[: self.size, k] = (self._data(told, up, only) - self._data(told, down, only)) / (2.0 * STEP)
         return out
 
-    def _moved_together(self) -> list[list[int]]:
-        """Unknowns that one rollout can vary at once: the same coordinate of all segments' starts."""
-        groups = [[k] for k, one in enumerate(self.unknowns) if one.kind is Kind.MODEL]
-        own: dict[int, list[int]] = {}
+    def narrow(self, z: Array, beyond: Array) -> bool:
+        """Bound the unknowns of the model that cannot be as in `beyond`, where the model cannot be built; whether any.
+
+        A parameter without a declared range may have an end all the same, as a length ends at 0. The end is found by
+        bisection between z, where the model runs, and `beyond`.
+        """
+        if not self.predictor.refusal(self.case(beyond)):
+            return False
+        found = False
         for k, one in enumerate(self.unknowns):
-            if one.kind is Kind.START:
-                own.setdefault(one.coordinate, []).append(k)
-        groups += own.values()
-        return groups
+            if one.kind is not Kind.MODEL or beyond[k] == z[k]:
+                continue
+            point = z.copy()
+            point[k] = beyond[k]
+            why = self.predictor.refusal(self.case(point))
+            if not why:
+                continue
+            good, bad = z[k], beyond[k]
+            for _ in range(BISECTIONS):
+                point[k] = 0.5 * (good + bad)
+                good, bad = (good, point[k]) if self.predictor.refusal(self.case(point)) else (point[k], bad)
+            end = float(good * one.scale)
+            below = beyond[k] < z[k]
+            self.unknowns[k] = replace(
+                one, low=end if below else one.low, high=one.high if below else end, end=why
+            )  # fmt: skip
+            found = True
+        return found
+
+    def _recording_of(self, block: Block) -> int:
+        return self.predictor.segments[block.segment].recording
+
+    def _blocks_of(self, one: Unknown) -> list[int] | None:
+        """Numbers of the blocks that an unknown of the model can move; None for all."""
+        if one.kind is Kind.START:
+            return [j for j, block in enumerate(self.blocks) if block.segment == one.segment]
+        if one.recording >= 0:
+            return [j for j, block in enumerate(self.blocks) if self._recording_of(block) == one.recording]
+        return None
+
+    def _refuse_edge(self, group: list[int], ends: tuple[Array, Array]) -> None:
+        """Raise ModelError where the model fails on both sides of a value."""
+        one = self.unknowns[group[0]]
+        reasons = self.predictor.failures(self.case(ends[0]))
+        why = f" ({reasons[0]})" if reasons else ""
+        raise ModelError(
+            f"the model fails near {one.name} = {ends[0][group[0]] * one.scale:g}{why}: give --bounds "
+            f"{one.key}=LOW:HIGH within which it runs"
+        )
+
+    def _moved_together(self) -> list[list[int]]:
+        """Unknowns that one rollout can vary at once, as they move different segments: the same coordinate of all first
+        states, and the values of a parameter that each recording has for itself."""
+        groups: dict[Any, list[int]] = {}
+        for k, one in enumerate(self.unknowns):
+            if one.kind is Kind.MODEL:
+                groups.setdefault(k if one.recording < 0 else one.key, []).append(k)
+            elif one.kind is Kind.START:
+                groups.setdefault((one.kind, one.coordinate), []).append(k)
+        return list(groups.values())
 
 
 def _sound(told: Sequence[dict[str, Array]]) -> bool:
@@ -225,26 +330,47 @@ ROUNDS = 3
 """At most: weights, and where segments begin, are found anew before each."""
 SETTLED = 0.05
 """Of a weight: a change below that needs no further round."""
-CLOSE = 1e-7
-EVALUATIONS = 40
 LEAST_NOISE = 1e-5
 """Of a channel's spread: logs without noise have no weights beyond that."""
-MOST_SAMPLES = 10_000
+MAX_SAMPLES = 10_000
 DEAF = 1.0
 """Deviations that all samples together must move by, for one of an unknown, if the log is to tell anything of it."""
+EXPLAINED = 1.2
+"""A fit whose channels are no further off than this many times their noise needs no other starting point."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """hold_out share at each recording's end that the fit does not see;  segments  of each recording;  threads;
-    others  further points to start from;  seed  of those points;  samples  at most, of a channel in a recording"""
+    """What a fit takes beside recordings and unknowns.
+
+    Attributes
+    ----------
+    hold_out : float
+        Share at each recording's end that the fit does not see.
+    segments : int
+        Of each recording.
+    threads : int
+    others : int or None
+        Further points to start from; None: one, where the first fit leaves something unexplained.
+    seed : int
+        Of those points.
+    samples : int
+        At most, of a channel in a recording.
+    lead_in : float
+        s at the beginning of each recording that are simulated and not compared.
+    free, pinned : tuple of str
+        Coordinates of first states, see `starts`.
+    """
 
     hold_out: float = 0.3
     segments: int = 1
     threads: int = 1
-    others: int = 1
+    others: int | None = 1
     seed: int = 0
-    samples: int = MOST_SAMPLES
+    samples: int = MAX_SAMPLES
+    lead_in: float = 0.0
+    free: tuple[str, ...] = ()
+    pinned: tuple[str, ...] = ()
 
 
 @dataclass
@@ -255,7 +381,7 @@ class Solution:
     residuals  at it;  jacobian  (rows, n) with the priors' rows, residual (rows,)
     noise      of each channel (w,), as told or as seen in the values;  sigma  the weights that it came to
     others     values from other starting points, with their cost
-    first      where each unknown began
+    note       why the search ended early, '' where it did not
     """
 
     unknowns: list[Unknown]
@@ -269,6 +395,7 @@ class Solution:
     others: list[tuple[Array, float]]
     recordings: list[Recording]
     segments: list[Segment]
+    note: str = ""
 
     @property
     def asked(self) -> list[int]:
@@ -276,17 +403,30 @@ class Solution:
 
     @property
     def values(self) -> dict[str, float]:
-        return {self.unknowns[k].name: float(self.z[k] * self.unknowns[k].scale) for k in self.asked}
+        return self.named(self.z)
+
+    def named(self, z: Array) -> dict[str, float]:
+        """What was asked for, by name, in its units."""
+        return _named(self.unknowns, z)
+
+
+def _named(unknowns: Sequence[Unknown], z: Array) -> dict[str, float]:
+    return {one.name: float(value * one.scale) for one, value in zip(unknowns, z, strict=True) if one.asked}
 
 
 def fit(
-    recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings,
-    progress: Callable[[str], None] = lambda _: None,
+    recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings, watch: Watch | None = None,
 ) -> Solution:  # fmt: skip
-    """The values under which the model's predictions are nearest to what was measured.
+    """Return the values under which the model's predictions are nearest to what was measured.
 
-    ModelError for recordings that tell nothing of what is asked, and for a model that fails at the start.
+    Ctrl-C and the end of the watch's wall time end the search with the best values so far, and a note.
+
+    Raises
+    ------
+    ModelError
+        For recordings that tell nothing of what is asked, and for a model that fails at the start.
     """
+    watch = watch or Watch()
     for recording in recordings:
         refuse_still(recording)
     noise, usual = _noise(recordings)
@@ -296,31 +436,140 @@ def fit(
     cut = blocks(recordings, segments, sigma)
     _refuse_uncovered(cut)
     unknowns = [*asked, *lasting(recordings, [one.name for one in asked])]
-    unknowns += starts({
-        k: free_start(recordings[one.recording].build()) for k, one in enumerate(segments) if not one.known
-    })  # fmt: skip
+    unknowns += _first_states(recordings, segments, settings)
     with Predictor(recordings, segments, settings.threads) as predictor:
-        residuals = Residuals(predictor, cut, unknowns, progress)
+        residuals = Residuals(predictor, cut, unknowns, watch.progress)
+        search = _Search(residuals, sigma, noise, usual, watch)
         first = np.array([one.first / one.scale for one in unknowns])
-        z, cost = _solve(residuals, first, sigma, noise, usual, progress)
-        others = []
-        chance = np.random.default_rng(settings.seed)
-        for number in range(settings.others):
-            progress(f"starting point {number + 2} of {settings.others + 1}")
-            start = _elsewhere(unknowns, first, chance)
-            try:
-                _anchor(residuals, start)
-                found, its = _descend(residuals, start, progress)
-            except ModelError:
-                continue  # the model fails there
-            others.append((found, its))
-        if others and min(its for _, its in others) < cost * (1.0 - 1e-3):
-            z, cost = _solve(residuals, min(others, key=lambda one: one[1])[0], sigma, noise, usual, progress)
-        _anchor(residuals, z)
+        others: list[tuple[Array, float]] = []
+        note = ""
+        try:
+            search.solve(first)
+            chance = np.random.default_rng(settings.seed)
+            more = settings.others if settings.others is not None else 0 if search.explained() else 1
+            for number in range(more):
+                watch.progress(f"starting point {number + 2} of {more + 1}")
+                others += search.elsewhere(_elsewhere(unknowns, first, chance))
+            if others and min(its for _, its in others) < search.cost * (1.0 - 1e-3):
+                search.solve(min(others, key=lambda one: one[1])[0])
+        except (KeyboardInterrupt, OutOfTimeError) as ended:
+            if search.slope is None:
+                if isinstance(ended, KeyboardInterrupt):
+                    raise
+                raise ModelError(
+                    f"--budget {watch.budget.seconds:g}: the time was over before the first step: give a longer one, "
+                    "or take fewer samples, a longer --dt or fewer --fit"
+                ) from None
+            why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else f"the time budget of {watch.budget.seconds:g} s"
+            note = f"{why} ended the search after {watch.count} iterations: these are the best values so far"
+            watch.budget = Budget()
+            residuals.progress = watch.show
+            search.take_best()
+        z = search.z
         return Solution(
-            unknowns, z, cost, residuals, residuals.slope(z), residuals.value(z), noise, sigma, others,
-            list(recordings), segments,
+            residuals.unknowns, z, search.cost, residuals, search.slope_now(), residuals.value(z), noise, sigma, others,
+            list(recordings), segments, note,
         )  # fmt: skip
+
+
+class _Search:
+    """Rounds of descent, the weights between them, and the best that was found.
+
+    sigma is written, and is that of the residuals' blocks.
+    """
+
+    def __init__(
+        self, residuals: Residuals, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array],
+        watch: Watch,
+    ) -> None:  # fmt: skip
+        self.residuals, self.sigma, self.noise, self.usual, self.watch = residuals, sigma, noise, usual, watch
+        self.z = np.zeros(0)
+        self.cost = np.inf
+        self.slope: Array | None = None
+        self._weights = residuals.weights()
+
+    def solve(self, z: Array) -> None:
+        """Find values from z on; weights are found anew after each descent."""
+        residuals, watch = self.residuals, self.watch
+        _anchor(residuals, z)
+        _refuse_failing(residuals, z)
+        for number in range(ROUNDS):
+            if number and len(residuals.predictor.segments) > len(residuals.predictor.recordings):
+                _anchor(residuals, z)
+                self.slope = None
+            watch.begin()
+            residuals.central = number > 0
+            slope = self.slope_now() if number and self.slope is not None else None
+            if slope is None:
+                slope = residuals.slope(np.clip(z, *bounds_of(residuals.unknowns)))
+                self._take(z, np.inf, slope)
+            if not number:
+                _refuse_deaf(residuals, slope)
+            z, cost, slope = self._descend(z, slope, rough=number == 0)
+            self._take(z, cost, slope)
+            change = _weigh(residuals, z, self.sigma, self.noise, self.usual)
+            anchored = len(residuals.predictor.segments) > len(residuals.predictor.recordings)
+            if number and change < SETTLED and not anchored:
+                break
+        self.cost = float(np.sum(residuals.value(z) ** 2))
+
+    def elsewhere(self, z: Array) -> list[tuple[Array, float]]:
+        """Values and their cost from another starting point; nothing where the model fails there."""
+        try:
+            found, cost, _ = self._descend(z, None, rough=False)
+        except ModelError:
+            return []
+        return [(found, cost)]
+
+    def _descend(self, z: Array, slope: Array | None, *, rough: bool) -> tuple[Array, float, Array]:
+        residuals = self.residuals
+        residuals.central = not rough
+        return descend(
+            residuals, z, self.watch, rough=rough, slope=slope, values_of=partial(_named, residuals.unknowns)
+        )  # fmt: skip
+
+    def _take(self, z: Array, cost: float, slope: Array) -> None:
+        self.z, self.cost, self.slope, self._weights = z, cost, slope, self.residuals.weights()
+
+    def slope_now(self) -> Array:
+        """The last derivatives with the weights of now."""
+        assert self.slope is not None
+        return self.slope * (self.residuals.weights() / self._weights)[:, None]
+
+    def take_best(self) -> None:
+        """What the watch has seen as the best, after the search was ended."""
+        if self.watch.best is not None:
+            self.z = self.watch.best
+        if self.watch.slope is not None:
+            self.slope, self._weights = self.watch.slope, self.residuals.weights()
+        self.cost = float(np.sum(self.residuals.value(self.z) ** 2))
+
+    def explained(self) -> bool:
+        """Whether all channels are as near as their noise."""
+        residuals = self.residuals
+        told = residuals.told(self.z)
+        for block in residuals.blocks:
+            off = residuals.differences(block, told, self.z)[block.fitted]
+            noise = block.series.noise if block.series.feature is not None else self.noise[block.channel]
+            least = np.maximum(np.nan_to_num(noise), self.usual[block.channel])
+            if (np.sqrt(mean_square(off)) > EXPLAINED * least).any():
+                return False
+        return True
+
+
+def _first_states(recordings: Sequence[Recording], segments: Sequence[Segment], settings: Settings) -> list[Unknown]:
+    """The unknown coordinates of the segments' beginnings."""
+    wanted = bool(settings.free or settings.pinned)
+    found: dict[int, FirstState] = {}
+    of: dict[int, FirstState] = {}
+    for k, one in enumerate(segments):
+        if one.known and not wanted:
+            continue
+        if one.recording not in of:
+            recording = recordings[one.recording]
+            of[one.recording] = free_start(recording.build(), recording.commands)
+        found[k] = replace(of[one.recording], known=one.known)
+    return starts(found, settings.free, settings.pinned)
 
 
 def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -344,8 +593,13 @@ def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segme
     found = []
     for number, one in enumerate(recordings):
         steps = len(one.commands)
-        seen = max(1, round((1.0 - settings.hold_out) * steps))
+        lead = round(settings.lead_in / one.dt)
+        if lead >= steps:
+            raise ModelError(f"{one.name}: --lead-in {settings.lead_in:g}: expected less than {one.duration:g} s")
+        seen = lead + max(1, round((1.0 - settings.hold_out) * (steps - lead)))
         edges = np.linspace(0, seen, settings.segments + 1).round().astype(int)
+        if settings.segments > 1 and any(series.feature is not None for series in one.series):
+            raise ModelError(f"{one.name}: --objective needs whole recordings: expected --segments 1")
         if not (np.diff(edges) > 1).all():
             raise ModelError(f"{one.name}: --segments {settings.segments}: expected at most a segment for two steps")
         if (settings.segments > 1 or not one.known) and not can_be_placed(one.build()):
@@ -356,12 +610,12 @@ def _segments(recordings: Sequence[Recording], settings: Settings) -> list[Segme
         for k, (first, last) in enumerate(pairwise(edges)):
             final = k == settings.segments - 1
             found.append(Segment(number, int(first), steps if final else int(last), int(last - first),
-                                 one.known and k == 0))  # fmt: skip
+                                 one.known and k == 0, counts_from=lead if k == 0 else 0))  # fmt: skip
     return found
 
 
 def _refuse_uncovered(cut: Sequence[Block]) -> None:
-    if not any(np.isfinite(block.values[block.fitted]).sum() > 1 for block in cut):
+    if not any(np.isfinite(block.values[block.fitted]).sum() > 1 or block.series.feature is not None for block in cut):
         raise ModelError("expected samples in the part that is fitted, got none: take a smaller --hold-out")
 
 
@@ -371,43 +625,16 @@ def _anchor(residuals: Residuals, z: Array) -> None:
         residuals.forget()
 
 
-def _solve(
-    residuals: Residuals, z: Array, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array],
-    progress: Callable[[str], None],
-) -> tuple[Array, float]:  # fmt: skip
-    """Rounds of descent; sigma is written."""
-    _anchor(residuals, z)
-    _refuse_deaf(residuals, z)
-    for number in range(ROUNDS):
-        progress(f"round {number + 1}")
-        if number:
-            _anchor(residuals, z)
-        z, _ = _descend(residuals, z, progress)
-        change = _weigh(residuals, z, sigma, noise, usual)
-        if change < SETTLED and not any(not one.known for one in residuals.predictor.segments):
-            break
-    return z, float(np.sum(residuals.value(z) ** 2))
-
-
-def _descend(residuals: Residuals, z: Array, progress: Callable[[str], None]) -> tuple[Array, float]:
-
-    low = np.array([one.low / one.scale for one in residuals.unknowns])
-    high = np.array([one.high / one.scale for one in residuals.unknowns])
-    inside = np.clip(z, low, high)
-    value = residuals.value(inside)
-    if (np.abs(value) >= FAR).mean() > 0.5:
-        raise ModelError("the model fails with the values that the fit begins with: give others with --set or --prior")
-
-    def told(point: Array) -> Array:
-        off = residuals.value(point)
-        progress(f"rms {np.sqrt(np.mean(off**2)):.4g} deviations")
-        return off
-
-    found: Any = import_module("scipy.optimize").least_squares(
-        told, inside, jac=residuals.slope, bounds=(low, high), method="trf", xtol=CLOSE, ftol=CLOSE, gtol=1e-12,
-        max_nfev=EVALUATIONS,
-    )  # fmt: skip
-    return np.asarray(found.x), float(2.0 * found.cost)
+def _refuse_failing(residuals: Residuals, z: Array) -> None:
+    """ModelError where the model fails with the values that the search begins with, with recording and reason."""
+    at = np.clip(z, *bounds_of(residuals.unknowns))
+    if (np.abs(residuals.value(at)) >= FAR).mean() <= 0.5:
+        return
+    reasons = residuals.predictor.failures(residuals.case(at)) or ["its outputs are not finite"]
+    raise ModelError(
+        f"the model fails with the values that the search begins with: {reasons[0]}; give others with --set or "
+        "--prior, or a shorter --dt"
+    )
 
 
 def _weigh(
@@ -417,7 +644,8 @@ def _weigh(
     told = residuals.told(z)
     off: dict[str, list[Array]] = {}
     for block in residuals.blocks:
-        off.setdefault(block.channel, []).append(residuals.differences(block, told, z)[block.fitted])
+        if block.series.feature is None:  # of an objective the noise is given
+            off.setdefault(block.channel, []).append(residuals.differences(block, told, z)[block.fitted])
     change = 0.0
     for name, rows in off.items():
         rms = np.sqrt(mean_square(np.concatenate(rows)))
@@ -427,11 +655,8 @@ def _weigh(
     return change
 
 
-def _refuse_deaf(residuals: Residuals, z: Array) -> None:
+def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
     """ModelError where nothing that is asked for moves what was measured."""
-    slope = residuals.slope(np.clip(
-        z, [one.low / one.scale for one in residuals.unknowns], [one.high / one.scale for one in residuals.unknowns]
-    ))  # fmt: skip
     heard = np.linalg.norm(slope[: residuals.size], axis=0)
     asked = [k for k, one in enumerate(residuals.unknowns) if one.asked]
     if all(heard[k] < DEAF for k in asked):

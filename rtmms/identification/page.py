@@ -34,7 +34,7 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
     plant = recording.build()
     said: dict[str, list[str]] = {}
     for one in asked:
-        if one.kind is not Kind.MODEL:
+        if one.kind is not Kind.MODEL or one.name != one.key:  # a value of one recording is not the robot's
             continue
         root, element = split(one.name)
         if element < 0:
@@ -106,17 +106,25 @@ def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: 
                      f"<style>{_STYLE}</style></head><body>\n{text}\n</body></html>\n", "-o")  # fmt: skip
 
 
-def picture(solution: Solution, evidence: Evidence, path: Path) -> None:
-    """The values with their spread and the channels beside the model, as one figure; RtmmsError."""
+def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
+    """Return the values with their spread and the channels beside the model, as one figure; written where path says.
+
+    Raises
+    ------
+    RtmmsError
+        Where the file cannot be written.
+    """
     with styled():
-        drawn = figure(9.0, 1.5 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
-        parts: Any = drawn.subfigures(2, 1, height_ratios=[1.0 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
+        whole = figure(9.0, 1.5 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
+        parts: Any = whole.subfigures(2, 1, height_ratios=[1.0 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
         above, below = parts
         _spread(above, solution, evidence)
         above.subplots_adjust(left=0.2, bottom=0.3)
         _series(below, solution)
         below.subplots_adjust(left=0.08, right=0.97, top=0.95, bottom=0.08, hspace=0.75)
-        save(drawn, path, dpi=100)
+        if path is not None:
+            save(whole, path, dpi=100)
+    return whole
 
 
 def _small(text: str) -> str:
@@ -219,7 +227,9 @@ def _series(drawn: Any, solution: Solution) -> None:
             every = max(1, len(block.time) // MOST_POINTS)
             time = begin + block.time[::every]
             axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, rasterized=False)
-            axes.plot(time, residuals.expected(block, told, solution.z)[::every, k], color=BLUE, lw=1.0)
+            marker = "+" if block.series.feature is not None else None
+            expected = residuals.expected(block, told, solution.z)[::every, k]
+            axes.plot(time, expected, color=BLUE, lw=1.0, marker=marker, ms=9.0)
             if not block.fitted.all():
                 end = begin + float(block.time[~block.fitted][0]), begin + float(block.time[-1])
         if end is not None:

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmms.analysis.rollouts import Rollout
-from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.base.errors import RtmmsError
 from rtmms.identification.recording import Recording
-from rtmms.identification.unknowns import split, value_of
+from rtmms.identification.unknowns import FirstState, split, start_names, value_of
 from rtmms.plant.protocol import Coordinated, Forking, Plant, describe_plant
 from rtmms.sensing.readings import MOVING, read_along
 
@@ -32,6 +32,7 @@ class Segment:
     recording   its number;  first, last  steps, the last one excluded;  fitted  steps of it that the fit sees
     known       it begins at a reset
     base        state as a fork has it, and step: the first guess of where it begins; None: at the reset
+    counts_from  steps of it that are not compared
     """
 
     recording: int
@@ -40,14 +41,15 @@ class Segment:
     fitted: int
     known: bool
     base: tuple[Array, int] | None = None
+    counts_from: int = 0
 
 
 @dataclass(frozen=True)
 class Case:
-    """One set of parameters (by name) and of offsets of the segments' starts (segments, w):
-    of pose and twist 12, of joints' positions and velocities."""
+    """Parameters by name, of each recording, and offsets of the segments' starts (segments, w): of pose and twist 12,
+    of joints' positions and velocities."""
 
-    values: Mapping[str, float]
+    values: Sequence[Mapping[str, float]]
     offsets: Array
 
 
@@ -125,14 +127,14 @@ class Predictor:
         """Of each segment {channel: (steps, w)} at the end of each step; nan from where the model failed."""
         return self._one(case)
 
-    def anchor(self, values: Mapping[str, float]) -> None:
+    def anchor(self, values: Sequence[Mapping[str, float]]) -> None:
         """Put the first guess of each segment's start to where a run of the model from the recording's beginning comes
         to, with pose and twist as they were measured, where they were."""
         worker = self._workers.get()
         try:
             for number, recording in enumerate(self.recordings):
                 own = [one for one in self.segments if one.recording == number]
-                plant = worker.plant(number, values)
+                plant = worker.plant(number, values[number])
                 plant.reset(recording.seed)
                 if not own[0].known:
                     _place(plant, {name: rows[0] for name, rows in recording.states.items()})
@@ -163,8 +165,8 @@ class Predictor:
     def _recording(self, worker: _Worker, number: int, case: Case) -> list[dict[str, Array]]:
         recording = self.recordings[number]
         try:
-            plant = worker.plant(number, case.values)
-        except ModelError:
+            plant = worker.plant(number, case.values[number])
+        except RtmmsError:
             return [_nothing(recording, one) for one in self.segments if one.recording == number]
         wanted = _outputs(recording, plant)
         own = [(k, one) for k, one in enumerate(self.segments) if one.recording == number]
@@ -173,6 +175,7 @@ class Predictor:
         initial = [self._start(plant, recording, one, case.offsets[k]) for k, one in own]
         with Rollout(plant, 1) as pool:
             runs = pool(commands, initial, outputs=wanted)
+        time = recording.dt * np.arange(1, longest + 1)
         found = []
         for row, (_, one) in enumerate(own):
             steps = one.last - one.first
@@ -180,12 +183,51 @@ class Predictor:
             motion = np.concatenate([outputs[name] for name in MOVING], axis=1) if set(MOVING) <= set(outputs) else None
             told = {}
             for series in recording.series:
-                if series.instrument is None:
+                if series.feature is not None:
+                    rows = outputs[series.feature.output].reshape(steps, -1)
+                    told[series.channel] = series.feature.of(time[:steps], rows)[0][None, :]
+                elif series.instrument is None:
                     told[series.channel] = outputs[series.channel].reshape(steps, series.width)
                 else:
                     moved = np.zeros((steps, 13)) if motion is None else motion
                     told[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
             found.append(told)
+        return found
+
+    def refusal(self, case: Case) -> str:
+        """Return why the model of one of the recordings cannot be built; '' where all can."""
+        worker = self._workers.get()
+        try:
+            for number, values in enumerate(case.values):
+                if number == 0 or values != case.values[0]:
+                    worker.plant(number, values)
+        except RtmmsError as fault:
+            return str(fault)
+        finally:
+            self._workers.put(worker)
+        return ""
+
+    def failures(self, case: Case) -> list[str]:
+        """Return of each recording in which the model fails its name, and why."""
+        worker, found = self._workers.get(), list[str]()
+        try:
+            for number, recording in enumerate(self.recordings):
+                try:
+                    plant = worker.plant(number, case.values[number])
+                except RtmmsError as fault:
+                    found.append(f"{recording.name}: {fault}")
+                    continue
+                for k, one in enumerate(self.segments):
+                    if one.recording != number:
+                        continue
+                    start = self._start(plant, recording, one, case.offsets[k])
+                    with Rollout(plant, 1) as pool:
+                        runs = pool(recording.commands[None, one.first : one.last], start, outputs=())
+                    if runs.status[0]:
+                        found.append(f"{recording.name}: {runs.reason(0)}")
+                        break
+        finally:
+            self._workers.put(worker)
         return found
 
     def _start(self, plant: Plant, recording: Recording, one: Segment, offset: Array) -> bytes:
@@ -205,13 +247,19 @@ class Predictor:
 
 def _outputs(recording: Recording, plant: Plant) -> tuple[str, ...]:
     """Names of the plant's outputs that predictions are made from."""
-    names = [one.channel if one.instrument is None else one.instrument.of for one in recording.series]
+    names = [
+        one.feature.output if one.feature is not None else one.channel if one.instrument is None else one.instrument.of
+        for one in recording.series
+    ]
     body = any(one.instrument is not None and not one.instrument.of for one in recording.series)
     return tuple(dict.fromkeys([*(MOVING if body else ()), *(name for name in names if name)]))
 
 
 def _nothing(recording: Recording, one: Segment) -> dict[str, Array]:
-    return {series.channel: np.full((one.last - one.first, series.width), np.nan) for series in recording.series}
+    return {
+        series.channel: np.full((one.last - one.first if series.feature is None else 1, series.width), np.nan)
+        for series in recording.series
+    }
 
 
 def _padded(commands: Array, length: int) -> Array:
@@ -252,17 +300,30 @@ def can_be_placed(plant: Plant) -> bool:
     return True
 
 
-def free_start(plant: Plant) -> tuple[bool, tuple[int, ...], int]:
-    """Which parts of a plant's state may be another at the start: whether its base is free, which of its joints are,
-    and how many joints it has. A joint whose motion is imposed is not free."""
+def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
+    """Return which coordinates of a plant's first state may be others.
+
+    A coordinate that the mechanism holds may not: a pose or twist that contacts exclude, and a joint whose motion is
+    imposed. A joint whose rate is commanded (JointSpeed) has a start of its own.
+
+    Parameters
+    ----------
+    plant
+        It is left at its reset.
+    commands : (steps, n_actuators) array, optional
+        Of the recording: they show in which directions the base moves where contacts hold it.
+    """
     free = not isinstance(plant, Coordinated) or plant.coordinates().pose >= 0
-    told = plant.observe()
-    if not {"joint_position", "joint_velocity"} <= told.keys():
-        return free, (), 0
     plant.reset()
-    before, position = plant.snapshot(), np.ravel(plant.observe()["joint_position"])
+    told = plant.observe()
+    base = _movable_base(plant, commands) if free and can_be_placed(plant) else (False,) * 12
+    plant.reset()
+    if not {"joint_position", "joint_velocity"} <= told.keys():
+        return FirstState(start_names(()), base, known=False)
+    before, position = plant.snapshot(), np.ravel(told["joint_position"])
     joints = []
     for joint in range(len(position)):
+        movable = False
         for move in (MOVE, -MOVE):  # a joint may begin at a limit
             moved = position.copy()
             moved[joint] += move
@@ -274,9 +335,82 @@ def free_start(plant: Plant) -> tuple[bool, tuple[int, ...], int]:
             finally:
                 plant.restore(before)
             if abs(reached - moved[joint]) < 0.5 * MOVE:
-                joints.append(joint)
+                movable = True
                 break
-    return free, tuple(joints), len(position)
+        joints.append(movable)
+    names = tuple(getattr(getattr(plant, "model", None), "joint_names", ()))
+    names = names if len(names) == len(position) else ("",) * len(position)
+    return FirstState(start_names(names), (*base, *joints, *joints), known=False)
+
+
+def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
+    """Of pose and twist, 12 coordinates, those that may be others. The plant is at its reset, and stays there.
+
+    Notes
+    -----
+    Contacts restrict the twist: what `place` reaches of each unit twist spans the free ones. The pose can move in the
+    Lie algebra that these twists generate, with those of a run: a wheel cannot slide, but gets to its side all the
+    same; heave, roll and pitch of a planar robot belong to no such motion.
+    """
+    if not set(MOVING) <= plant.observe().keys():
+        return (True,) * 12
+    before, twists, movable = plant.snapshot(), list[Array](), list[bool]()
+
+    def twist() -> Array:
+        told = plant.observe()
+        return np.concatenate([told["velocity"], told["angular_velocity"]])
+
+    usual = twist()
+    for k in range(6):
+        moved = usual.copy()
+        moved[k] += MOVE
+        try:
+            plant.place(velocity=moved[:3], angular_velocity=moved[3:])  # type: ignore[attr-defined]
+            reached = (twist() - usual) / MOVE
+        except (RtmmsError, TypeError, AttributeError):
+            reached = np.zeros(6)
+        finally:
+            plant.restore(before)
+        movable.append(bool(reached[k] > 0.5))
+        twists.append(reached)
+    if all(movable):
+        return (True,) * 12
+    if commands is not None:
+        with Rollout(plant, 1) as pool:
+            runs = pool(commands[None, :PROBED], outputs=("velocity", "angular_velocity"))
+        rows = np.concatenate([runs.outputs["velocity"][0], runs.outputs["angular_velocity"][0]], axis=1)
+        twists += list(rows[np.isfinite(rows).all(axis=1)])
+    closure = _algebra(np.array(twists))
+    pose = tuple(bool(np.linalg.norm(closure[k]) > 1e-6) for k in range(6)) if closure.size else (True,) * 6
+    return (*pose, *movable)
+
+
+PROBED = 2000
+"""Steps of a recording that show in which directions a base that contacts hold moves."""
+
+
+def _algebra(twists: Array) -> Array:
+    """(6, d) an orthonormal basis of the Lie algebra that twists (k, 6) generate; v and w in body axes."""
+    basis = _span(twists)
+    while True:
+        more = [
+            np.concatenate([np.cross(a[3:], b[:3]) - np.cross(b[3:], a[:3]), np.cross(a[3:], b[3:])])
+            for a in basis.T for b in basis.T
+        ]  # fmt: skip
+        larger = _span(np.concatenate([basis.T, np.array(more).reshape(-1, 6)]))
+        if larger.shape[1] == basis.shape[1]:
+            return basis
+        basis = larger
+
+
+def _span(rows: Array) -> Array:
+    """(6, d) an orthonormal basis of what rows (k, 6) span."""
+    if not len(rows):
+        return np.zeros((6, 0))
+    _, sizes, vectors = np.linalg.svd(rows, full_matrices=False)
+    kept = sizes > 1e-6 * max(float(sizes.max(initial=0.0)), 1e-9)
+    found: Array = vectors[kept].T
+    return found
 
 
 def _shift(plant: Plant, offset: Array) -> None:
@@ -304,5 +438,5 @@ def _shift(plant: Plant, offset: Array) -> None:
     ])  # fmt: skip
     plant.place(  # type: ignore[attr-defined]
         position=told["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
-        velocity=told["velocity"] + offset[6:9], angular_velocity=told["angular_velocity"] + offset[9:],
+        velocity=told["velocity"] + offset[6:9], angular_velocity=told["angular_velocity"] + offset[9:12],
     )  # fmt: skip

@@ -48,6 +48,7 @@ class Series:
     unit        SI
     noise       (w,) standard deviation of a sample; nan where it is not known
     instrument  of a sensor, None for an output
+    feature     of an objective that one number stands for (rtmms.identification.objectives.Feature), else None
     """
 
     channel: str
@@ -56,6 +57,7 @@ class Series:
     unit: str
     noise: Array
     instrument: Instrument | None = None
+    feature: Any = None
 
     @property
     def width(self) -> int:
@@ -105,12 +107,15 @@ class _Run:
 
 def from_log(
     path: Path, settings: Mapping[str, Any], wanted: Sequence[str] = (), robot: str | None = None, *,
-    trusted: bool = False, warn: Callable[[str], None] = lambda _: None,
+    trusted: bool = False, warn: Callable[[str], None] = lambda _: None, more: Sequence[str] = (),
+    make: Callable[..., Plant] | None = None,
 ) -> list[Recording]:  # fmt: skip
     """The runs of a log of rtmms, one for each reset.
 
     settings  parameters in place of those of the log's own: what is believed
     wanted    channels to compare; () for the usual ones
+    more      further channels, where the log has them
+    make      makes the plant of parameters, in place of the log's robot
     ModelError for a log that cannot be built, changed while it ran, or of other channels than its robot has.
     """
     log = open_log(path)
@@ -125,15 +130,19 @@ def from_log(
     if log.damage:
         raise ModelError(f"{path}: {log.damage[0]}: a fit takes whole logs; cut it, or record it again")
     code = robot or origin["robot"]
-    given = {**origin["parameters"], **settings}
+    given = {**({} if make else origin["parameters"]), **settings}
 
-    def build(**more: Any) -> Plant:
-        return loaded(code, origin["dt"], origin["preset"], {**given, **more})
+    def build(**parameters: Any) -> Plant:
+        if make is not None:
+            return make(**{**given, **parameters})
+        return loaded(code, origin["dt"], origin["preset"], {**given, **parameters})
 
     plant = build()
+    if plant.dt != origin["dt"]:
+        raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
     sensed = any(signal.name.startswith(TRUTH) for signal in log.outputs)
     tools = instruments(describe_plant(seen).sensors, bare(seen))
-    names = chosen(tools, plant.outputs, wanted, sensed, str(path))
+    names = chosen(tools, plant.outputs, wanted, sensed, str(path), more)
     places, width = {}, 0
     for signal in log.outputs:
         places[signal.name] = slice(width, width + signal.size)
@@ -208,9 +217,10 @@ def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
 
 
 def chosen(
-    tools: Sequence[Instrument], outputs: Sequence[Channel], wanted: Sequence[str], sensed: bool, place: str
-) -> list[str]:
-    """Names of the channels that are compared."""
+    tools: Sequence[Instrument], outputs: Sequence[Channel], wanted: Sequence[str], sensed: bool, place: str,
+    more: Sequence[str] = (),
+) -> list[str]:  # fmt: skip
+    """Names of the channels that are compared; of `more` those that there are."""
     if sensed:
         known = [one.channel for one in tools]
     else:
@@ -219,10 +229,11 @@ def chosen(
         if name not in known:
             more = "with sensors the truth is not taken" if sensed else ""
             raise UnknownNameError(f"channel of {place}", name, known, more)
+    further = [name for name in more if name in known]
     if wanted or sensed:
-        return list(dict.fromkeys(wanted)) or known
+        return list(dict.fromkeys((*(wanted or known), *further)))
     small = [channel.name for channel in outputs if 0 < math.prod(channel.shape) <= MOST_NUMBERS]
-    return [name for name in small if name in USUAL] or small
+    return list(dict.fromkeys(([name for name in small if name in USUAL] or small) + further))
 
 
 def _runs(log: Log, path: Path, parts: list[slice]) -> list[_Run]:
@@ -266,6 +277,8 @@ def _series(
 
 def refuse_still(recording: Recording) -> None:
     """ModelError for a recording in which nothing is driven and nothing moves."""
+    if any(one.feature is not None for one in recording.series):
+        return
     driven = float(np.ptp(recording.commands, axis=0).max(initial=0.0)) > STILL
     if not recording.series or all(len(one.time) < FEWEST for one in recording.series):
         raise ModelError(

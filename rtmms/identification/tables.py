@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from io import TextIOWrapper
@@ -128,7 +128,7 @@ def _column(place: str, said: Any) -> Column:
 def from_table(
     path: Path, robot: str, settings: Mapping[str, Any], wanted: Sequence[str] = (), *, preset: str | None = None,
     dt: float | None = None, columns: Mapping[str, Column] | None = None, sensors: str = "ideal",
-    at_rest: bool = False,
+    at_rest: bool = False, more: Sequence[str] | None = None, make: Callable[..., Plant] | None = None,
 ) -> Recording:  # fmt: skip
     """A recording from a table with a line of names: time in s, a column for each actuator's command, and columns of
     outputs, or of sensors, each by its own time: an empty cell is no sample.
@@ -137,11 +137,61 @@ def from_table(
               looked for under our own name
     sensors   profile of the instruments that the columns are of
     at_rest   it begins as the robot is after a reset
+    more      channels that objectives are taken from, where there are columns of them; not None: there need be none
+    make      makes the plant of parameters, in place of the robot
     A command holds from its row on; in a table of `rtmms log csv`, which has `step`, over the step that ends there.
     """
     refuse_bomb(path)
-    table = _read(path)
-    plant = loaded(robot, dt, preset, settings)
+    return of_table(_read(path), path.name, robot, settings, wanted, preset=preset, dt=dt, columns=columns,
+                    sensors=sensors, at_rest=at_rest, more=more, make=make, path=path)  # fmt: skip
+
+
+def of_mapping(data: Mapping[str, Any], name: str) -> Table:
+    """Return a table from columns by name: (k,) each, or (k, n) for OUTPUT[0] to OUTPUT[n - 1].
+
+    Raises
+    ------
+    ModelError
+        For columns of different lengths, or without numbers.
+    """
+    found: dict[str, Array] = {}
+    for key, values in data.items():
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError):
+            if np.ndim(values) != 1:
+                raise ModelError(f"{name}: {key}: expected numbers, got {values!r:.60}") from None
+            array = np.array([_number(cell) for cell in values])
+        if array.ndim == 1:
+            found[str(key)] = array
+        elif array.ndim >= 2:
+            for index in np.ndindex(*array.shape[1:]):
+                found[f"{key}[{','.join(map(str, index))}]"] = array[(slice(None), *index)]
+        else:
+            raise ModelError(f"{name}: {key}: expected a column of numbers, got {values!r:.60}")
+    lengths = {key: len(column) for key, column in found.items()}
+    if len(set(lengths.values())) > 1 or not found:
+        told = ", ".join(f"{key} {count}" for key, count in list(lengths.items())[:8]) or "none"
+        raise ModelError(f"{name}: expected columns of one length, got {told}")
+    texts = {key: values for key, values in data.items() if key in found}
+    return Table(Path(name), found, texts)
+
+
+def of_table(
+    table: Table, title: str, robot: str, settings: Mapping[str, Any], wanted: Sequence[str] = (), *,
+    preset: str | None = None, dt: float | None = None, columns: Mapping[str, Column] | None = None,
+    sensors: str = "ideal", at_rest: bool = False, more: Sequence[str] | None = None,
+    make: Callable[..., Plant] | None = None, path: Path | None = None,
+) -> Recording:  # fmt: skip
+    """Return a recording from the columns of a table: see `from_table`."""
+    path = path or Path(title)
+
+    def build(**parameters: Any) -> Plant:
+        if make is not None:
+            return make(**{**settings, **parameters})
+        return loaded(robot, dt, preset, {**settings, **parameters})
+
+    plant = build()
     tools = instruments(read_profile(sensors, plant), plant)
     mapped = dict(columns or {})
     ours = _ours(plant, tools)
@@ -173,13 +223,9 @@ def from_table(
     if len(commands) < FEWEST:
         raise ModelError(f"{path}: expected at least {FEWEST} steps of {plant.dt:g} s, got {len(commands)}")
     measured = {name: value for name, value in values.items() if name != "time" and not name.startswith(COMMAND)}
-    series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin)
+    series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin, more)
     known = at_rest or (exported and float(table["step"][0]) == 0.0)
-
-    def build(**more: Any) -> Plant:
-        return loaded(robot, dt, preset, {**settings, **more})
-
-    return Recording(path.name, robot, build, plant.dt, commands, series, known,
+    return Recording(title, robot, build, plant.dt, commands, series, known,
                      _states(plant, measured, time, len(commands)), preset, dict(settings))  # fmt: skip
 
 
@@ -230,7 +276,7 @@ class Table(dict[str, Array]):
     def refuse_text(self, name: str) -> None:
         """ModelError for a cell of a column that is neither empty nor a finite number."""
         for k in np.flatnonzero(np.isnan(self[name])).tolist():
-            cell = self._cells[name][k]
+            cell = self._cells[name][k] if name in self._cells else None  # a column of an array: nan is no sample
             if cell is not None and str(cell).strip().lower() not in EMPTY:
                 raise ModelError(f"{self._path}: row {k + 2}: {name}: expected a number or nothing, got {cell!r:.60}")
 
@@ -290,7 +336,7 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *,
 
 def _all_series(
     path: Path, plant: Plant, tools: Sequence[Instrument], measured: Mapping[str, Array],
-    mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float,
+    mapped: Mapping[str, Column], time: Array, wanted: Sequence[str], begin: float, more: Sequence[str] | None = None,
 ) -> tuple[Series, ...]:  # fmt: skip
     """Channels of which there are columns; components without one are nan throughout."""
     found: dict[str, Series] = {}
@@ -306,14 +352,16 @@ def _all_series(
         if any(part in measured for part in parts):
             noise = np.array([noise_of.get(part, math.nan) for part in parts])
             found[channel.name] = _one(channel.name, parts, measured, time, channel.unit, noise, None)
-    if not found:
+    if not found and more is None:
         raise ModelError(f"{path}: expected columns of outputs of the robot or of its sensors: name them by --columns")
     for name in wanted:
         if name not in found:
             raise UnknownNameError(f"channel of {path}", name, found)
+    further = [name for name in more or () if name in found]
     if wanted:
-        return tuple(found[name] for name in dict.fromkeys(wanted))
+        return tuple(found[name] for name in dict.fromkeys((*wanted, *further)))
     usual = chosen((), [one for one in plant.outputs if one.name in found], (), False, str(path))
+    usual = [*usual, *further]
     return tuple(one for name, one in found.items() if one.instrument is not None or name in usual)
 
 

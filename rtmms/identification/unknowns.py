@@ -8,14 +8,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.parameters import parameters_of_plant
+from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms.identification.recording import Recording, Series, spread
-from rtmms.plant.protocol import Plant, describe_plant
+from rtmms.plant.protocol import Plant
 
 _ELEMENT = re.compile(r"(.+)\[(\d+)\]")
 
@@ -30,10 +31,15 @@ class Kind(Enum):
     SCALE = "scale"
     SKEW = "skew"
     START = "start"
+    CLOCK = "clock"
 
 
 OF_CHANNELS = (Kind.DELAY, Kind.GAIN, Kind.BIAS)
 """Of them a person asks by KIND.CHANNEL."""
+ALL_CHANNELS = "*"
+"""Channel of an unknown that all channels of a recording have in common."""
+LONGEST_DELAY_S = 1.0
+"""Bound of a delay, to either side."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,8 @@ class Unknown:
     first      where the search begins;  scale  what counts as one of it;  low, high  bounds
     prior      mean and standard deviation of what is known beforehand, None for nothing
     asked      by the user: it is reported; the others are there so that errors that last do not pass for the model's
+    why        it is free
+    end        why the model cannot be built beyond a bound that the fit has found; '' for other bounds
     channel, component   of a channel's: -1 for all components
     recording  in which it holds, -1 for all: each power-on has offsets of its own
     segment, coordinate  of a state's
@@ -63,30 +71,76 @@ class Unknown:
     recording: int = -1
     segment: int = -1
     coordinate: int = -1
+    why: str = "--fit"
+    end: str = ""
+
+    @property
+    def key(self) -> str:
+        """Name without the number of the recording: 'drag_coefficient' of 'drag_coefficient@2'."""
+        return self.name.rpartition("@")[0] if self.recording >= 0 and "@" in self.name else self.name
 
 
 def asked_for(
     names: Sequence[str], recordings: Sequence[Recording], plant: Plant, bounds: Mapping[str, tuple[float, float]],
-    priors: Mapping[str, tuple[float, float]],
+    priors: Mapping[str, tuple[float, float]], per_recording: Sequence[str] = (), *,
+    delay_per_recording: bool = False,
 ) -> list[Unknown]:  # fmt: skip
-    """The unknowns of --fit. UnknownNameError, ModelError naming the one that cannot be fitted."""
+    """Return the unknowns of --fit.
+
+    Parameters
+    ----------
+    names
+        Parameters of the robot, or delay, delay.CHANNEL, gain.CHANNEL, bias.CHANNEL.
+    bounds, priors
+        {name: (low, high)} and {name: (mean, standard deviation)}.
+    per_recording
+        Names of which each recording has a value of its own; they need not be among `names`.
+    delay_per_recording
+        Each recording has a delay of all its channels.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        With the name that cannot be fitted.
+    """
+    names = [*names, *(name for name in dict.fromkeys(per_recording) if name not in names)]
+    own = {*per_recording}
+    if delay_per_recording:
+        names += [] if "delay" in names else ["delay"]
+        own.add("delay")
     if not names:
         raise ModelError("--fit: expected the names of parameters, got none")
     found: list[Unknown] = []
     for name in names:
-        if name in [one.name for one in found]:
+        if name in [one.key for one in found]:
             raise ModelError(f"--fit {name}: is named twice")
-        kind, _, channel = name.partition(".")
-        if kind in [one.value for one in OF_CHANNELS] and channel:
-            found += _of_channel(name, Kind(kind), channel, recordings)
-        else:
-            found.append(_of_model(name, plant))
-    known = [one.name for one in found]
+        made = _named(name, recordings, plant)
+        if name in own:
+            count = len(recordings)
+            made = [
+                replace(one, name=f"{one.name}@{k + 1}" if count > 1 else one.name, recording=k, why="--per-recording")
+                for one in made for k in range(count)
+            ]  # fmt: skip
+        found += made
+    known = list(dict.fromkeys(word for one in found for word in (one.name, one.key)))
     for option, table in (("--bounds", bounds), ("--prior", priors)):
         for name in table:
             if name not in known:
                 raise UnknownNameError(f"key of {option}", name, known, "it must be among --fit")
-    return [_limited(one, bounds.get(one.name), priors.get(one.name)) for one in found]
+    return [
+        _limited(one, bounds.get(one.name, bounds.get(one.key)), priors.get(one.name, priors.get(one.key)))
+        for one in found
+    ]
+
+
+def _named(name: str, recordings: Sequence[Recording], plant: Plant) -> list[Unknown]:
+    kind, _, channel = name.partition(".")
+    if name == Kind.DELAY.value:
+        size, most = 0.01, LONGEST_DELAY_S
+        return [Unknown(name, Kind.DELAY, 0.0, size, -most, most, None, True, "s", ALL_CHANNELS)]
+    if kind in [one.value for one in OF_CHANNELS] and channel:
+        return _of_channel(name, Kind(kind), channel, recordings)
+    return [_of_model(name, plant)]
 
 
 def _of_channel(name: str, kind: Kind, channel: str, recordings: Sequence[Recording]) -> list[Unknown]:
@@ -95,7 +149,7 @@ def _of_channel(name: str, kind: Kind, channel: str, recordings: Sequence[Record
         raise UnknownNameError(f"channel of --fit {kind.value}", channel, known)
     one = known[channel]
     if kind is Kind.DELAY:
-        return [Unknown(name, kind, 0.0, 0.01, -1.0, 1.0, None, True, "s", channel)]
+        return [Unknown(name, kind, 0.0, 0.01, -LONGEST_DELAY_S, LONGEST_DELAY_S, None, True, "s", channel)]
     if kind is Kind.GAIN:
         return [Unknown(name, kind, 1.0, 1.0, channel=channel)]
     size = _spread(one)
@@ -111,23 +165,42 @@ def _spread(one: Series) -> float:
 
 
 def value_of(plant: Plant, name: str) -> Any:
-    """A parameter as the plant tells it; UnknownNameError."""
-    told = describe_plant(plant).parameters() or {}
-    table = dict(told) if isinstance(told, Mapping) else {
-        one.name: getattr(told, one.name) for one in dataclasses.fields(told)
-    }  # fmt: skip
+    """Return the present value of a parameter of a plant, or of a keyword of the function that made it.
+
+    Raises
+    ------
+    UnknownNameError
+        With the numbers that the plant has.
+    """
+    table = parameter_values(plant)
     if name not in table:
-        numbers = [key for key, value in table.items() if _is_number(value) or _is_vector(value)]
-        raise UnknownNameError("parameter of --fit", name, numbers, "or delay., gain., bias. and a channel")
+        numbers = [key for key, value in table.items() if _varies(plant, key, value)]
+        more = "or delay., gain., bias. and a channel"
+        if not table:
+            more = "the robot has no parameters; write its numbers as keywords of the function that makes it"
+        raise UnknownNameError("parameter of --fit", name, numbers, more)
     return table[name]
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, float)
+def _varies(plant: Plant, name: str, value: Any) -> bool:
+    """Whether a parameter is a number that may vary a little, or a list of such numbers."""
+    if isinstance(value, list | tuple):
+        return len(value) > 0 and all(isinstance(one, float) for one in value)
+    if isinstance(value, float):
+        return True
+    return isinstance(value, int) and not isinstance(value, bool) and name in _real_keywords(plant)
 
 
-def _is_vector(value: Any) -> bool:
-    return isinstance(value, list | tuple) and len(value) > 0 and all(isinstance(one, float) for one in value)
+def _real_keywords(plant: Plant) -> set[str]:
+    """Names of keywords of a function that are real numbers by annotation or default; a user may set them to 2."""
+    found = set()
+    for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
+        for one in dataclasses.fields(source) if dataclasses.is_dataclass(source) else ():
+            made = one.default_factory
+            default = one.default if made is dataclasses.MISSING else made()
+            if one.type is float or isinstance(default, float):
+                found.add(one.name)
+    return found
 
 
 def split(name: str) -> tuple[str, int]:
@@ -139,30 +212,29 @@ def split(name: str) -> tuple[str, int]:
 def _of_model(name: str, plant: Plant) -> Unknown:
     root, element = split(name)
     value = value_of(plant, root)
-    if _is_vector(value):
+    may_vary = _varies(plant, root, value)
+    if may_vary and isinstance(value, list | tuple):
         if not 0 <= element < len(value):
             last = len(value) - 1
             raise ModelError(f"--fit {name}: {root} has {len(value)} numbers: expected one of {root}[0] to [{last}]")
         value = value[element]
-    elif element >= 0 or not _is_number(value):
+    elif element >= 0 or not may_vary:
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        more = f"; where it is a real number, write its default as {value}.0" if whole else ""
         raise ModelError(
             f"--fit {name}: expected a parameter that is a number which may vary a little, got {value!r}: "
-            "sizes, words, and switches stay as they were built"
+            f"sizes, words, and switches stay as they were built{more}"
         )
     declared = parameters_of_plant(plant).get(root)
     first = float(value)
     scale = abs(first) or 1.0
-    low, high, unit = None, None, ""
+    low, high, unit = -math.inf, math.inf, ""  # of a parameter that is not declared nothing is known
     if declared is not None:
-        low, high, unit = declared.low, declared.le, declared.unit
-    if low is not None:
-        low = float(low) + (1e-6 * scale if declared is not None and declared.strict else 0.0)
-    elif declared is None and first > 0.0:
-        low = 1e-3 * first  # of a size that nothing is known of: its sign is
-    return Unknown(
-        name, Kind.MODEL, first, scale, -math.inf if low is None else low, math.inf if high is None else float(high),
-        unit=unit,
-    )  # fmt: skip
+        unit = declared.unit
+        high = math.inf if declared.le is None else float(declared.le)
+        if declared.low is not None:
+            low = float(declared.low) + (1e-6 * scale if declared.strict else 0.0)
+    return Unknown(name, Kind.MODEL, first, scale, low, high, unit=unit)
 
 
 def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[float, float] | None) -> Unknown:
@@ -207,8 +279,8 @@ def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unkno
                     seen.add(name)
                     component = k if kind is not Kind.SCALE or len(sizes) == one.width else -1
                     found.append(Unknown(name, kind, 0.0, float(size), prior=(0.0, float(size)), asked=False,
-                                         channel=one.channel, component=component,
-                                         recording=number if own else -1))  # fmt: skip
+                                         why="an error that the sensor's sheet gives", channel=one.channel,
+                                         component=component, recording=number if own else -1))  # fmt: skip
     return found
 
 
@@ -222,24 +294,100 @@ JOINT_SIZES, JOINT_PRIORS = (0.1, 0.3), (0.5, 1.0)
 """The same of a joint: rad or m, rad/s or m/s."""
 
 
-def starts(segments: Mapping[int, tuple[bool, Sequence[int], int]]) -> list[Unknown]:
-    """State that these segments begin with, as offsets from a first guess.
+def start_names(joints: Sequence[str]) -> list[tuple[str, tuple[str, ...], float, float]]:
+    """Return the coordinates of a first state in order: the name, further names, what counts as one, and the prior.
 
-    segments   of each whether its base is free: pose and twist are unknown then; the joints whose position and velocity
-               are unknown; how many joints there are
+    Parameters
+    ----------
+    joints
+        Names of the joints, for 'JOINT' and 'JOINT.rate' beside 'joint_position[k]' and 'joint_velocity[k]'; '' for
+        joints without a name.
     """
+    rows: list[tuple[str, tuple[str, ...], float, float]] = [
+        (word, (), _OFFSET_SIZES[k], _OFFSET_PRIORS[k]) for k, word in enumerate(OFFSETS)
+    ]
+    for k, (word, end) in enumerate((("position", ""), ("velocity", ".rate"))):
+        rows += [
+            (f"joint_{word}[{j}]", (f"{joint}{end}",) if joint else (), JOINT_SIZES[k], JOINT_PRIORS[k])
+            for j, joint in enumerate(joints)
+        ]
+    return rows
+
+
+@dataclass(frozen=True)
+class FirstState:
+    """Which coordinates of a segment's first state are unknown.
+
+    Attributes
+    ----------
+    names
+        See `start_names`.
+    movable
+        Of each coordinate whether the mechanism lets it be another.
+    known
+        The segment begins at a reset: its state is known.
+    """
+
+    names: list[tuple[str, tuple[str, ...], float, float]]
+    movable: tuple[bool, ...]
+    known: bool
+
+
+def starts(
+    segments: Mapping[int, FirstState], free: Sequence[str] = (), pinned: Sequence[str] = ()
+) -> list[Unknown]:  # fmt: skip
+    """Return the unknown coordinates of the first states, as offsets from a first guess.
+
+    Parameters
+    ----------
+    segments
+        First state of each segment, by its number.
+    free, pinned
+        Names of --free and --pin, with or without 'start.': a coordinate, a joint, or a pattern such as
+        'joint_velocity*'.
+
+    Raises
+    ------
+    UnknownNameError
+        For a name that no segment has.
+    ModelError
+        For a coordinate that --free names and that the mechanism holds, or that both options name.
+    """
+    _refuse_unknown_starts(segments, free, pinned)
     found = []
-    for segment, (free, joints, count) in segments.items():
-        rows = [
-            (word, k, _OFFSET_SIZES[k], _OFFSET_PRIORS[k]) for k, word in enumerate(OFFSETS)
-        ] if free else []  # fmt: skip
-        for k, word in enumerate(("position", "velocity")):
-            rows += [
-                (f"joint_{word}[{j}]", len(OFFSETS) + k * count + j, JOINT_SIZES[k], JOINT_PRIORS[k]) for j in joints
-            ]
-        found += [
-            Unknown(f"start.{segment}.{word}", Kind.START, 0.0, size, prior=(0.0, prior), asked=False,
-                    segment=segment, coordinate=coordinate)
-            for word, coordinate, size, prior in rows
-        ]  # fmt: skip
+    for segment, state in segments.items():
+        for coordinate, (word, others, size, prior) in enumerate(state.names):
+            freed, held = (_matches(patterns, (word, *others)) for patterns in (free, pinned))
+            if freed and held:
+                raise ModelError(f"--free and --pin: start.{word}: expected one of both")
+            if freed and not state.movable[coordinate]:
+                raise ModelError(
+                    f"--free start.{freed}: the mechanism holds {word}, or its command imposes it: its start is no "
+                    "unknown; remove the option"
+                )
+            if held or not state.movable[coordinate] or (state.known and not freed):
+                continue
+            why = "--free" if freed else "the recording does not begin at a reset"
+            found.append(Unknown(f"start.{segment}.{word}", Kind.START, 0.0, size, prior=(0.0, prior), asked=False,
+                                 segment=segment, coordinate=coordinate, why=why))  # fmt: skip
     return found
+
+
+def _matches(patterns: Sequence[str], names: Sequence[str]) -> str:
+    """The first pattern that is one of the names, or matches one; ''."""
+    for pattern in patterns:
+        plain = pattern.removeprefix("start.")
+        if plain in names or ("*" in plain and any(fnmatchcase(name, plain) for name in names)):
+            return plain
+    return ""
+
+
+def _refuse_unknown_starts(segments: Mapping[int, FirstState], free: Sequence[str], pinned: Sequence[str]) -> None:
+    known = list(dict.fromkeys(
+        f"start.{name}" for state in segments.values() for word, others, _, _ in state.names for name in (word, *others)
+    ))  # fmt: skip
+    plain = [name.removeprefix("start.") for name in known]
+    for option, patterns in (("--free", free), ("--pin", pinned)):
+        for pattern in patterns:
+            if not _matches([pattern], plain):
+                raise UnknownNameError(f"coordinate of {option}", pattern, known)

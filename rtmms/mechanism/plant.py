@@ -340,7 +340,8 @@ class TreePlant(Running):
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
         at_once = np.full(self.model.n, np.inf)
         hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, at_once, hold.goal)
-        hold.servo[:, 0] = np.where(self.bandwidth < 0.0, 0.0, hold.target[:, 0])
+        # of a commanded rate the angle is a state of its own: it begins where `place` has put it
+        hold.servo[:, 0] = np.where(self.bandwidth < 0.0, hold.servo[:, 0], hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral
         if system.tendons is not None:
             system.tendons.servo[:, 0] = self.attached.tendons[:, START]
@@ -368,6 +369,9 @@ class TreePlant(Running):
     def place(self, state: State | None = None, **given: Any) -> None:
         """Put the mechanism into a state; joints whose motion is imposed stay where their law has them.
 
+        The angle of a joint whose rate is commanded (JointSpeed) is a state: such a joint is placed, and turns on from
+        there.
+
         given   in place of a state, by the names of the outputs, what differs from the present one: position (3,) m,
                 quaternion (4,), velocity (3,) m/s and angular_velocity (3,) rad/s in base axes, joint_position and
                 joint_velocity (n,)
@@ -383,11 +387,22 @@ class TreePlant(Running):
         y[7 + n : 13 + n], y[13 + n :] = state.twist, state.qd
         self.system.motion.counts[:] = 0
         self._start[0] = self.time
-        follow(self.system, y, self.time)
+        self._follow_placed(y)
         self._keep_to_ground()
         beyond = self._beyond(y, self.time)
         if beyond:
             raise ModelError(f"{self.model.name}: {beyond}")
+
+    def _follow_placed(self, vector: Array) -> None:
+        """Put imposed joints where their law has them, and joints whose rate is commanded where `vector` has them."""
+        n, servo = self.model.n, self.system.hold.servo
+        placed = np.stack([vector[7 : 7 + n], vector[13 + n :]], axis=1)
+        follow(self.system, vector, self.time)
+        rated = np.flatnonzero(self.bandwidth < 0.0)
+        if len(rated):
+            reached = np.stack([vector[7 : 7 + n], vector[13 + n :]], axis=1)
+            servo[rated, :2] += placed[rated] - reached[rated]
+            follow(self.system, vector, self.time)
 
     def _placed(self, given: Mapping[str, Any]) -> State:
         """The present state with what is given."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NoReturn
 
 import numpy as np
 
 from rtmms.base.errors import DivergedError
+from rtmms.base.jit import native
 from rtmms.base.memory import Record
 from rtmms.base.spatial import Array
 from rtmms.fluids.ambient import Flow
@@ -44,7 +45,7 @@ from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
 from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
 from rtmms.plant.monitor import StepError, step_error
-from rtmms.plant.protocol import Coordinates, Entry, Fork, Kept
+from rtmms.plant.protocol import Account, Coordinates, Entry, Fork, Kept
 from rtmms.plant.validation import refuse_not_finite
 
 # Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
@@ -193,6 +194,43 @@ class Running(KernelPlant):
         }  # fmt: skip
         own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
         return {name: place for name, place in places.items() if name not in own and place[1]}
+
+    def _account_of(self, system: Any) -> Account | None:
+        """Outputs that `observe` computes, of a record. Those of `extra`, and the power of spinning rotors, are left to
+        `observe`."""
+        if self._entries is None:
+            return None
+        n, out, ground, tendons = self.model.n, system.outputs.out, system.tree.ground, system.tendons
+        spent = system.motion.spent
+        parts = {"energy": out[O_ENERGY:][:1], "joint_torque": out[O_TORQUE:][:n], "work": spent[:1]}
+        parts["base_wrench"] = out[O_WRENCH:][:6]
+        parts |= {name: out[part] for name, part in self._observed.slices.items()}
+        parts |= {"motor": system.pushes.motor, "stop_torque": system.work.stop}
+        if self.audited:
+            terms = out[-AUDIT:]
+            stored = {"kinetic": A_KINETIC, "elastic": A_ELASTIC, "fluid": A_FLUID}
+            parts |= {f"{name}_energy": terms[k : k + 1] for name, k in stored.items()}
+            for k, name in enumerate(WORKS):
+                parts[f"{name}_power"], parts[f"{name}_work"] = terms[A_FLOW + k :][:1], spent[1 + k :][:1]
+        derived: dict[str, tuple[tuple[str, ...], Any]] = {}
+        powers: tuple[str, ...] = ("joint_torque", "joint_velocity") if n else ()
+        if tendons is not None and len(self.attached.tendons):
+            parts |= {"tendons": tendons.told.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
+            for name, k in (("length", TOLD_LENGTH), ("rate", TOLD_RATE), ("tension", TOLD_TENSION)):
+                derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.told.shape[1], k)
+            powers, width = (*powers, "tendons"), tendons.told.shape[1]
+        else:
+            width = 0
+        if ground is not None and len(self.model.ground.rows):
+            parts |= {"reaction": ground.reaction, "lost": ground.lost[:1], "ground_work": ground.lost[1:2]}
+            parts["joint_work"] = parts.pop("work")
+            derived["work"] = ("joint_work", "ground_work"), np.add
+        if powers and system.pushes.momentum is None:
+            derived["power"] = powers, partial(_power, n, width)
+        own = {channel.name for channel, _ in self.extra}
+        numbers = {name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in own}
+        derived = {name: one for name, one in derived.items() if name not in own}
+        return Account(native(self._entries.outputs, system.address), (system.address,), numbers, derived)
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
@@ -423,6 +461,21 @@ class Running(KernelPlant):
 
     def _state_arrays(self) -> dict[str, Array]:
         return self.system.state_views()
+
+
+def _of_each(width: int, k: int, rows: Array) -> Array:
+    """(samples, tendons) number k of each tendon, of rows (samples, tendons * width)."""
+    return rows.reshape(len(rows), -1, width)[:, :, k]
+
+
+def _power(n: int, width: int, *parts: Array) -> Array:
+    """(samples, 1) W of the joints, and of tendons whose rows have `width` numbers each."""
+    power = np.zeros(len(parts[0]))
+    if n:
+        power += np.matmul(parts[0][:, None, :], parts[1][:, :, None])[:, 0, 0]  # the bits of torque @ qd
+    if width:
+        power += _of_each(width, TOLD_POWER, parts[-1]).sum(axis=1)
+    return power[:, None]
 
 
 def unpacked(y: Array, n: int) -> State:

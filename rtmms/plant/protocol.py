@@ -606,11 +606,14 @@ class Account(NamedTuple):
     """Outputs as compiled code may ask for them: a function as in Entry, and where they are then.
 
     numbers   of each output it has: address of its float64, in row-major order, and how many
+    derived   outputs that follow from others: the names of these, and a function of their rows (samples, width) each
+              that returns the output's rows (samples, width); names that no output has are numbers of the account
     """
 
     function: int
     arguments: tuple[int, ...]
     numbers: Mapping[str, tuple[int, int]]
+    derived: Mapping[str, tuple[tuple[str, ...], Callable[..., Array]]] = {}
 
 
 @runtime_checkable

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from contextlib import suppress
+from dataclasses import fields
 from types import ModuleType
 from typing import Any
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
+from rtmms.base.parameters import keywords_of, parameters_of, read_declared
 from rtmms.base.trust import path_of, run_file, told
 from rtmms.plant.protocol import Plant
 
@@ -35,7 +38,9 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
     given = {**parameters, **{key: value for key, value in (("dt", dt), ("preset", preset)) if value is not None}}
     if isinstance(found, type) or not _is_plant(found):
         _refuse_other_than_factory(found, module, word)
-        found = _called(found, given, word)
+        make = found
+        found = _called(make, given, word)
+        remember_keywords(found, make, given)
     elif given:
         raise ModelError(f"robot '{word}': a plant that is there already takes no parameters, got {', '.join(given)}")
     missing = [member for member in MEMBERS if not hasattr(found, member)]
@@ -43,6 +48,21 @@ def load(word: str, /, *, dt: float | None = None, preset: str | None = None, **
         raise ModelError(f"robot '{word}': a {type(found).__name__} is no plant, it has no {', '.join(missing)}")
     plant: Plant = found
     return plant
+
+
+def remember_keywords(plant: Any, make: Any, given: dict[str, Any]) -> None:
+    """Write what a function was called with onto the plant that it made, for `rtmms list`, `identify` and logs.
+
+    It is the plant's `parameters`, or `keywords` where the plant has parameters of its own. A plant that takes no new
+    attribute stays as it is.
+    """
+    kind = keywords_of(make)
+    if kind is None:
+        return
+    names = [one.name for one in fields(kind)]
+    values = kind(**{name: value for name, value in given.items() if name in names})
+    with suppress(AttributeError, TypeError):
+        setattr(plant, "parameters" if getattr(plant, "parameters", None) is None else "keywords", values)
 
 
 def _is_plant(value: Any) -> bool:
@@ -92,6 +112,10 @@ def _called(build: Any, given: dict[str, Any], word: str) -> Any:
             takes.bind(**given)
         except TypeError as fault:
             raise ModelError(f"robot '{word}': {fault}") from None
+    declared = parameters_of(keywords_of(build) or object)
+    for key in given:
+        if key in declared:
+            given = {**given, key: read_declared(f"robot '{word}': {key}", declared[key], given[key])}
     try:
         return build(**given)
     except RtmmsError:

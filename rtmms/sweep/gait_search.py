@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import rtmms
 from rtmms.analysis.rollouts import Rollout
+from rtmms.base.budget import OutOfTimeError
 from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.base.install import install_command
-from rtmms.plant.protocol import Plant, builder, describe_plant
+from rtmms.plant.protocol import Plant, build_plant, builder, describe_plant
 from rtmms.sweep.in_process import Direct
 from rtmms.version import VERSION
 from rtmms.wire.peer.plugins import build
@@ -104,6 +104,8 @@ class Front:
     tried: Array
     controller: str
     model: Mapping[str, Any]
+    note: str = ""
+    """Why the search ended early; '' where it did not."""
 
 
 def checked(asked: Search) -> Search:
@@ -212,18 +214,22 @@ class Kept:
 
 def search(
     asked: Search, *, kept: Path | None = None, threads: int | None = None,
-    tell: Callable[[str, int, int], None] = lambda what, done, total: None,
+    tell: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
 ) -> Front:  # fmt: skip
     """The front. The same from the same seed, for any number of threads, and where it was broken off and taken up.
 
-    kept   the file of its state;  tell  hears what is done, and how many generations of how many
+    kept   the file of its state;  tell  hears what is done, and how many generations of how many; it may raise
+           OutOfTimeError
+    ends_early  Ctrl-C and OutOfTimeError end the search with the front of what was measured so far, and a note; where
+           nothing was, they are raised
     """
     words = _words_of(checked(asked).robot)
     controller, ranges = str(words["controller"]), words["words"]
-    coarse = rtmms.plant.protocol.build_plant(asked.robot, **{**words["model"], **asked.parameters})
+    coarse = build_plant(asked.robot, **{**words["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
     state, names = Kept(kept, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
+    note = ""
     model, done = Model(asked.robot, controller, coarse, threads), 0
     with model.pool:
 
@@ -241,13 +247,20 @@ def search(
             return found
 
         runs = len(asked.goals) + (len(asked.at) or asked.points) * (len(asked.goals) == 2)
-        for k, (what, score) in enumerate(_tasks(asked, archive)):
-            for points, put in _evolution(len(names), asked, k):
-                tell(what, done, runs * asked.generations)
-                put([_penalised(one, asked, score) for one in measure(points)])
-    tell("the front on the robot's own model", done, runs * asked.generations)
+        try:
+            for k, (what, score) in enumerate(_tasks(asked, archive)):
+                for points, put in _evolution(len(names), asked, k):
+                    tell(what, done, runs * asked.generations)
+                    put([_penalised(one, asked, score) for one in measure(points)])
+        except (KeyboardInterrupt, OutOfTimeError) as ended:
+            if not ends_early or not any(_allowed(one, asked) for _, one in archive):
+                raise
+            why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else str(ended)
+            note = f"{why}: {done} of {runs * asked.generations} generations are done; these are the best gaits so far"
+    if not note:
+        tell("the front on the robot's own model", done, runs * asked.generations)
     best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
-    own = Model(asked.robot, controller, rtmms.plant.protocol.build_plant(asked.robot, **asked.parameters), threads)
+    own = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
     with own.pool:
         full = own.values([gait for gait, _ in best], (*measured, *(g for g in GOALS if g not in measured)))
         (usual,) = own.values([{}], tuple(GOALS))
@@ -258,7 +271,7 @@ def search(
         for goal in asked.goals
     }
     tried = np.array([[math.nan if one is None else one[goal] for goal in asked.goals] for _, one in archive])
-    return Front(tuple(one for one, _ in front), usual, error, tried, controller, words["model"])
+    return Front(tuple(one for one, _ in front), usual, error, tried, controller, words["model"], note)
 
 
 def _thinned(found: list[Any], asked: Search) -> list[Any]:

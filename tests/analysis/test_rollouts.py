@@ -73,6 +73,40 @@ def test_a_rollout_has_the_bits_of_stepping_by_hand(robot: str, request: pytest.
     plant.restore(start)
 
 
+@pytest.mark.parametrize("robot", ["eel", "fish", "snakeboard"])
+def test_no_output_of_a_tree_is_asked_for_in_python(robot: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Torques, energies and works, those of an audit and of contacts too, have the bits of `observe` at each step."""
+    plant = rtmms.load(robot)
+    names = tuple(channel.name for channel in plant.outputs)
+    commands = np.zeros((1, 20, len(plant.actuators)))
+    commands[0] = 0.1 * np.sin(0.3 * np.arange(20))[:, None]
+    expected = []
+    for command in commands[0]:
+        plant.step(command)
+        expected.append(plant.observe())
+    plant.reset()
+    with monkeypatch.context() as patched:
+        patched.setattr(type(plant), "observe", None)
+        runs = rtmms.rollout(plant, commands, outputs=names, threads=1)
+    for name in names:
+        assert np.array_equal(runs.outputs[name][0], [row[name] for row in expected]), name
+
+
+def test_outputs_of_tendons_and_of_bodies_are_computed_by_compiled_code() -> None:
+    m = rtmms.model
+    links = [m.Body(name, 1.0, inertia=0.01 * np.eye(3)) for name in ("base", "tip")]
+    tree = m.Mechanism("finger", links, [m.Joint("knuckle", "base", "tip", stiffness=1.0)], base="fixed")
+    ropes = [m.Tendon(name, [("base", (0, y, 0)), ("tip", (0.1, y, 0))]) for name, y in (("a", 0.02), ("b", -0.02))]
+    outputs = ["tendon_length", "tendon_rate", "tendon_tension", "power", "work", "tip.position", "joint_torque"]
+    plant = rtmms.TreePlant(tree, 1e-3, actuators=ropes, outputs=outputs)
+    commands = np.linspace(0.0, 3.0, 30)[:, None] * np.array([1.0, 0.5])
+    runs = rtmms.rollout(plant, commands[None], outputs=outputs, threads=1)
+    for k, command in enumerate(commands):
+        plant.step(command)
+        for name, value in plant.observe().items():
+            assert np.array_equal(runs.outputs[name][0, k], value), name
+
+
 def test_an_axis_of_length_1_stands_for_all_and_starts_may_differ(quadrotor: Any) -> None:
     quadrotor.reset()
     hover = np.full(len(quadrotor.actuators), 468.0)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from rtmms.base.budget import OutOfTimeError
 from rtmms.base.errors import ModelError
 from rtmms.cli.main import main
 from rtmms.sweep import gait_search
@@ -82,6 +83,41 @@ def test_a_search_that_was_broken_off_goes_on_and_gives_the_same(
     (tmp_path / "part.json").write_text("{")
     with pytest.raises(ModelError, match="is no state of a search"):
         search(ASKED, kept=tmp_path / "part.json")
+
+
+@pytest.mark.full
+def test_a_search_that_ends_early_gives_the_best_so_far(
+    made_up: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ctrl-C and the end of a budget: the front of what was measured, a note, and the state to go on from."""
+    usual = Model.values
+
+    def ending(fault: type[BaseException]) -> Any:
+        def values(self: Model, gaits: Any, goals: Any) -> list[Any]:
+            if len(made_up) == 3:
+                made_up.append(0)
+                raise fault
+            return usual(self, gaits, goals)
+
+        return values
+
+    for fault, status in ((KeyboardInterrupt, 130), (OutOfTimeError, 0)):
+        made_up.clear()
+        monkeypatch.setattr(Model, "values", ending(fault))
+        with pytest.raises(SystemExit) as ended:
+            main(["gaits", "manta", "--search", "speed,cost_of_transport", "--generations", "3", "--points", "1",
+                  "-o", str(tmp_path / str(status)), "--json"])  # fmt: skip
+        said = capsys.readouterr()
+        assert said.out, said.err
+        told = json.loads(said.out)
+        assert (ended.value.code or 0) == status
+        assert "3 of 9 generations are done; these are the best gaits so far" in told["note"]
+        assert told["front"]
+        assert "the same command goes on from" in said.err
+    made_up.clear()
+    with pytest.raises(SystemExit):
+        main(["gaits", "manta", "--search", "speed", "--budget", "1e-9"])
+    assert "before a gait was found: expected a longer one" in capsys.readouterr().err
 
 
 @pytest.mark.full

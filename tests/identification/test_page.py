@@ -7,22 +7,31 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rtmms
+from rtmms.identification.objectives import read_objectives
 from rtmms.identification.tables import read_columns
+from rtmms.identification.unknowns import asked_for
 from tests.cli.shell import ROOT
 from tests.cli.shell import rtmms as shell
 
 PAGE = (ROOT / "docs" / "identification.md").read_text(encoding="utf-8")
 
 
-def block(language: str) -> str:
-    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[0]
+def block(language: str, first: str = "") -> str:
+    """The first block of a language, or the one that begins with `first`."""
+    blocks: list[str] = re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
+    return next(one for one in blocks if one.startswith(first))
 
 
-def test_its_script_finds_the_drag(capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(block("python"), "identification.md", "exec"), {})
+def test_its_script_finds_the_drag(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(compile(block("python", "import numpy"), "identification.md", "exec"), {})
+    assert (tmp_path / "fit.png").stat().st_size > 5000
     found = re.search(r"'drag_coefficient': ([\d.]+)", capsys.readouterr().out)
     assert found is not None
     assert float(found[1]) == pytest.approx(1.8, rel=1e-5)
@@ -30,10 +39,25 @@ def test_its_script_finds_the_drag(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_its_map_is_a_map(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("columns.toml").write_text(block("toml"))
+    Path("columns.toml").write_text(block("toml", "# columns"))
     found = read_columns(["columns.toml"])
-    assert found.keys() == tomllib.loads(block("toml")).keys()
+    assert found.keys() == tomllib.loads(block("toml", "# columns")).keys()
     assert found["velocity[0]"].noise == 0.005
+
+
+def test_its_objectives_are_objectives(tmp_path: Path) -> None:
+    (tmp_path / "speeds.toml").write_text(block("toml", "# speeds"))
+    speed, wave = read_objectives([str(tmp_path / "speeds.toml")])
+    assert (speed.recording, speed.value, speed.noise) == ("slow", 0.152, 0.002)
+    assert (wave.parts, wave.phase_rad) == (("joint_position", 1), -0.4)
+
+
+def test_its_robot_has_bounds_where_they_are_declared(tmp_path: Path) -> None:
+    (tmp_path / "rod.py").write_text(block("python", "# rod.py"))
+    plant = rtmms.load(f"{tmp_path / 'rod.py'}:robot", mass_kg=2.0)
+    mass, damping = asked_for(["mass_kg", "damping"], [], plant, {}, {})
+    assert (mass.first, mass.high, mass.unit) == (2.0, 50.0, "kg")
+    assert (damping.low, damping.high) == (-np.inf, np.inf)
 
 
 @pytest.mark.full

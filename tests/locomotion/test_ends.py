@@ -133,6 +133,21 @@ def test_a_commanded_rate_without_contacts() -> None:
         plant.step(np.array([1.0]))
     seen = plant.observe()
     assert seen["joint_velocity"][0] == pytest.approx(1.0 - np.exp(-10.0))
+    turned = float(seen["joint_position"][0])
+    # its angle is a state of its own: by place, by home, and by the first state it begins elsewhere and turns alike
+    first = plant.model.state()
+    first.q[:] = 0.7
+    begun = rtmms.TreePlant(arm, 0.01, actuators=plant._pushing, initial=first)
+    plant.home = {"joint_position": [0.7]}
+    for one in (plant, begun):
+        one.reset()
+        assert one.observe()["joint_position"][0] == pytest.approx(0.7, rel=1e-15)
+        assert one.observe()["joint_velocity"][0] == 0.0
+        for _ in range(100):
+            one.step(np.array([1.0]))
+        assert one.observe()["joint_position"][0] == pytest.approx(0.7 + turned, rel=1e-12)
+    plant.place(joint_position=[0.1], joint_velocity=[-2.0])
+    assert plant.observe()["joint_velocity"][0] == pytest.approx(-2.0, rel=1e-15)
     assert "reaction" not in seen
     kept = plant.snapshot()
     plant.step(np.array([0.0]))

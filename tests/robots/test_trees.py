@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.base.parameters import parameter_values, parameters_of_plant
 from rtmms_controllers.hover import Hover
 from tests.cli.shell import environment
 
@@ -214,6 +215,34 @@ def test_a_function_a_class_and_a_plant_of_a_file(mine: str) -> None:
     assert rtmms.load(f"{mine}:there").dt == 0.01
     buoy = rtmms.load(f"{ROOT / 'examples' / '30_own_plant.py'}:Buoy", mass_kg=30.0)
     assert buoy.actuators[0].name == "thrust"
+
+
+DECLARED = """from __future__ import annotations
+from typing import Annotated
+import rtmms
+from mine import robot as plain
+
+def robot(force: Annotated[float, rtmms.Parameter("Force at most.", "N", le=9)] = 3.0, dt=0.01, spare=2.0):
+    return plain(dt, force)
+
+def known(drag: Annotated[float, rtmms.Parameter("Drag.", ge=0)] = 1.2):
+    return rtmms.load("torpedo")
+"""
+
+
+def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) -> None:
+    """As those of a built-in robot, which keeps its own beside them."""
+    file = Path(mine).with_name("declared.py")
+    file.write_text(DECLARED)
+    plant = rtmms.load(f"{file}:robot", force=5)
+    assert parameter_values(plant) == {"force": 5.0, "spare": 2.0}
+    assert {name: (one.unit, one.le) for name, one in parameters_of_plant(plant).items()} == {"force": ("N", 9)}
+    with pytest.raises(rtmms.ModelError, match="force: expected a number > 0 and <= 9, got 12"):
+        rtmms.load(f"{file}:robot", force=12.0)
+    torpedo = rtmms.load(f"{file}:known")
+    assert parameter_values(torpedo)["drag"] == 1.2
+    assert {"drag", "length_m"} <= parameters_of_plant(torpedo).keys()
+    assert parameter_values(rtmms.load(f"{mine}:there")) == {}
 
 
 @pytest.mark.parametrize(

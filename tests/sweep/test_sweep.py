@@ -106,6 +106,15 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
     assert not folder.exists()
 
 
+def test_a_budget_ends_a_sweep_that_goes_on_later(tmp_path: Path, sweep: Any) -> None:
+    words = ("pendulum", *SHORT, "--vary", "damping=0.1:0.5:200", "-o", "t.parquet")
+    status, _ = sweep(*words, "--budget", "1e-9")
+    parts = list((tmp_path / "t.parquet.parts").glob("part-*.part"))
+    assert (status, len(parts)) == (1, 1)
+    assert sweep(*words)[0] == 0
+    assert len(rows(tmp_path / "t.parquet")) == 200
+
+
 def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -> None:
     status, out = sweep("pendulum", *SHORT, "--vary", "damping=0.1,-1.0", "-o", "t.parquet")
     assert (status, "refused 1" in out) == (0, True)

@@ -1,0 +1,397 @@
+"""rtmms.identify: parameters of a model from recordings, in one call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from rtmms.base.budget import Budget
+from rtmms.base.errors import ArgumentError, ModelError
+from rtmms.base.trust import asked_by_program
+from rtmms.identification.descent import Watch
+from rtmms.identification.evidence import Evidence, as_words, sentences, weighed
+from rtmms.identification.fitting import Settings, Solution, fit
+from rtmms.identification.objectives import Objective, read_objectives, with_objectives
+from rtmms.identification.recording import Recording, from_log
+from rtmms.identification.tables import ENDINGS, Column, from_table, of_mapping, of_table, read_columns
+from rtmms.identification.unknowns import asked_for
+from rtmms.plant.protocol import Plant
+from rtmms.record.log_arrays import LogArrays
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = npt.NDArray[np.float64]
+Model = str | Callable[..., Plant]
+OneRecording = str | os.PathLike[str] | LogArrays | Mapping[str, Any] | Recording | Any
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """A channel of a recording as it was measured, and as the fitted model has it.
+
+    Attributes
+    ----------
+    time : (k,) array
+        s from the recording's start.
+    measured, model : (k, w) arrays
+        In `unit`; nan where nothing was measured.
+    fitted : (k,) array of bool
+        Samples that the fit has seen; the others were held back.
+    unit : str
+    """
+
+    time: Array
+    measured: Array
+    model: Array
+    fitted: npt.NDArray[np.bool_]
+    unit: str
+
+
+class Identified:
+    """Result of `rtmms.identify`.
+
+    Attributes
+    ----------
+    names : list of str
+        What was asked for, in the order of `covariance`.
+    values, standard_errors : dict of str to float
+        By name, in the parameters' units.
+    covariance, correlation : (n, n) arrays
+    report : dict
+        What `rtmms identify --json` prints.
+    """
+
+    def __init__(self, solution: Solution, evidence: Evidence, report: dict[str, Any]) -> None:
+        self._solution, self._evidence, self.report = solution, evidence, report
+        self.names = list(evidence.names)
+        self.values = solution.values
+        self.standard_errors = dict(zip(self.names, evidence.error.tolist(), strict=True))
+        self.covariance, self.correlation = evidence.covariance, evidence.correlation
+
+    @property
+    def parts(self) -> tuple[Solution, Evidence]:
+        """What the report and the figures are made of."""
+        return self._solution, self._evidence
+
+    @property
+    def advice(self) -> list[str]:
+        """What a person should not miss: a sentence each."""
+        return sentences(self.report)
+
+    @property
+    def predictions(self) -> dict[str, dict[str, Prediction]]:
+        """{recording: {channel: Prediction}} with the values that were found."""
+        solution = self._solution
+        residuals, found = solution.residuals, dict[str, dict[str, Prediction]]()
+        told = residuals.told(solution.z)
+        parts: dict[tuple[str, str], list[tuple[Array, Array, Array, Any, str]]] = {}
+        for block in residuals.blocks:
+            segment = solution.segments[block.segment]
+            recording = solution.recordings[segment.recording]
+            time = block.time + segment.first * recording.dt
+            rows = (time, block.values, residuals.expected(block, told, solution.z), block.fitted, block.series.unit)
+            parts.setdefault((recording.name, block.channel), []).append(rows)
+        for (recording_name, channel), several in parts.items():
+            columns = [np.concatenate(column) for column in list(zip(*several, strict=True))[:4]]
+            made = Prediction(columns[0], columns[1], columns[2], columns[3].astype(bool), several[0][4])
+            found.setdefault(recording_name, {})[channel] = made
+        return found
+
+    def figure(self, path: str | os.PathLike[str] | None = None) -> Figure:
+        """Draw the values with their spread, and the channels beside the model.
+
+        Parameters
+        ----------
+        path : str or path, optional
+            Of a .png, .svg or .pdf that is written.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+        """
+        from rtmms.identification.page import drawn
+
+        made: Figure = drawn(self._solution, self._evidence, None if path is None else Path(path))
+        return made
+
+    def __str__(self) -> str:
+        """Values with their standard errors, a line each, and what a person should not miss."""
+        units = {name: one["unit"] for name, one in self.report["parameters"].items()}
+        lines = [
+            f"{name} = {value:.6g} +- {self.standard_errors[name]:.2g} {units[name]}".rstrip()
+            for name, value in self.values.items()
+        ]
+        return "\n".join([*lines, *self.advice])
+
+    __repr__ = __str__
+
+
+def identify(
+    model: Model, recordings: OneRecording | Sequence[OneRecording], fit: Sequence[str] | str = (),
+    bounds: Mapping[str, tuple[float, float]] | None = None, prior: Mapping[str, tuple[float, float]] | None = None,
+    *, parameters: Mapping[str, Any] | None = None, dt: float | None = None, preset: str | None = None,
+    channels: Sequence[str] = (), columns: Mapping[str, str | Column] | None = None, sensors: str = "ideal",
+    at_rest: bool = False, hold_out: float = 0.3, lead_in: float = 0.0, segments: int = 1,
+    starts: int | None = None, seed: int = 0, free: Sequence[str] = (), pin: Sequence[str] = (),
+    per_recording: Sequence[str] = (), delay_per_recording: bool = False,
+    objectives: Sequence[Objective | Mapping[str, Any] | str] = (), budget_s: float | None = None,
+    threads: int | None = None, progress: Callable[[Any], None] | None = None,
+) -> Identified:  # fmt: skip
+    """Find parameters of a robot under which its model does what recordings of it show.
+
+    Parameters
+    ----------
+    model : str or callable
+        A robot as `rtmms.load` takes it, or a function of parameters that returns a plant.
+    recordings
+        One or several of: a log (FILE.mcap, or `rtmms.read_log` of it), a table (FILE.csv, FILE.parquet), a mapping of
+        columns to arrays, a pandas DataFrame. A table has `time` (s), `command.ACTUATOR`, and outputs of the robot.
+    fit : sequence of str
+        Parameters of the model, KEY[k] for one number of several, or delay, delay.CHANNEL, gain.CHANNEL, bias.CHANNEL.
+    bounds, prior : mapping
+        {name: (low, high)}, and {name: (mean, standard deviation)}.
+    parameters : mapping, optional
+        Of the model; of one that is fitted, where the search begins.
+    dt, preset
+        Of the model.
+    channels : sequence of str
+        What is compared; default pose, twist, rods and joints, or what the sensors of a log tell.
+    columns : mapping, optional
+        Our name of a column to the table's.
+    sensors : str
+        Profile of the instruments whose columns a table has.
+    at_rest : bool
+        Tables begin as the robot is after a reset.
+    hold_out : float
+        Share at the end of each recording, after the lead-in, that is predicted and not fitted.
+    lead_in : float
+        s at the beginning of each recording that are simulated and not compared.
+    segments, starts, seed
+        Parts of each recording with a first state each; points to begin from (None: a second one where the first fit
+        leaves something unexplained); seed of these points.
+    free, pin : sequence of str
+        Coordinates of the first state, as 'start.yaw', that are unknown, or that are not.
+    per_recording : sequence of str
+        Names of `fit` of which each recording has a value of its own.
+    delay_per_recording : bool
+        The clock of each recording is late against the commands by a delay of its own.
+    objectives
+        Numbers instead of time series, see `rtmms.identification.objectives.Objective`.
+    budget_s : float, optional
+        Wall time, s, after which the best values so far are returned, with a note.
+    threads : int, optional
+        Default one for each core.
+    progress : callable, optional
+        Takes each `rtmms.identification.descent.Iteration`.
+
+    Returns
+    -------
+    Identified
+        With values, standard_errors, covariance, predictions and figure().
+
+    Raises
+    ------
+    ModelError, UnknownNameError, ArgumentError
+        With what cannot be fitted, and the next action.
+
+    Examples
+    --------
+    >>> result = rtmms.identify("manta", "pool.mcap", fit=["drag_coefficient"])
+    >>> result.values, result.standard_errors
+    ({'drag_coefficient': 1.8}, {'drag_coefficient': 0.0006})
+    """
+    if isinstance(fit, str):
+        fit = [fit]
+    if not isinstance(model, str) and not callable(model):
+        raise ArgumentError(
+            f"identify: model: expected a name or file as rtmms.load takes it, or a function that returns a plant, got "
+            f"a {type(model).__name__}: wrap it, as in lambda **p: rtmms.load('manta', **p)"
+        )
+    asked_objectives = [_objective(one) for one in objectives]
+    with asked_by_program():
+        reader = Reader(
+            model,
+            dict(parameters or {}),
+            channels=tuple(channels),
+            dt=dt,
+            preset=preset,
+            columns=_columns(columns),
+            sensors=sensors,
+            at_rest=at_rest,
+            objectives=asked_objectives,
+            lead_in=lead_in,
+        )
+        found = reader.read_all(_listed(recordings))
+        asked = asked_for(fit, found, found[0].build(), bounds or {}, prior or {}, per_recording,
+                          delay_per_recording=delay_per_recording)  # fmt: skip
+        settings = Settings(
+            hold_out,
+            segments,
+            threads or core_count(),
+            None if starts is None else starts - 1,
+            seed,
+            lead_in=lead_in,
+            free=tuple(free),
+            pinned=tuple(pin),
+        )
+        watch = Watch(budget=Budget(budget_s))
+        if progress is not None:
+            watch.iterated = progress
+        return identified(found, asked, settings, watch)
+
+
+def identified(
+    recordings: Sequence[Recording], asked: Sequence[Any], settings: Settings, watch: Watch | None = None
+) -> Identified:
+    """Fit, and weigh what was found."""
+    solution = fit(recordings, asked, settings, watch)
+    evidence = weighed(solution)
+    report = as_words(solution, evidence, {"hold_out": settings.hold_out, "segments": settings.segments})
+    return Identified(solution, evidence, report)
+
+
+def core_count() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@dataclass
+class Reader:
+    """Recordings of what a person gives: files, mappings, tables of pandas.
+
+    Attributes
+    ----------
+    model : str, callable or None
+        None: the robot that a log names.
+    parameters : dict
+        Of the model.
+    objectives : list of Objective
+        With them time series count only where channels are named.
+    trusted : bool
+        The code that a log names may run.
+    """
+
+    model: Model | None
+    parameters: dict[str, Any]
+    channels: tuple[str, ...] = ()
+    dt: float | None = None
+    preset: str | None = None
+    columns: Mapping[str, Column] | None = None
+    sensors: str = "ideal"
+    at_rest: bool = False
+    objectives: Sequence[Objective] = ()
+    lead_in: float = 0.0
+    trusted: bool = False
+    warn: Callable[[str], None] = lambda _: None
+
+    def read_all(self, given: Iterable[OneRecording]) -> list[Recording]:
+        """Return all recordings, of one robot, with their objectives.
+
+        Raises
+        ------
+        ModelError, UnknownNameError
+            With the recording.
+        """
+        found: list[Recording] = []
+        for number, one in enumerate(given):
+            found += self._read(one, number)
+        if not found:
+            raise ModelError("identify: expected a recording, got none")
+        others = [one for one in found if one.robot != found[0].robot]
+        if others:
+            raise ModelError(
+                f"{others[0].name}: is of robot '{others[0].robot}', and {found[0].name} of '{found[0].robot}': "
+                "expected recordings of one robot; fit each by itself"
+            )
+        return with_objectives(found, self.objectives, series=bool(self.channels) or not self.objectives,
+                               lead_in=self.lead_in)  # fmt: skip
+
+    def _read(self, one: OneRecording, number: int) -> list[Recording]:
+        if isinstance(one, Recording):
+            return [one]
+        more = None if not self.objectives else tuple(dict.fromkeys(each.output for each in self.objectives))
+        name = f"recording {number + 1}"
+        if isinstance(one, LogArrays):
+            one = one.path
+        if not isinstance(one, (str, os.PathLike)):
+            if hasattr(one, "columns") and hasattr(one, "to_numpy"):  # a DataFrame of pandas
+                frame: Any = one
+                one = {str(key): frame[key].to_numpy() for key in frame.columns}
+            if not isinstance(one, Mapping):
+                raise ArgumentError(
+                    f"identify: {name}: expected a file, a log, a mapping of columns to arrays or a DataFrame, got a "
+                    f"{type(one).__name__}"
+                )
+            robot, make, rest = self._of_table(name)
+            return [of_table(of_mapping(one, name), name, robot, self.parameters, self.channels, more=more, make=make,
+                             **rest)]  # fmt: skip
+        path = Path(one)
+        if path.suffix in ENDINGS:
+            robot, make, rest = self._of_table(str(path))
+            return [from_table(path, robot, self.parameters, self.channels, more=more, make=make, **rest)]
+        robot_name = self.model if isinstance(self.model, str) else None
+        make = self._make() if callable(self.model) else None
+        return from_log(
+            path, self.parameters, self.channels, robot_name, trusted=self.trusted or self.model is not None,
+            warn=self.warn, more=more or (), make=make,
+        )  # fmt: skip
+
+    def _of_table(self, name: str) -> tuple[str, Callable[..., Plant] | None, dict[str, Any]]:
+        if self.model is None:
+            raise ModelError(f"{name}: a table does not say of which robot it is: name it with --robot")
+        rest = {"columns": self.columns, "sensors": self.sensors, "at_rest": self.at_rest}
+        if callable(self.model):
+            return _name_of(self.model), self._make(), rest
+        return self.model, None, {**rest, "preset": self.preset, "dt": self.dt}
+
+    def _make(self) -> Callable[..., Plant]:
+        from rtmms.base.parameters import keywords_of
+        from rtmms.robots.python_file import remember_keywords
+
+        model = self.model
+        assert callable(model)
+        fixed: dict[str, Any] = {} if self.dt is None else {"dt": self.dt}
+        named = keywords_of(model) is not None
+
+        def make(**given: Any) -> Plant:
+            plant = model(**fixed, **given)
+            if named:
+                remember_keywords(plant, model, given)
+            return plant
+
+        return make
+
+
+def _name_of(model: Any) -> str:
+    return str(getattr(model, "__qualname__", type(model).__name__))
+
+
+def _listed(recordings: Any) -> list[Any]:
+    """The recordings one by one: a single one may stand without a list."""
+    if isinstance(recordings, (str, os.PathLike, Mapping, Recording, LogArrays)) or hasattr(recordings, "to_numpy"):
+        return [recordings]
+    return list(recordings)
+
+
+def _columns(given: Mapping[str, str | Column] | None) -> dict[str, Column]:
+    if given is None:
+        return {}
+    return {name: one if isinstance(one, Column) else read_columns([f"{name}={one}"])[name]
+            for name, one in given.items()}  # fmt: skip
+
+
+def _objective(one: Objective | Mapping[str, Any] | str) -> Objective:
+    if isinstance(one, Objective):
+        return one
+    if isinstance(one, str):
+        return read_objectives([one])[0]
+    from rtmms.identification.objectives import read_objective
+
+    return read_objective("identify: objectives", one, words=False)

@@ -1,0 +1,371 @@
+"""rtmms.identify, the Python function: recordings of several kinds, what is free, objectives, and how a fit may end."""
+
+from __future__ import annotations
+
+import csv
+import re
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms.base.budget import Budget
+from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.identification.descent import Iteration, Watch
+from rtmms.identification.fit_model import Identified, Reader, identified
+from rtmms.identification.fitting import Settings
+from rtmms.identification.objectives import Objective, aligning_delay, drive_frequency, read_objectives
+from rtmms.identification.prediction import free_start
+from rtmms.identification.unknowns import asked_for
+from rtmms.mechanism.actuators import JointSpeed, JointTorque
+from rtmms.mechanism.plant import TreePlant
+from rtmms.model.description import Body, Joint, Mechanism
+from rtmms.model.solids import Box, at
+
+DT = 1e-2
+TRUTH = {"mass_kg": 1.2, "damping": 0.08}
+
+
+def pendulum(
+    mass_kg: Annotated[float, rtmms.Parameter("Mass of the rod.", "kg", le=50)] = 1.0, damping: float = 0.08,
+    first_rad: float = 0.0, dt: float = DT,
+) -> TreePlant:  # fmt: skip
+    """A rod on a base that is held: one keyword with a declaration, and two without."""
+    rod = Box(0.04, 0.04, 0.5, mass_kg / (0.04 * 0.04 * 0.5), at(z=-0.25))
+    joint = Joint("shoulder", "base", "arm", axis=(0, 1, 0), damping=damping)
+    tree = Mechanism("pendulum", [Body("base"), Body("arm", solids=[rod])], [joint], base="fixed")
+    plant = TreePlant(tree, dt, actuators=[JointTorque("shoulder")])
+    plant.home = {"joint_position": [first_rad]}
+    plant.reset()
+    return plant
+
+
+def swing(count: int = 300, frequency_hz: float | None = None, seed: int = 7) -> np.ndarray:
+    """(count, 1) N m, smooth; a wave where a frequency is given."""
+    time = DT * np.arange(count)
+    if frequency_hz is not None:
+        return np.sin(2.0 * np.pi * frequency_hz * time)[:, None]
+    knots = np.arange(0.0, DT * count + 0.3, 0.25)
+    return np.interp(time, knots, np.random.default_rng(seed).normal(size=len(knots)))[:, None]
+
+
+def recording(
+    commands: np.ndarray, noise: float = 0.0, seed: int = 0, late_s: float = 0.0, **truth: Any
+) -> dict[str, Any]:
+    """Columns as a logger of one's own has them: samples at the end of each step, `late_s` after it."""
+    plant = pendulum(**{**TRUTH, **truth})
+    angle = [plant.observe()["joint_position"][0]]
+    for command in commands:
+        plant.step(command)
+        angle.append(plant.observe()["joint_position"][0])
+    time = DT * np.arange(len(commands) + 1)
+    chance = np.random.default_rng(seed)
+    return {
+        "time": time,
+        "command.shoulder.torque": np.append(commands[:, 0], 0.0),
+        "joint_position": np.interp(time - late_s, time, angle)[:, None] + noise * chance.normal(size=(len(time), 1)),
+    }
+
+
+def test_a_mapping_of_arrays_and_a_function_of_keywords() -> None:
+    found = rtmms.identify(pendulum, recording(swing()), fit=["mass_kg", "damping"], parameters={"damping": 0.05},
+                           at_rest=True, threads=1)  # fmt: skip
+    assert found.values == pytest.approx(TRUTH, rel=1e-5)
+    assert found.names == ["mass_kg", "damping"]
+    assert found.covariance.shape == (2, 2)
+    errors = np.sqrt(np.diag(found.covariance))
+    assert list(found.standard_errors.values()) == pytest.approx(errors.tolist())
+    bounds = {name: one["bounds"] for name, one in found.report["parameters"].items()}
+    assert bounds["mass_kg"][1] == 50.0
+    assert bounds["damping"] == [None, None], "nothing is declared of it, so that nothing is known"
+    shown = found.predictions["recording 1"]["joint_position"]
+    assert shown.measured.shape == shown.model.shape == (len(shown.time), 1)
+    assert np.abs(shown.measured - shown.model).max() < 1e-6
+    assert 0 < (~shown.fitted).sum() < len(shown.time)
+
+
+def test_a_figure(tmp_path: Path) -> None:
+    found = rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1)
+    drawn = found.figure(tmp_path / "fit.png")
+    assert len(drawn.subfigs) == 2
+    assert (tmp_path / "fit.png").stat().st_size > 5000
+    assert "mass_kg = 1.2 +- " in str(found)
+
+
+def test_tables_and_frames(tmp_path: Path) -> None:
+    """A CSV table, and whatever has columns as a DataFrame has them."""
+    columns = recording(swing())
+    path = tmp_path / "swing.csv"
+    with path.open("w", newline="") as file:
+        out = csv.writer(file)
+        out.writerow(["t", "u", "angle"])
+        out.writerows(zip(*(np.ravel(column).tolist() for column in columns.values()), strict=True))
+    names = {"time": "t", "command.shoulder.torque": "u", "joint_position[0]": "angle"}
+    table = rtmms.identify(pendulum, path, fit="mass_kg", columns=names, at_rest=True, threads=1)
+
+    class Column:
+        def __init__(self, values: Any) -> None:
+            self.values = values
+
+        def to_numpy(self) -> Any:
+            return np.ravel(self.values)
+
+    class Frame:
+        """The members of a DataFrame of pandas that are used."""
+
+        columns = ("time", "command.shoulder.torque", "joint_position[0]")
+
+        def __getitem__(self, name: str) -> Column:
+            return Column(columns[name.removesuffix("[0]")])
+
+        def to_numpy(self) -> Any:
+            raise AssertionError
+
+    frame = rtmms.identify(pendulum, Frame(), fit="mass_kg", at_rest=True, threads=1)
+    assert table.values["mass_kg"] == pytest.approx(frame.values["mass_kg"], rel=1e-9)
+
+
+@pytest.mark.parametrize(("given", "text"), [
+    ({"model": 3}, "identify: model: expected a name or file"),
+    ({"recordings": [5]}, "recording 1: expected a file, a log, a mapping"),
+    ({"fit": "mas_kg"}, "did you mean mass_kg"),
+    ({"fit": "first_rad", "bounds": {"first_rad": (2.0, 1.0)}}, "expected LOW:HIGH with LOW < HIGH"),
+    ({"free": ["start.knee"]}, "unknown coordinate of --free 'start.knee'"),
+    ({"free": ["start.x"]}, "the mechanism holds x"),
+    ({"free": ["start.shoulder"], "pin": ["start.joint_position*"]}, "expected one of both"),
+    ({"lead_in": 5.0}, "--lead-in 5: expected less than 3 s"),
+    ({"bounds": {"mass_kg": (1.0, 60.0)}}, "the model takes 1e-06 to 50"),
+    ({"objectives": ["harmonic"]}, "channel: expected an output of the robot"),
+    ({"objectives": ["mean_speed:value=1"]}, "noise: expected the standard deviation"),
+    ({"objectives": ["mean_speed:recording=other,value=1,noise=1"]}, "unknown recording of --objective 'other'"),
+])  # fmt: skip
+def test_what_is_refused(given: dict[str, Any], text: str) -> None:
+    words = {"model": pendulum, "recordings": recording(swing()), "fit": "mass_kg", "at_rest": True, **given}
+    with pytest.raises((ModelError, ArgumentError, UnknownNameError), match=re.escape(text)):
+        rtmms.identify(**words, threads=1)
+
+
+def free_of(found: Identified) -> dict[str, str]:
+    return {one["name"]: one["why"] for one in found.report["free"]}
+
+
+def test_a_first_state_is_freed_and_pinned() -> None:
+    """From 0.2 rad: unknown at a table's start, known at rest, and either by the options."""
+    data = recording(swing(), noise=1e-4, first_rad=0.2)
+    words: dict[str, Any] = {"fit": "mass_kg", "threads": 1, "hold_out": 0.0}
+    assert set(free_of(rtmms.identify(pendulum, data, **words))) == {
+        "mass_kg", "start.0.joint_position[0]", "start.0.joint_velocity[0]",
+    }  # fmt: skip
+    found = rtmms.identify(pendulum, data, pin=["start.shoulder.rate"], **words)
+    assert set(free_of(found)) == {"mass_kg", "start.0.joint_position[0]"}
+    assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
+    freed = rtmms.identify(pendulum, data, free=["start.shoulder"], at_rest=True, **words)
+    assert free_of(freed) == {"mass_kg": "--fit", "start.0.joint_position[0]": "--free"}
+    assert freed.report["nuisances"]["start.0.joint_position[0]"] == pytest.approx(0.2, abs=1e-3)
+
+
+def test_values_and_delays_of_each_recording() -> None:
+    """Two rods of other masses with one damping, whose clocks are late by other delays."""
+    both = [
+        recording(swing(seed=1), mass_kg=1.1, late_s=0.02), recording(swing(seed=2), mass_kg=1.3, late_s=-0.01),
+    ]  # fmt: skip
+    found = rtmms.identify(
+        pendulum, both, fit=["damping"], per_recording=["mass_kg"], delay_per_recording=True, at_rest=True, threads=1,
+        bounds={"mass_kg": (0.5, 3.0)},
+    )  # fmt: skip
+    wanted = {"damping": 0.08, "mass_kg@1": 1.1, "mass_kg@2": 1.3, "delay@1": 0.02, "delay@2": -0.01}
+    assert found.values == pytest.approx(wanted, rel=2e-2, abs=2e-4)
+    assert found.report["parameters"]["mass_kg@2"]["bounds"] == [0.5, 3.0]
+    assert free_of(found)["mass_kg@1"] == "--per-recording"
+
+
+def test_a_lead_in_is_simulated_and_not_compared() -> None:
+    """Samples before it are nonsense; the part held back is a share of the time after it."""
+    data = recording(swing(), noise=1e-4)
+    data["joint_position"][:100] = 3.0
+    data["joint_position"][150:160] = np.nan  # no samples
+    found = rtmms.identify(pendulum, data, fit="mass_kg", at_rest=True, threads=1, lead_in=1.005, hold_out=0.5)
+    assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
+    shown = found.predictions["recording 1"]["joint_position"]
+    assert shown.time.min() == pytest.approx(1.01)
+    assert shown.fitted.sum() == pytest.approx(90, abs=2), "half of 2 s, less ten samples that are not there"
+
+
+# Objectives.
+
+
+def test_harmonics_need_no_common_clock() -> None:
+    """Amplitude and phase of angle at the drive's frequency, in a recording whose clock began at another time."""
+    commands, damped = swing(1000, 0.5), {"damping": 0.4}
+    data = recording(commands, noise=1e-3, **damped)
+    late = recording(commands, noise=1e-3, late_s=0.31, **damped)
+    words: dict[str, Any] = {"fit": ["mass_kg"], "parameters": damped, "at_rest": True, "threads": 1, "lead_in": 3.0}
+    one = "harmonic:channel=joint_position[0],order="
+    for given in (data, late):
+        found = rtmms.identify(pendulum, given, objectives=[f"{one}1", f"{one}3"], **words)
+        assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
+        assert found.standard_errors["mass_kg"] < 0.05
+        assert set(found.report["fit"]) == {"harmonic1.joint_position[0]", "harmonic3.joint_position[0]"}
+
+
+def test_an_amplitude_that_is_given() -> None:
+    """The table has commands alone; what was measured is a number with a noise."""
+    commands, damped = swing(1200, 0.5), {"damping": 0.4}
+    data = recording(commands, **damped)
+    rows = data.pop("joint_position")[-800:, 0]  # four periods
+    size = float(2.0 * np.abs(np.mean(rows * np.exp(-1j * np.pi * DT * np.arange(800)))))
+    asked = {"kind": "harmonic", "channel": "joint_position[0]", "value": size, "noise": 1e-3}
+    found = rtmms.identify(pendulum, data, fit="mass_kg", objectives=[asked], parameters=damped, at_rest=True,
+                           lead_in=4.0, threads=1)  # fmt: skip
+    assert found.values["mass_kg"] == pytest.approx(1.2, rel=2e-2)
+    assert 0.0 < found.standard_errors["mass_kg"] < 0.1
+
+
+def test_objectives_of_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "speeds.toml"
+    path.write_text('[[objective]]\nkind = "mean_speed"\nvalue = 0.2\nnoise = 0.01\n[[objective]]\nkind = "harmonic"\n'
+                    'channel = "joint_position[1]"\norder = 2\nclock = "common"\n')  # fmt: skip
+    speed, wave = read_objectives([str(path)])
+    assert (speed.kind, speed.value, speed.output) == ("mean_speed", 0.2, "position")
+    assert (wave.order, wave.parts, wave.clock) == (2, ("joint_position", 1), "common")
+    path.write_text('[[objective]]\nkind = "mean_sped"\n')
+    with pytest.raises(ModelError, match=r"speeds.toml: objective 1: .*did you mean mean_speed"):
+        read_objectives([str(path)])
+
+
+def test_the_frequency_of_a_drive() -> None:
+    data = Reader(pendulum, {}, at_rest=True).read_all([recording(swing(777, 1.37))])[0]
+    assert drive_frequency(data, "here") == pytest.approx(1.37, rel=1e-4)
+    still = Reader(pendulum, {}, at_rest=True).read_all([recording(np.ones((300, 1)))])[0]
+    with pytest.raises(ModelError, match="frequency_hz: expected the frequency of the drive, as no command changes"):
+        drive_frequency(still, "here")
+
+
+def test_the_delay_that_aligns_harmonics() -> None:
+    rate, delay = np.array([3.0, 6.0, 9.0]), 0.4
+    model = np.array([1.0 + 0.2j, 0.3 - 0.1j, 0.05j])
+    measured = model * np.exp(-1j * rate * delay)
+    pairs = list(zip(model.tolist(), measured.tolist(), [0.1] * 3, rate.tolist(), strict=True))
+    assert aligning_delay(pairs) == pytest.approx(delay, abs=1e-12)
+
+
+# How a fit ends, and what it says.
+
+
+def test_iterations_are_told() -> None:
+    seen: list[Iteration] = []
+    rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1, progress=seen.append)
+    assert [one.number for one in seen] == list(range(1, len(seen) + 1))
+    assert seen[0].values == {"mass_kg": 1.0}
+    assert seen[-1].values["mass_kg"] == pytest.approx(1.2, rel=1e-4)
+    assert all(one.left_s >= 0.0 and one.cost >= 0.0 for one in seen)
+
+
+def test_ctrl_c_gives_the_best_so_far() -> None:
+    def press(one: Iteration) -> None:
+        if one.number == 3:
+            raise KeyboardInterrupt
+
+    found = rtmms.identify(
+        pendulum, recording(swing(), noise=1e-3), fit=["mass_kg", "damping"], at_rest=True, threads=1, progress=press
+    )
+    assert found.report["note"].startswith("Ctrl-C ended the search after 3 iterations")
+    assert found.advice[0] == found.report["note"]
+    assert found.values["mass_kg"] == pytest.approx(1.2, rel=0.1), "two steps of Gauss-Newton are close already"
+    assert np.isfinite(found.covariance).all()
+
+
+def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
+    recordings = Reader(pendulum, {}, at_rest=True).read_all([recording(swing(), noise=1e-3)])
+    asked = asked_for(["mass_kg"], recordings, recordings[0].build(), {}, {})
+    watch = Watch()
+
+    def late(one: Iteration) -> None:
+        if one.number == 2:
+            watch.budget = Budget(0.0)
+
+    watch.iterated = late
+    found = identified(recordings, asked, Settings(), watch)
+    assert found.report["note"].startswith("the time budget of 0 s ended the search after 2 iterations")
+    with pytest.raises(ModelError, match=r"--budget 0: the time was over before the first step"):
+        identified(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
+
+
+def test_a_poor_fit_says_which_channel_of_which_recording_and_what_to_do() -> None:
+    good, late = recording(swing(seed=1), noise=1e-3), recording(swing(seed=2), noise=1e-3, late_s=0.05)
+    found = rtmms.identify(pendulum, [good, late], fit=["mass_kg", "damping"], at_rest=True, threads=1)
+    poor = [text for text in found.advice if text.startswith("recording 2: joint_position")]
+    assert len(poor) == 1
+    assert "--fit delay.joint_position" in poor[0]
+    offset = recording(swing(seed=1), noise=1e-3)
+    offset["joint_position"] = offset["joint_position"] + 0.3
+    found = rtmms.identify(pendulum, offset, fit="damping", parameters={"mass_kg": 1.2}, at_rest=True, threads=1)
+    assert any("--fit bias.joint_position" in text for text in found.advice)
+
+
+def test_a_bound_names_what_pushes_against_it() -> None:
+    found = rtmms.identify(pendulum, recording(swing(), noise=1e-3), fit="mass_kg", bounds={"mass_kg": (0.5, 1.1)},
+                           at_rest=True, threads=1)  # fmt: skip
+    assert found.values["mass_kg"] == pytest.approx(1.1)
+    assert any(text.startswith("mass_kg: stopped at its upper bound 1.1; joint_position of recording 1 pushes it there")
+               for text in found.advice)  # fmt: skip
+
+
+def test_a_model_that_fails_names_recording_and_reason() -> None:
+    def brittle(mass_kg: float = 1.0) -> TreePlant:
+        if mass_kg > 1.05:
+            raise ModelError("the rod breaks")
+        return pendulum(mass_kg)
+
+    with pytest.raises(ModelError, match=r"the model fails .*recording 1: the rod breaks.*--set"):
+        rtmms.identify(
+            brittle, recording(swing()), fit="mass_kg", prior={"mass_kg": (2.0, 0.1)}, at_rest=True, threads=1
+        )
+
+
+# What the mechanism holds.
+
+
+def test_the_start_of_a_joint_whose_rate_is_commanded() -> None:
+    """Its angle is a state: where it began is sought, and found."""
+    tree = Mechanism("wheel", [Body("base"), Body("rim", 1.0, inertia=np.eye(3))], [Joint("hub", "base", "rim")],
+                     base="fixed")  # fmt: skip
+
+    def wheel(bandwidth: float = 10.0) -> TreePlant:
+        return TreePlant(tree, DT, actuators=[JointSpeed("hub", bandwidth=bandwidth)])
+
+    plant = wheel(8.0)
+    plant.place(joint_position=[0.7])
+    commands = swing(200)
+    angle = [plant.observe()["joint_position"][0]]
+    for command in commands:
+        plant.step(command)
+        angle.append(plant.observe()["joint_position"][0])
+    data = {"time": DT * np.arange(201), "command.hub.speed": np.append(commands[:, 0], 0.0),
+            "joint_position[0]": np.array(angle)}  # fmt: skip
+    found = rtmms.identify(wheel, data, fit="bandwidth", threads=1)
+    assert found.values["bandwidth"] == pytest.approx(8.0, rel=1e-3)
+    assert {"start.0.joint_position[0]", "start.0.joint_velocity[0]"} <= set(free_of(found))
+
+
+def test_a_robot_in_a_plane_keeps_roll_pitch_and_heave() -> None:
+    """Of a cart on wheels surge and yaw rate are free, and its whole pose in the plane, to which they lead."""
+
+    def free_words(plant: Any) -> list[str]:
+        state = free_start(plant, np.zeros((50, len(plant.actuators))))
+        return [word for (word, *_), free in zip(state.names[:12], state.movable[:12], strict=True) if free]
+
+    hull = Body("hull", 1.0, inertia=np.eye(3))
+    flat = TreePlant(Mechanism("raft", [hull], [], contacts=[rtmms.model.Plane("hull")]), DT, actuators=[])
+    assert free_words(flat) == ["x", "y", "yaw", "vx", "vy", "wz"]
+    skate = TreePlant(
+        Mechanism("skate", [hull], [], contacts=[rtmms.model.Plane("hull"), rtmms.model.Axle("hull")]), DT, actuators=[]
+    )
+    assert free_words(skate) == ["x", "y", "yaw", "vx", "wz"]
+
+
+def test_objective_of_a_speed_in_its_words() -> None:
+    assert Objective("mean_speed").parts == ("position", -1)
+    assert Objective("mean_speed", "velocity[0]").parts == ("velocity", 0)
