@@ -91,7 +91,7 @@ class TendonFish:
     plate_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the plates.", ge=0)] = 1.0
     fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.05
     head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.97
-    wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b that of the fin's end.", ge=0)] = 0.05
+    wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.05
     drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.05
     linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.0
     skin_area_m2: Annotated[float, Parameter(
@@ -119,7 +119,9 @@ class TendonFish:
 PRESETS: dict[str, dict[str, Any]] = {"planar": {}, "rolling": {"head": "rolling"}}
 
 
-def _box(x: float, y: float, z: float, half: tuple[float, float, float], density: float = 0.0, mass: float = 0.0) -> Box:
+def _box(
+    x: float, y: float, z: float, half: tuple[float, float, float], density: float = 0.0, mass: float = 0.0
+) -> Box:
     """Return a box by its middle and half sizes, m, with a density or a mass."""
     a, b, c = (2.0 * one for one in half)
     return Box(a, b, c, density or mass / (a * b * c), at(x, y, z))
@@ -236,8 +238,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """The fish as a plant (entry point 'tendon_fish'). Parameters: see TendonFish; presets: planar (the default),
     rolling.
 
-    Actuator: motor.speed, rad/s. Outputs besides those of a tree: the markers m0, m1, m2, m4, ..., m9 (m, world), at the
-    places of the recordings.
+    Actuator: motor.speed, rad/s. Outputs besides those of a tree: the markers m0, m1, m2, m4, ..., m9 (m, world), at
+    the places of the recordings.
     """
     p: TendonFish = build(TendonFish, given, preset=preset, presets=PRESETS)
     return TreePlant(
