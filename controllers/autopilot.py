@@ -30,7 +30,7 @@ class Autopilot(rtmms.Controller):
     """
 
     # fmt: off
-    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.5
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.5
     heading_deg: Annotated[float, Parameter(
         "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
@@ -62,7 +62,7 @@ class Autopilot(rtmms.Controller):
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     interpolation = "linear"
-    tracks = SET_POINTS
+    setpoints = SET_POINTS
 
     def __post_init__(self) -> None:
         check_parameters("controller 'autopilot': ", self)
@@ -78,9 +78,9 @@ class Autopilot(rtmms.Controller):
         """Look how the plant can be sensed, and that its rods can do the stroke."""
         self._helm.start(plant)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Other set-points or gains from now on."""
-        super().change(values)
+        super().on_parameters_changed(values)
         self._take_up()
 
     @property

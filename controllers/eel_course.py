@@ -1,6 +1,6 @@
 """Holds the eel's direction and depth by offsets of its travelling wave: yaw joints bent to a side, pitch joints up.
 
-    rtmms run eel --set gait=none --controller eel_course:heading_deg=30,depth_m=0.3
+    rtmms run eel --set gait=none --controller eel_course:heading_deg=30,depth_m=2.3
 
 The wave is the chain of oscillators of `cpg`; offsets follow from means over a beat, for the head swings with it.
 """
@@ -30,7 +30,7 @@ class EelCourse(rtmms.Controller):
     heading_deg: Annotated[float, Parameter(
         "Heading, counted to the left from world x.", "deg", signed=True, le=360, live=True,
     )] = 0.0
-    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", signed=True, le=1e4, live=True)] = 0.0
+    depth_m: Annotated[float, Parameter("Depth, positive down.", "m", ge=0, le=1e4, live=True)] = 2.0
     amplitude_deg: Annotated[float, Parameter("Amplitude of the wave, as cpg's.", "deg", ge=0, le=90)] = 8.0
     frequency_hz: Annotated[float, Parameter("Frequency of the wave, as cpg's.", "Hz", ge=0.05, le=5)] = 0.8
     phase_deg: Annotated[float, Parameter("Phase of the wave, as cpg's.", "deg", signed=True, le=180)] = 28.0
@@ -46,7 +46,7 @@ class EelCourse(rtmms.Controller):
     claim = ("yaw*.angle", "pitch*.angle")
     every = 5
     interpolation = "linear"
-    tracks = ("heading_deg", "depth_m")
+    setpoints = ("heading_deg", "depth_m")
 
     def __post_init__(self) -> None:
         check_parameters("controller 'eel_course': ", self)

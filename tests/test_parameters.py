@@ -173,7 +173,7 @@ def test_each_parameter_of_our_controllers_is_declared() -> None:
 
 def test_a_class_of_a_users_own_has_the_settable_that_it_names() -> None:
     class Mine(Controller):
-        settable = ("gain",)
+        tunable_parameters = ("gain",)
 
     assert (Mine.settable, Controller.settable) == (("gain",), ())
 

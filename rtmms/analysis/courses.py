@@ -124,7 +124,7 @@ class Course:
 
 def course(
     kind: str, *, waypoints: str = "", radius_m: float = 3.0, rise_m: float = -1.0, turns: float = 2.0,
-    depth_m: float = 1.0, heading_deg: float = 0.0,
+    depth_m: float = 3.0, heading_deg: float = 0.0,
 ) -> Course:  # fmt: skip
     """By its name. It begins at (0, 0, -depth_m) in the direction of heading_deg, but for waypoints.
 

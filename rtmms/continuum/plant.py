@@ -221,6 +221,7 @@ class CosseratPlant(KernelPlant):
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("curvature", "velocity")
     medium: str = "water"
+    half_span_m: float | None = None
 
     def __post_init__(self) -> None:
         name = self.body.name
@@ -327,6 +328,7 @@ class CosseratPlant(KernelPlant):
         field, system = self.field, self.system
         system.clear()
         self.memory[:] = 0.0
+        self.state[2] = self.start_height
         self.state[at.Y_QUATERNION + (3 if self.ahead else 0)] = 1.0  # head's e1 to world -x: it looks to +x
         coast = field.follow == COAST
         system.led[0] = field.start

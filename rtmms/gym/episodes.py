@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,7 @@ from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.gym.batch import batch
 from rtmms.gym.task import Array, Mask, Memory, Task
 from rtmms.plant.protocol import Plant, describe_plant, load
+from rtmms.plant.step_advice import known_step
 
 MOST_STEPS = 1_000_000
 """Of the plant in a step of an environment."""
@@ -81,6 +83,9 @@ class Episodes:
             self.prefix = TRUTH
             self.told = tuple(one.name for one in plant.outputs if not one.name.startswith(TRUTH))
         self.task, self.plant, self.runs = task, plant, runs
+        known = known_step(plant, (f"task {type(task).__name__}",))
+        if known is not None and known.warning:
+            warnings.warn(f"gym: {task.robot}: {known.warning}", RuntimeWarning, stacklevel=4)
         steps = task.step_s / plant.dt
         self.steps = round(steps)
         if not 1 <= self.steps <= MOST_STEPS or abs(self.steps - steps) > 1e-6 * steps:
@@ -88,10 +93,10 @@ class Episodes:
                 f"gym: step_s: expected a whole number of the plant's steps of {plant.dt:g} s, at most {MOST_STEPS}, "
                 f"got {task.step_s:g} s"
             )
-        known = {channel.name for channel in plant.outputs}
+        there = {channel.name for channel in plant.outputs}
         for name in task.outputs:
-            if self.prefix + name not in known:
-                raise UnknownNameError("output", name, {one.removeprefix(self.prefix) for one in known})
+            if self.prefix + name not in there:
+                raise UnknownNameError("output", name, {one.removeprefix(self.prefix) for one in there})
         self.names = tuple(self.prefix + name for name in task.outputs)
         self.randomise = _ranges(plant, randomise or {})
         task.prepare(plant)

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmms.gym.task import Array, Mask, Memory, Seen, Task
 from rtmms.plant.coordinates import rotations
-from rtmms.plant.protocol import Plant
+from rtmms.plant.protocol import Plant, bare
 
 
 def upwards(quaternion: Array) -> tuple[Array, Array, Array]:
@@ -28,6 +28,11 @@ def size(v: Array) -> Array:
     return np.asarray(np.sqrt(v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]))
 
 
+def start_height(plant: Any) -> float:
+    """z of the robot at t = 0, m, world."""
+    return float(getattr(bare(plant), "start_height", 0.0))
+
+
 class _Manta(Task):
     """Its fins beat at 0.6 Hz, the front rods 40 deg ahead; an action moves amplitude, incidence and turn, a few steps
     late."""
@@ -42,7 +47,7 @@ class _Manta(Task):
     def begin(self, random: np.random.Generator, plant: Any) -> dict[str, Any]:
         speed, phase = random.uniform(0.2, 0.5), random.uniform(0.0, 2.0 * np.pi)
         plant.place(velocity=(speed, 0.0, 0.0))
-        return {"phase": phase, "held": np.zeros(3)}
+        return {"phase": phase, "held": np.zeros(3), "level": start_height(plant)}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
         """The beat goes on; what an action asks for comes in at 8 1/s."""
@@ -74,7 +79,8 @@ class MantaDepth(_Manta):
     """A depth at most 0.5 m away, to be reached and held."""
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        return {**self.begin(random, plant), "height": random.uniform(-0.5, 0.5)}
+        begun = self.begin(random, plant)
+        return {**begun, "height": begun["level"] + random.uniform(-0.5, 0.5)}
 
     def observation(self, seen: Seen, memory: Memory) -> Array:
         return np.stack([memory["height"] - seen["position"][:, 2], *self.motion(seen, memory)], axis=1)
@@ -110,7 +116,7 @@ class MantaPath(_Manta):
         ahead, across = turn[:, 0, 0] * tx + turn[:, 1, 0] * ty, turn[:, 1, 0] * tx - turn[:, 0, 0] * ty
         curve = 1.0 / memory["radius"]
         return np.stack(
-            [off, ahead, across, curve, seen["position"][:, 2], *self.motion(seen, memory)], axis=1
+            [off, ahead, across, curve, seen["position"][:, 2] - memory["level"], *self.motion(seen, memory)], axis=1
         )  # fmt: skip
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
@@ -118,12 +124,12 @@ class MantaPath(_Manta):
         flow = to_world(rotations(seen["quaternion"]), seen["velocity"])
         off, tx, ty = self._course(seen, memory)
         along = flow[:, 0] * tx + flow[:, 1] * ty
-        return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2]))
+        return np.asarray(along - np.abs(off) - np.abs(seen["position"][:, 2] - memory["level"]))
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
         off, _, _ = self._course(seen, memory)
         upright = upwards(seen["quaternion"])[2] > 0.0
-        return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2]) > 1.5) | ~upright)
+        return np.asarray((np.abs(off) > 1.5) | (np.abs(seen["position"][:, 2] - memory["level"]) > 1.5) | ~upright)
 
 
 class _Hover(Task):
@@ -214,7 +220,8 @@ class EelCourse(Task):
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
         course = random.uniform(-np.pi / 2.0, np.pi / 2.0)
         way = np.array([np.cos(course), np.sin(course)])
-        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": np.array([-1.0, 0.0, 0.0]), "way": way}
+        held, level = np.array([-1.0, 0.0, 0.0]), start_height(plant)
+        return {"phase": random.uniform(0.0, 2.0 * np.pi), "held": held, "way": way, "level": level}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
         """The wave runs on; what an action asks for comes in at 6 1/s."""
@@ -238,14 +245,16 @@ class EelCourse(Task):
         flow = to_world(turn, seen["velocity"])
         ahead = turn[:, 0, 0] * way[:, 0] + turn[:, 1, 0] * way[:, 1]
         across = turn[:, 0, 0] * way[:, 1] - turn[:, 1, 0] * way[:, 0]
-        columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], seen["position"][:, 2], *flow.T]
+        columns = [ahead, across, turn[:, 2, 0], turn[:, 2, 1], seen["position"][:, 2] - memory["level"], *flow.T]
         columns += [*seen["angular_velocity"].T, np.sin(phase), np.cos(phase), *memory["held"].T]
         return np.stack(columns, axis=1)
 
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
         """m/s along the course, less the depth it left by, in m."""
         flow, way = to_world(rotations(seen["quaternion"]), seen["velocity"]), memory["way"]
-        return np.asarray(flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2]))
+        return np.asarray(
+            flow[:, 0] * way[:, 0] + flow[:, 1] * way[:, 1] - np.abs(seen["position"][:, 2] - memory["level"])
+        )
 
     def ended(self, seen: Seen, memory: Memory) -> Mask:
-        return np.asarray(np.abs(seen["position"][:, 2]) > 1.5)
+        return np.asarray(np.abs(seen["position"][:, 2] - memory["level"]) > 1.5)

@@ -210,6 +210,7 @@ class ConnectionPlant(KernelPlant):
     trace_outputs: tuple[str, ...] = ("position", "quaternion", "velocity", "power", "work")
     recent_outputs: tuple[str, ...] = ("joint_position", "joint_torque")
     medium: str = "water"
+    half_span_m: float | None = None
 
     def __post_init__(self) -> None:
         self.model = model_of(self.mechanism)
@@ -260,7 +261,7 @@ class ConnectionPlant(KernelPlant):
         system = self.system
         system.clear()
         system.memory[:], self._steps = 0.0, 0
-        system.pose[3], system.joints[:2] = 1.0, self.initial
+        system.pose[2], system.pose[3], system.joints[:2] = self.start_height, 1.0, self.initial
 
     def _step_kernel(self) -> Any:
         return enter_glide if COMPILED else None

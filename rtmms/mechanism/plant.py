@@ -110,6 +110,8 @@ class TreePlant(Running):
     """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
+    half_span_m: float | None = None
+    """Depth, m, above which a robot in water is near the surface; None: nobody looks."""
     density: float | None = None
     """kg/m3 of the water around; None: of the fluid that its bodies displace (`Body.fluid_density`)."""
 
@@ -337,11 +339,12 @@ class TreePlant(Running):
 
     def _start_state(self) -> State:
         """At t = 0: joints are within their limits."""
-        if self.initial is not None or not self._limited.any():
-            return self.model.state() if self.initial is None else self.initial
-        state, bounds = self.model.state(), self.attached.bounds
-        q = np.clip(state.q, bounds[:, FLOOR], bounds[:, CEILING])
-        return State(state.position, state.orientation, q, state.twist, state.qd)
+        state = self.model.state() if self.initial is None else self.initial
+        q = state.q
+        if self.initial is None and self._limited.any():
+            q = np.clip(q, self.attached.bounds[:, FLOOR], self.attached.bounds[:, CEILING])
+        position = state.position + np.array([0.0, 0.0, self.start_height])
+        return State(position, state.orientation, q, state.twist, state.qd)
 
     def reset(self, seed: int = 0) -> None:
         """Back to t = 0, and to `home`. Nothing here is random: the seed is taken and changes nothing."""

@@ -51,7 +51,7 @@ class Run:
 
 def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: Any) -> Run:
     """A run of the dead fish."""
-    plant = fish.load(dt, **given)
+    plant = fish.load(dt, **{"start_depth_m": 0.0, **given})
     steps = round(length / dt)
     names = ("energy", "work", "kinetic_energy", "elastic_energy", "fluid_energy", *(f"{name}_work" for name in WORKS))
     kept: list[dict[str, Array]] = [plant.observe()]
@@ -107,7 +107,7 @@ def _accelerating() -> float:
 
 def _printed(length: float = 10.0, every: int = 10) -> float:
     """The power p . (G - G^T) V_r of the gradient as printed over that of the flow, both summed along a run."""
-    plant = fish.load()
+    plant = fish.load(start_depth_m=0.0)
     total, flow = 0.0, 0.0
     from rtmms.base.spatial import adjoint
     from rtmms.fluids.ambient import GRADIENT, U

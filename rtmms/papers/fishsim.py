@@ -66,7 +66,7 @@ class Swim(NamedTuple):
     """Numbers that are compared, of a recording or of a run.
 
     speed    m/s along the mean course
-    tail     (7,) m, complex amplitudes of the lateral motion of tendon_fish.TAIL_MARKERS in the head's frame, at the
+    tail     (7,) m, complex amplitudes of the lateral motion of the last seven markers in the head's frame, at the
              tail beat; the last one is real
     yaw      deg, complex amplitude of the head's yaw, of the same phase
     """
@@ -85,7 +85,12 @@ def read_recording(name: str) -> tuple[Array, Array]:
 
 
 def amplitude(time_s: Array, values: Array, beat_hz: float) -> Any:
-    """Return the complex amplitude of the first harmonic, beside a constant, a trend, and the second harmonic.
+    """Return the complex amplitude of the first harmonic, see `trend_and_amplitude`."""
+    return trend_and_amplitude(time_s, values, beat_hz)[1]
+
+
+def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[Any, Any]:
+    """Fit a constant, a trend, and two harmonics by least squares.
 
     Parameters
     ----------
@@ -98,13 +103,14 @@ def amplitude(time_s: Array, values: Array, beat_hz: float) -> Any:
 
     Returns
     -------
-    complex or (...) complex
-        c with values = Re(c exp(2 pi i beat_hz time_s)) + the rest, by least squares.
+    tuple
+        The trend (...) in units/s, and the complex amplitude (...) of the first harmonic: c of
+        Re(c exp(2 pi i beat_hz time_s)). The trend is that of whole periods: the harmonics do not bias it.
     """
     turn = 2.0 * math.pi * beat_hz * time_s
     basis = [np.ones_like(turn), time_s, np.cos(turn), np.sin(turn), np.cos(2.0 * turn), np.sin(2.0 * turn)]
     found = np.linalg.lstsq(np.stack(basis, axis=1), values, rcond=None)[0]
-    return found[2] - 1j * found[3]
+    return found[1], found[2] - 1j * found[3]
 
 
 def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
@@ -125,7 +131,7 @@ def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
     along = p[:, 1] - p[:, 0]
     along /= np.linalg.norm(along, axis=1)[:, None]
     across = np.stack([-along[:, 1], along[:, 0]], axis=1)
-    slope = np.polyfit(t, p[:, :2].mean(axis=1), 1)[0]
+    slope, _ = trend_and_amplitude(t, p[:, :2].mean(axis=1), beat_hz)
     tail = amplitude(t, np.einsum("nij,nj->ni", p[:, 2:] - p[:, :1], across), beat_hz)
     yaw = amplitude(t, np.degrees(np.unwrap(np.arctan2(along[:, 1], along[:, 0]))), beat_hz)
     phase = np.conj(tail[-1]) / abs(tail[-1])
@@ -215,10 +221,46 @@ def line(beat_hz: float) -> float:
     return u + (v - u) * (beat_hz - x) / (y - x)
 
 
-START: dict[str, float] = {}
+START: dict[str, float] = {
+    "tail_drag": 4.2,
+    "head_drag": 34.0,
+    "head_added": 1.7,
+    "slack_m": -1.4e-3,
+    "drag_area_m2": 0.04,
+    "linear_drag_n_s_m": 0.85,
+}
 """Where the fit begins, by parameter of tendon_fish: the parameters that are fitted."""
-FIXED: dict[str, Any] = {}
+FIXED: dict[str, Any] = {"fin_added": 0.05, "wake": 0.0}
 """Parameters of tendon_fish that the fit holds."""
+
+_NO_DRAG = {"drag_area_m2": 0.0, "linear_drag_n_s_m": 0.0}
+_REST = {name: value for name, value in START.items() if name not in _NO_DRAG}
+CANDIDATES: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
+    "quadratic drag": ({**_REST, "drag_area_m2": 0.044}, {**FIXED, "linear_drag_n_s_m": 0.0}),
+    "linear and quadratic drag": (START, FIXED),
+    "linear drag": ({**_REST, "linear_drag_n_s_m": 7.0}, {**FIXED, "drag_area_m2": 0.0}),
+    "laminar skin friction": ({**_REST, "skin_area_m2": 10.0}, {**FIXED, **_NO_DRAG}),
+    "linear and quadratic drag, a wake": ({**START, "wake": 0.05}, {"fin_added": 0.05}),
+    "linear and quadratic drag, stiffness of the hinges": ({**START, "sheet_n_m": 0.9}, FIXED),
+    "linear and quadratic drag, a flexible fin": ({**START, "fin_n_m": 0.6}, FIXED),
+}
+"""Laws that were tried: parameters of the fit with their starting values, and parameters that are held."""
+
+
+def print_candidates(names: Sequence[str] = tuple(CANDIDATES)) -> None:
+    """Fit each law of CANDIDATES, and print a row of docs/tendon_fish.md for it."""
+    for name in names:
+        start, fixed = CANDIDATES[name]
+        begun = time.perf_counter()
+        values = fit(start, fixed)
+        data = Outcome(values, time.perf_counter() - begun, predict({**fixed, **values})).as_data()
+        rows, mean = data["recordings"], data["mean_abs_error_m_s"]
+        off = [1e3 * (rows[key]["model_m_s"] - rows[key]["measured_m_s"]) for key in ("f0_50", "f2_25")]
+        tail = [1e3 * row["tail_rms_m"] for row in data["amplitudes"].values()]
+        print_text(
+            f"| {name} | {mean['all']:.4f} | {mean['not_fitted']:.4f} | {off[0]:+.0f}, {off[1]:+.0f} | "
+            f"{tail[0]:.1f}, {tail[1]:.1f} | {data['fit_s']:.0f} |"
+        )
 
 
 class Outcome(NamedTuple):

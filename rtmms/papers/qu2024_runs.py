@@ -125,8 +125,8 @@ class Settings:
 
 
 def plant(**parameters: Any) -> Any:
-    """A manta with the paper's ideal motors."""
-    return rtmms.plant.protocol.load("manta", **{"actuation": "ideal", **parameters})
+    """A manta with the paper's ideal motors, at z = 0."""
+    return rtmms.plant.protocol.load("manta", **{"actuation": "ideal", "start_depth_m": 0.0, **parameters})
 
 
 # --- figures 7 and 8: the body held -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ class KernelPlant(StatefulPlant):
     _run: Callable[[], int]
     """The step of `system`, with the command in place; returns its status."""
     _kernel_counts_steps: ClassVar[bool] = False
+    parameters: Any = None
 
     # --- hooks ----------------------------------------------------------------------------------------------------
 
@@ -96,6 +97,11 @@ class KernelPlant(StatefulPlant):
     def _can_fork(self) -> bool:
         """Return whether a run can go on without Python."""
         return self._step_kernel() is not None
+
+    @property
+    def start_height(self) -> float:
+        """z of the robot at t = 0, m: minus `start_depth_m` of its parameters, 0 for a robot without."""
+        return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
     # --- derived --------------------------------------------------------------------------------------------------
 

@@ -269,6 +269,7 @@ class PlantDescription:
     that returns the present one. None, or empty: the plant does not have it.
 
     medium         'water', whose robots have a depth, positive down; 'air', whose robots have an altitude, positive up
+    half_span_m    m; a robot in water that is less deep than that is near the surface; None: nobody looks
     parameters     () -> a dataclass or a mapping
     set, settable  changes parameters between steps (all or none; ModelError, UnknownNameError), and their names; None
                    for the names where the plant does not list them
@@ -296,6 +297,7 @@ class PlantDescription:
     """
 
     medium: str = ""
+    half_span_m: float | None = None
     parameters: Callable[[], Any] = _nothing
     set: Callable[..., None] | None = None
     settable: tuple[str, ...] | None = None
@@ -317,7 +319,9 @@ class PlantDescription:
     estimates: bool = False
 
 
-_VALUES = ("medium", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin", "accurate")
+_VALUES = (
+    "medium", "half_span_m", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin", "accurate",
+)  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
 """Optional members of a plant that a description has under the same name: values, those that may change, and pairs."""

@@ -70,7 +70,7 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOME_WORDS,
         "actuators": [channel.name for channel in plant.actuators], "altered": trace.altered,
         "sensors": None if about.truth is None else plain(about.sensors),
-        "estimate": about.estimates,
+        "estimate": about.estimates, "description": plain(about.parameters()),
     }  # fmt: skip
     kept = trace.steps
     with beside(path, "--trace") as part, part.open("wb") as file:

@@ -293,9 +293,10 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
     with asked_by_log(robot, trusted=trusted):
-        plant = rtmms.plant.protocol.build_plant(
-            robot or origin["robot"], dt=origin["dt"], preset=origin["preset"], **origin["parameters"]
-        )
+        code, own = robot or origin["robot"], {"dt": origin["dt"], "preset": origin["preset"]}
+        plant = rtmms.plant.protocol.build_plant(code, **own, **origin["parameters"])
+        if (parameters := _from_surface(origin, plant)) is not None:
+            plant = rtmms.plant.protocol.build_plant(code, **own, **parameters)
     if origin.get("degrade"):
         from rtmms.world.levels import Levels
 
@@ -312,6 +313,33 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
 
     made = {name: built(name, said, {}) for name, said in sensors.items()}
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
+
+
+def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | None:
+    """Parameters of a log of an rtmms whose swimming robots all started at z = 0; None for a log of a newer one."""
+
+    def older(one: Plant, description: Any) -> bool:
+        own = describe_plant(one).parameters()
+        return hasattr(own, START) and isinstance(description, Mapping) and START not in description
+
+    parameters = dict(origin["parameters"])
+    if not isinstance(plant, Composed):
+        return {**parameters, START: 0.0} if older(plant, origin.get("description")) else None
+    recorded = origin.get("robots")
+    if not isinstance(recorded, Mapping):
+        return None
+    names = {
+        name for name, one in plant.robots.items()
+        if isinstance(recorded.get(name), Mapping) and older(one, recorded[name].get("description"))
+    }  # fmt: skip
+    parameters["robots"] = [
+        {**one, "parameters": {**one["parameters"], START: 0.0}} if one["name"] in names else one
+        for one in parameters["robots"]
+    ]
+    return parameters if names else None
+
+
+START = "start_depth_m"
 
 
 def asked_by_log(robot: str | None, *, trusted: bool) -> AbstractContextManager[None]:

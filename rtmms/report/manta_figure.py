@@ -15,7 +15,7 @@ import rtmms.plant.protocol
 from rtmms.base.spatial import heading
 from rtmms.report.cycles import Period, at, fundamental, lags_deg, last_period, up_crossings
 from rtmms.report.parameter_table import parameters_table, table
-from rtmms.report.robot_panels import along_path, fill_panel, of_period, strip
+from rtmms.report.robot_panels import along_path, fill_panel, mark_surface, of_period, strip
 from rtmms.report.run_figure import timing_panels
 from rtmms.report.style import (
     BLUE,
@@ -270,6 +270,9 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outl
     fill_panel(panel, way.min(axis=0), way.max(axis=0), 0.54)
     size = "" if outlined is None else along_path(panel, outlined, 0, 1, timed=True)
     panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=2.0))
+    mark_surface(panel, plant, position, 0, 1)
+    if panel.get_legend_handles_labels()[0]:
+        panel.legend(loc="best")
     rise = position[-1, 2] - position[0, 2]
     turned = round(float(np.degrees(yaw[-1] - yaw[0])), 1) + 0.0
     facts = [*([size] if size else []), f"height {rise:+.2f} m", f"heading {turned:+.1f} deg"]

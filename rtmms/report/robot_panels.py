@@ -12,9 +12,9 @@ import numpy.typing as npt
 from rtmms.base.contract import TRUTH
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.loop.trace import Trace
-from rtmms.plant.protocol import describe_plant
+from rtmms.plant.protocol import bare, describe_plant
 from rtmms.report.cycles import Period, at, last_period
-from rtmms.report.style import MUTED, ORDERED, say
+from rtmms.report.style import CORAL, MUTED, ORDERED, say
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -242,6 +242,20 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = 
                            fontsize=7.5, color=MUTED)  # fmt: skip
     fill_panel(panel, low, high, 0.54)
     return "robot to scale" if abs(scale - 1.0) < 1e-9 else f"robot drawn {scale:.2g} x its size"
+
+
+def mark_surface(panel: Any, plant: Plant, position: Array, a: int, b: int) -> None:
+    """Mark where a robot in water was nearer to the surface than half its span.
+
+    position (n, 3) m, world; a, b are the axes of the panel.
+    """
+    about = describe_plant(bare(plant))
+    if about.medium != "water" or about.half_span_m is None:
+        return
+    near = position[:, 2] > about.surroundings().surface - about.half_span_m
+    if near.any():
+        panel.plot(*np.where(near, position[:, (a, b)].T, np.nan), color=CORAL, lw=5.0, alpha=0.45, zorder=1.5,
+                   solid_capstyle="butt", label="near the surface")  # fmt: skip
 
 
 def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float = 0.0) -> None:

@@ -17,7 +17,7 @@ from rtmms.loop.statistics import Statistics
 from rtmms.mechanism.plant import TreePlant
 from rtmms.plant.protocol import describe_plant
 from rtmms.report.cycles import PeriodMeans, attitude_angles, period_means
-from rtmms.report.robot_panels import along_path, fill_panel, stretch, strip
+from rtmms.report.robot_panels import along_path, fill_panel, mark_surface, stretch, strip
 from rtmms.report.style import (
     BLUE,
     CORAL,
@@ -273,8 +273,8 @@ def draw(
         top = rows["path"].subgridspec(1, 3, wspace=0.18)
         when, way, of = _finest(time, kept, ahead)
         along = None if of else outlined  # of one beat the strip below has the phases
-        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, along)
-        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, along)
+        _path(page.add_subplot(top[0]), f"Path{of}, seen from above", 0, 1, when, way, along, plant)
+        _path(page.add_subplot(top[1]), f"Path{of}, seen from the side", _along(way), 2, when, way, along, plant)
         _speed(page.add_subplot(top[2]), of, when, way, None if of else means)
         if outline is not None:
             strip(page.add_subplot(rows["robot"]), outline, shown)
@@ -348,7 +348,8 @@ def _along(kept: Mapping[str, Array]) -> int:
 
 
 def _path(
-    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: Outlined | None
+    panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: Outlined | None,
+    plant: Plant,
 ) -> None:  # fmt: skip
     """Two of the world's coordinates, coloured by time, with the robot along them."""
     import matplotlib
@@ -363,6 +364,7 @@ def _path(
     points = np.stack([x[thin], y[thin]], axis=1)
     shades = matplotlib.colormaps[ORDERED](0.9 * np.linspace(0.0, 1.0, len(points)))
     panel.add_collection(LineCollection(list(np.stack([points[:-1], points[1:]], axis=1)), colors=shades[:-1], lw=1.8))
+    mark_surface(panel, plant, kept["position"], a, b)
     panel.plot(x[0], y[0], "o", color=TEAL, ms=6, label="start")
     panel.plot(x[-1], y[-1], "o", color=CORAL, ms=6, label="end")
     fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, LEAST_M)

@@ -25,7 +25,7 @@ from rtmms.continuum.field import (
 )
 from rtmms.continuum.plant import CosseratPlant, Remade
 from rtmms.plant.protocol import Channel
-from rtmms.robots.parameters import Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, StartDepth, Substeps, step_of
 
 
 @dataclass(frozen=True)
@@ -90,6 +90,7 @@ class ContinuousEel:
     )] = 64
     points: Annotated[int, Parameter("Of each cell: integrals of order 2 points - 2.", le=5)] = 4
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
 
@@ -146,7 +147,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:
     """The same plant with e1 from head to tail as its x: it swims towards -x. As few nodes as one likes."""
-    return _plant(_checked(preset, given), dt, ahead=False)
+    return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
 
 
 def _checked(preset: str | None, given: dict[str, Any]) -> ContinuousEel:
@@ -170,7 +171,7 @@ def _plant(p: ContinuousEel, dt: float | None, ahead: bool) -> CosseratPlant:
     return CosseratPlant(
         body_of(p), field, channels, step_of("continuous_eel", dt, 2e-3), p.substeps, p.nodes, p.points,
         (p.current_x_m_s, p.current_y_m_s, p.current_z_m_s), p.gravity_m_s2, p.wake == "on", p.bandwidth_rad_s, ahead,
-        p, settable(ContinuousEel), _remake, _summary,
+        p, settable(ContinuousEel), _remake, _summary, half_span_m=max(p.half_width_m, p.half_height_m),
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from rtmms.model.elements import elliptic_strip
 from rtmms.model.solids import EllipticCylinder, HalfEllipsoid, Placement, inertia_of
 from rtmms.plant.protocol import Channel
 from rtmms.robots.eel_drawing import joint_table
-from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Substeps, step_of
 
 AXES = ("yaw", "pitch", "roll")
 FORWARD = np.diag([-1.0, -1.0, 1.0])
@@ -98,6 +98,7 @@ class Eel:
     )] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     nodes: Annotated[int, Parameter(
         "Gauss nodes of a link.", le=1000, ge=2, why="with which work is right to 0.1 %",
     )] = 10
@@ -190,7 +191,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
     """The same plant in the paper's frame, to be set beside its figures: it swims towards -x."""
-    return _plant(_checked(preset, given), dt, ahead=False)
+    return _plant(_checked(preset, {"start_depth_m": 0.0, **given}), dt, ahead=False)
 
 
 def model_of(p: Eel, ahead: bool = True) -> Model:
@@ -215,7 +216,7 @@ def _plant(p: Eel, dt: float | None, ahead: bool) -> TreePlant:
         method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": p.nodes},
         trimming={"close": ("vx", "vy", "wz", *(("vz", "wx", "wy") if p.gait == "loop" else ()))}, parameters=p,
         settable=settable(Eel), remake=_remake, summary=_summary if ahead else None,
-        medium="water", density=p.water_density_kg_m3,
+        medium="water", half_span_m=max(p.half_width_m, p.half_height_m), density=p.water_density_kg_m3,
     )  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from rtmms.model.elements import Tether
 from rtmms.model.elongated import elongated_body
 from rtmms.model.solids import at
 from rtmms.robots.fish_drawing import half_axes, joint_stations
-from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Substeps, step_of
 
 FORWARD = np.diag([-1.0, -1.0, 1.0])
 """Forward, left and up in the frame of the sections, whose x points from nose to tail."""
@@ -105,6 +105,7 @@ class Fish:
     )] = 3
     integrator: Integrator = "implicit2"
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
 
@@ -145,6 +146,12 @@ def describe(p: Fish) -> Mechanism:
             body = replace(body, elements=[*body.elements, *_tethers(p)])
         bodies.append(body)
     return Mechanism("fish", bodies, joints, gravity=(0.0, 0.0, -p.gravity_m_s2))
+
+
+def _half_height(p: Fish) -> float:
+    """m, the largest of its sections."""
+    along = np.linspace(0.0, p.length_m, 101)
+    return max(half_axes(float(x), p.length_m, p.width, p.height)[1] for x in along)
 
 
 def _tethers(p: Fish) -> list[Tether]:
@@ -207,7 +214,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         model, step_of("fish", dt, 1e-3), gait(p), actuators=torques, flow=flow_of(p), method=p.integrator,
         substeps=p.substeps, nodes={"strip_nodes": 1}, initial=start, parameters=p, settable=settable(Fish),
-        remake=_remake, audited=True, summary=_summary, medium="water", density=p.water_density_kg_m3,
+        remake=_remake, audited=True, summary=_summary, medium="water", half_span_m=_half_height(p),
+        density=p.water_density_kg_m3,
         trace_outputs=("position", "quaternion", "velocity", "power", "work", "energy", "flow_work", "wake_work",
                        "drag_work", "damping_work"),
         recent_outputs=("joint_position", "velocity"),

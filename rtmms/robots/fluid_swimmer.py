@@ -14,7 +14,7 @@ from rtmms.mechanism.actuators import JointMotion, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import at
-from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Substeps, step_of
 from rtmms.robots.shape_gaits import GAITS
 from rtmms.robots.wheeled import summary
 
@@ -39,6 +39,7 @@ class FluidSwimmer:
     torque_limit_n_m: Annotated[float, Parameter("Limit of commanded torques.", "N m")] = 10.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
 
@@ -83,5 +84,6 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("fluid_swimmer", dt, 1e-3), actuators=actuators, parameters=p, method=p.integrator,
         substeps=p.substeps, recent_outputs=("joint_position", "joint_torque"), medium="water", density=p.density_kg_m3,
+        half_span_m=p.half_length_m,
         summary=summary, locomotion=Locomotion("hydrodynamic", GAITS["fluid_swimmer"], shape=0.5),
     )  # fmt: skip

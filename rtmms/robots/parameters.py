@@ -12,6 +12,12 @@ from rtmms.plant.validation import MOST_SUBSTEPS
 Integrator = Annotated[str, Parameter("Method of a step.", choices=tuple(METHODS))]
 Substeps = Annotated[int, Parameter("Steps of the method in a step of the plant.", le=MOST_SUBSTEPS)]
 
+StartDepth = Annotated[float, Parameter(
+    "Depth at t = 0 below the surface of the water, z = 0.", "m", ge=0, le=1e4, in_model=False,
+)]  # fmt: skip
+START_DEPTH_M = 2.0
+"""m, of swimming robots: none of their models knows the surface."""
+
 
 def step_of(robot: str, dt: Any, default: float) -> float:
     """s, the plant's step: `default` for None. ModelError where it is not a number, not finite or not > 0."""

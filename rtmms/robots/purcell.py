@@ -12,7 +12,7 @@ from rtmms.mechanism.actuators import JointMotion
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import rod_resistance
 from rtmms.model.solids import at
-from rtmms.robots.parameters import step_of
+from rtmms.robots.parameters import START_DEPTH_M, StartDepth, step_of
 from rtmms.robots.shape_gaits import GAITS, NOTES
 from rtmms.robots.wheeled import summary
 
@@ -33,6 +33,7 @@ class Purcell:
     bandwidth_rad_s: Annotated[float, Parameter(
         "How fast joints follow their commands, by a filter of second order.", "rad/s", le=100000,
     )] = 20.0
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
 
@@ -61,5 +62,11 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Co
     joints = [JointMotion(name, -p.limit_rad, p.limit_rad, p.bandwidth_rad_s) for name in ("left", "right")]
     moves = Locomotion("stokes", GAITS["purcell"], NOTES["purcell"])
     return ConnectionPlant(
-        describe(p), joints, step_of("purcell", dt, 1e-3), parameters=p, locomotion=moves, summary=summary
+        describe(p),
+        joints,
+        step_of("purcell", dt, 1e-3),
+        parameters=p,
+        locomotion=moves,
+        summary=summary,
+        half_span_m=0.5 * p.length_m,
     )

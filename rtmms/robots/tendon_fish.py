@@ -7,16 +7,14 @@ coefficients of the water are fitted (docs/tendon_fish.md). `rtmms reproduce fis
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.parameters import Parameter, build, settable
-from rtmms.base.spatial import Array
+from rtmms.base.parameters import Parameter, build
 from rtmms.mechanism.actuators import JointSpeed, imposing
-from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendon_paths import Tendon
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -25,7 +23,7 @@ from rtmms.model.description import Body, Joint, Mechanism, facing
 from rtmms.model.elements import Strip, Wake
 from rtmms.model.resistances import DragArea, LinearDrag, SkinFriction, plate_strip, plate_strips
 from rtmms.model.solids import Box, at
-from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Substeps, step_of
 
 FORWARD = np.diag([-1.0, -1.0, 1.0])
 """Forward, left and up in the frame of the geometry, whose x points from head to tail and y to the right."""
@@ -74,8 +72,6 @@ MARKER_X = {"m0": -0.077, "m1": 0.065, "m2": 0.28}
 """x of the markers on the head, m."""
 MARKER_HEIGHT_M = 0.113
 """Height of the markers on the head above its axis: the top of the box."""
-TAIL_MARKERS = ("m2", "m4", "m5", "m6", "m7", "m8", "m9")
-"""Names of the seven markers whose lateral motion is compared, from the head to the fin."""
 
 
 @dataclass(frozen=True)
@@ -86,22 +82,22 @@ class TendonFish:
     head: Annotated[str, Parameter(
         "planar: the head stays in the plane; rolling: it may roll on a spring.", choices=("planar", "rolling"),
     )] = "planar"
-    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 3.6
-    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 29.0
+    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.108
+    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 37.19
     plate_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the plates.", ge=0)] = 1.0
     fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.05
-    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.97
-    wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.05
-    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.05
-    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.0
+    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 2.159
+    wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.0
+    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04074
+    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.5619
     skin_area_m2: Annotated[float, Parameter(
         "Wetted area with the friction of a boundary layer, along the head.", "m2", ge=0,
     )] = 0.0
-    slack_m: Annotated[float, Parameter("Slack of each cable.", "m", signed=True)] = 3e-4
+    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.481e-3
     sheet_n_m: Annotated[float, Parameter("Stiffness of each hinge.", "N m/rad", ge=0)] = 0.65
     sheet_n_m_s: Annotated[float, Parameter("Damping of each hinge.", "N m s/rad", ge=0)] = 0.0
     fin_n_m: Annotated[float, Parameter(
-        "Stiffness of a hinge at the fin's root; 0: the fin is rigid.", "N m/rad", ge=0,
+        "Stiffness of a hinge at the fin's root, which needs shorter steps; 0: the fin is rigid.", "N m/rad", ge=0,
     )] = 0.0
     cable_n_m: Annotated[float, Parameter("Stiffness of a cable.", "N/m")] = 20e3
     cable_n_s_m: Annotated[float, Parameter("Damping of a cable.", "N s/m", ge=0)] = 10.0
@@ -113,6 +109,7 @@ class TendonFish:
     motor_bandwidth_rad_s: Annotated[float, Parameter("How fast the motor follows its command.", "rad/s")] = 20.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
 
@@ -243,27 +240,17 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """
     p: TendonFish = build(TendonFish, given, preset=preset, presets=PRESETS)
     return TreePlant(
-        model_of(p), step_of("tendon_fish", dt, STEP_S), actuators=_actuators(p), parameters=p, method=p.integrator,
-        substeps=p.substeps, nodes={"strip_nodes": NODES}, settable=settable(TendonFish), remake=_remake,
-        medium="water", density=p.water_density_kg_m3, recent_outputs=("joint_position", "velocity"),
+        model_of(p), step_of("tendon_fish", dt, FLEXIBLE_STEP_S if p.fin_n_m else STEP_S), actuators=_actuators(p),
+        parameters=p, method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": NODES}, medium="water",
+        half_span_m=HEIGHT_M, density=p.water_density_kg_m3, recent_outputs=("joint_position", "velocity"),
     )  # fmt: skip
 
 
-STEP_S = 1.0 / 480.0
-"""s: eight steps a frame of the recordings."""
+STEP_S = 1.0 / 240.0
+"""s: four steps a frame of the recordings."""
+FLEXIBLE_STEP_S = 1.0 / 1920.0
+"""s: with a hinge at the fin's root, whose drag is stiff."""
 NODES = 3
 """Gauss points of each strip."""
-
-
-def _remake(plant: TreePlant, given: Mapping[str, Any]) -> Remade:
-    """Return the parts of a plant with some parameters changed."""
-    p: TendonFish = build(TendonFish, {**asdict(plant.parameters), **given})
-    return Remade(p, model_of(p), plant.law, plant.flow)
-
-
-def lateral(markers: Mapping[str, Array]) -> Array:
-    """Return (n, 7) m: the tail's markers to the right of the head's axis, from the positions (n, 3) of all markers."""
-    nose, neck = markers["m0"][:, :2], markers["m1"][:, :2]
-    along = (neck - nose) / np.linalg.norm(neck - nose, axis=1)[:, None]
-    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
-    return np.stack([np.sum((markers[m][:, :2] - nose) * across, axis=1) for m in TAIL_MARKERS], axis=1)
+HEIGHT_M = 0.135
+"""Height of the top fin above the head's axis."""

@@ -18,7 +18,7 @@ from rtmms.model.compiler import compile_model
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.elements import Blade, Strip
 from rtmms.model.solids import EllipticCylinder, Placement, at, inertia_of
-from rtmms.robots.parameters import Integrator, Substeps, step_of
+from rtmms.robots.parameters import START_DEPTH_M, Integrator, StartDepth, Substeps, step_of
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,7 @@ class Torpedo:
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0, live=True)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
+    start_depth_m: StartDepth = START_DEPTH_M
     # fmt: on
 
     @property
@@ -112,8 +113,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     return TreePlant(
         describe(p), step_of("torpedo", dt, 5e-3), actuators=_actuators(p), parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.current_x_m_s, p.current_y_m_s, p.current_z_m_s)),
-        recent_outputs=("joint_position", "angular_velocity"), medium="water", density=p.water_density_kg_m3,
-        settable=settable(Torpedo), remake=_remake,
+        recent_outputs=("joint_position", "angular_velocity"), medium="water", half_span_m=p.radius_m + p.fin_span_m,
+        density=p.water_density_kg_m3, settable=settable(Torpedo), remake=_remake,
     )  # fmt: skip
 
 

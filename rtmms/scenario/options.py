@@ -80,7 +80,7 @@ class Option:
     study, reason, study_help
         Use by a study; why a study refuses it; help of `rtmms sweep` where it differs.
     varies
-        `rtmms sweep --over` may vary it.
+        `rtmms sweep --vary` may vary it.
     of_log
         With `--from`, it stays as in the log.
     not_with_log
@@ -239,6 +239,12 @@ class RunOptions:
     max_consecutive_overruns: Annotated[int | None, Option(
         "End the run after more than N overruns in a row.", metavar="N", least=0, most=MAX_COUNT, reason=_OVERRUN,
     )] = None
+    on_surface: Annotated[str, Option(
+        "A robot in water comes nearer to the surface than half its span: it is reported (warn, default), ends "
+        "the run with exit status 1 (stop), or is left alone (ignore).",
+        names=("warn", "stop", "ignore"), kind="surface policy",
+        reason="a sweep does not look at the surface; leave it out",
+    )] = "warn"
     peer_failure: Annotated[str, Option(
         "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "
         "miss policy and ends with exit status 1 (fail, default), or 0 (continue).",
@@ -318,7 +324,7 @@ class RunOptions:
         "Run the estimator beside the plant; the report says how wrong it was.", commands=("run",),
         study=StudyUse.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
     )] = False
-    tracking_from: Annotated[float, Option(
+    tracking_start: Annotated[float, Option(
         "Simulated time from which distances from set-points count (default {default}).", unit="s", zero=True,
         commands=("run",), study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = 0.0

@@ -185,7 +185,7 @@ def _run(
     plant.reset(seed)
     exchange = Direct(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
     trace = _trace(plant, steps)
-    tracking = Tracking(plant.dt, exchange.set_points, base.tracking_from, None)
+    tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
     observers = [one for one in (trace, tracking, estimate) if one is not None]
     events = agenda(base.events, plant, base.controllers, base.where)
@@ -212,6 +212,8 @@ def _run(
     if monitor is not None:
         verdict = monitor.conclude(math.inf, most=2)  # the same on any machine: no wall time limits it
         report["accuracy"] = _accuracy(verdict)
+        worst = max(verdict.path, verdict.work)
+        report["accuracy_error"] = worst if math.isfinite(worst) else None
         if verdict.seconds is None and not (links or base.events) and outcome.ended == "duration":
             Calibration(plant, monitor.twin, cache_folder(), driven).keep(verdict)
     return dict(_flat(report))

@@ -281,7 +281,9 @@ def test_a_peer_that_is_stopped_killed_and_started_again(kind: str, tmp_path: Pa
     assert first["begin_s"] == pytest.approx(stopped, abs=period)
     assert first["begin_s"] + first["length_s"] == pytest.approx(continued, abs=period)
     assert second["begin_s"] == pytest.approx(killed, abs=period)
-    assert second["begin_s"] + second["length_s"] > started - LAG_S  # its process has waited for the start: it sends at once
+    assert (
+        second["begin_s"] + second["length_s"] > started - LAG_S
+    )  # its process has waited for the start: it sends at once
     assert peer["restarts"] >= 2
     for begin, end in ((stopped, continued), (killed, started)):
         found = outcomes(begin + period, end - LAG_S)

@@ -122,6 +122,14 @@ def test_parameters_that_differ_from_episode_to_episode():
     assert not np.array_equal(one.step(np.ones(3))[0], usual.step(np.ones(3))[0])
 
 
+def test_a_step_that_is_known_to_be_too_long_is_a_warning():
+    with pytest.warns(RuntimeWarning, match="manta: accuracy: dt = 0.05 s is known to be inaccurate"):
+        rtmms.gym.RobotEnv("MantaDepth", dt=0.05, step_s=0.1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rtmms.gym.RobotEnv("MantaDepth")
+
+
 def test_through_sensors():
     """The agent sees what instruments tell, with their noise; rewards are by the truth."""
     truth = gymnasium.make("rtmms/QuadrotorHover-v0")

@@ -25,7 +25,17 @@ from rtmms.cli.running.children import (
 from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
-from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, begins, blank, by_robot, plain
+from rtmms.cli.running.report import (
+    Accuracy,
+    add_old_names,
+    add_outcome,
+    add_plant,
+    as_json,
+    begins,
+    blank,
+    by_robot,
+    plain,
+)
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.slow_peers import Pace, SlowPeers
@@ -41,6 +51,7 @@ if TYPE_CHECKING:
     from rtmms.loop.loop import Loop, Outcome
     from rtmms.loop.machine import Readiness
     from rtmms.loop.policies import Governor
+    from rtmms.loop.surface import SurfaceWatch
     from rtmms.loop.trace import Tracking
     from rtmms.plant.protocol import Array, Plant
     from rtmms.record.origin import Branch
@@ -74,6 +85,7 @@ class Session:
         self.loop: Loop | None = None
         self.accuracy: Accuracy | None = None
         self.tracking: Tracking | None = None
+        self.surface: SurfaceWatch | None = None
         self.estimate: Consistency | None = None
         self.branch: Branch | None = None
         self.governor: Governor | None = None
@@ -117,6 +129,7 @@ class Session:
             traceback.print_exc()
         if text:
             print_text(f"rtmms: {text}", err=True)
+        add_old_names(self.report)
         status = self._judge(max(status, 1) if self.log_failed else status)
         if self.plan.as_json:
             print_text(as_json(self.report))
@@ -179,6 +192,9 @@ class Session:
             self.accuracy.add(self.report, loop)
         self.report["warnings"] += warnings_of(self.report)
         self.report["warnings"] += self.slow_peers.at_end(self.report["exchange"]["peers"], self.report["steps"])
+        if self.surface is not None:
+            self.report["surface"] = self.surface.report()
+            self.report["warnings"] += [visit.sentence for visit in self.surface.visits if visit.sentence]
         refused = self.children.refused()
         if refused:
             raise StartError(refused, 2)
@@ -294,10 +310,11 @@ class Session:
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
         tell = None if self.recorder is None else self.recorder.note_set_points
-        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from, tell)
+        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_start, tell)
         self.estimate = self._estimating(plant)
-        beside = [self.estimate] if self.estimate is not None else []
-        observers = [*keep.observers, self.tracking, *beside, *([self.recorder] if self.recorder is not None else [])]
+        self.surface = self._surface_watch(plant)
+        more = [one for one in (self.surface, self.estimate, self.recorder) if one is not None]
+        observers = [*keep.observers, self.tracking, *more]
         self.accuracy = Accuracy(None if plan.parent is not None else plant, steps, plan.controllers)
         self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
         blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
@@ -318,6 +335,18 @@ class Session:
         pace = Pace(dt / plan.rate, deadline_s, plan.rate) if deadline_s is not None else None
         delays = {link.controller: 2e-3 * link.delay_ms / plan.rate for link in plan.links}
         return SlowPeers(pace, {child.peer: child.name for child in self.children.all}, delays)
+
+    def _surface_watch(self, plant: Plant) -> SurfaceWatch | None:
+        from rtmms.loop.surface import SurfaceWatch
+
+        if self.plan.on_surface == "ignore":
+            return None
+        stop = self._stop_at_surface if self.plan.on_surface == "stop" else None
+        return SurfaceWatch(plant, self.plan.called, stop, self._first)
+
+    def _stop_at_surface(self, sentence: str) -> None:
+        if self.loop is not None:
+            self.loop.end("policy", sentence)
 
     @property
     def _first(self) -> int:
@@ -477,6 +506,8 @@ class Session:
         self.teller.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
         self.teller.note(self.ticking())
         self.teller.note(self.advice())
+        if self.surface is not None:
+            self.teller.note(self.surface.news())
         if self.accuracy is not None:
             self.teller.note(self.accuracy.news())
         if self.recorder is not None:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
+from rtmms.robots.parameters import START_DEPTH_M, StartDepth
 
 CHAINS_MAX, LINKS_MAX = 1000, 24
 TABLE_CHAINS, TABLE_LINKS = 30, 3
@@ -94,6 +95,8 @@ class MantaParameters:
     )] = 0
     right_chains_lost: Annotated[int, Parameter("ours: the same of the right fin", ge=0, le=CHAINS_MAX, live=True)] = 0
     gravity_m_s2: Annotated[float, Parameter("standard", "m/s2", ge=0, le=1000, live=True)] = 9.81
+
+    start_depth_m: StartDepth = START_DEPTH_M
 
     servo_frequency_hz: Annotated[float, Parameter("ours", "Hz", le=10000, live=True)] = 5.0
     servo_damping: Annotated[float, Parameter("ours", le=100000, live=True)] = 0.7

@@ -295,6 +295,12 @@ class Manta(KernelPlant):
         self._key = self._hash()
         self._reset_state()
 
+    @property
+    def half_span_m(self) -> float:
+        """m, from the body's middle to the tip of a fin."""
+        p = self.parameters
+        return abs(p.fin_root_m[1]) + max(p.chain_length_back_m, p.chain_length_front_m)
+
     # --- the plant's face --------------------------------------------------------------------------------------------
 
     def gait_period(self, **gait: float) -> float:
@@ -313,7 +319,7 @@ class Manta(KernelPlant):
         return {"gait": SteeredGait(self.gait, p.back_rod_m / p.front_rod_m, p.rod_limit_rad)}
 
     def reset(self, seed: int = 0) -> None:
-        """Back to t = 0: at rest at the origin or at `home`, fins straight, rods at 0."""
+        """Back to t = 0: at rest at `start_depth_m` below the origin or at `home`, fins straight, rods at 0."""
         read_seed("manta", seed)
         self._reset_state()
         if self.home:
@@ -498,6 +504,7 @@ class Manta(KernelPlant):
     def _reset_state(self) -> None:
         self.system.clear()
         self._state[:] = 0.0
+        self._state[lay.POSITION + 2] = self.start_height
         self._state[lay.QUATERNION] = 1.0
         if not move_supports(self.model.finned, self._state, lay.RODS, ROD_SIZE, self._state, lay.SUPPORTS):
             raise ModelError("support_length_m: the mechanism is singular with both rods at 0")

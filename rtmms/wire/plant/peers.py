@@ -262,7 +262,7 @@ class Peer(PeerState):
             "starved": self.state is DEAD and self.starved, "commands": self.commands,
             "late": self.late, "every": self.multirate.every, "delay": self.multirate.delay, "clamped": self.clamped,
             "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
-            "settable": dict(self.settable), "figures": dict(self.figures),
+            "settable": dict(self.settable), "metrics": dict(self.figures), "figures": dict(self.figures),
         }  # fmt: skip
 
 
@@ -293,13 +293,50 @@ def timeline(peer: Peer, step: int, dt: float, free: bool) -> dict[str, Any]:
     watched = {
         name: watch[name] for name in ("watched", "learned", "period_s", "silences_count", "losses_count")
     } if peer.watch else None  # fmt: skip
-    return {
+    times: dict[str, Any] = {
         "connected_s": seconds(peer.connected), "first_command_s": watch["first_s"], "silences": silences,
         "losses": sorted([*watch["losses"], *(at * dt for at in peer.lost)]),
         "restarts": watch["restarts_count"] + peer.restarts, "disconnected_s": min(ended, default=None),
-        "steps": {"applied": max(0, held - peer.stale - peer.missed), "stale": peer.stale, "missed": peer.missed},
-        "watch": watched,
     }  # fmt: skip
+    steps = {"applied": max(0, held - peer.stale - peer.missed), "stale": peer.stale, "missed": peer.missed}
+    still = bool(silences) and watch["silences"][-1][2] is None
+    return {**times, "steps": steps, **steps, "timeline": events(times, still, seconds(peer.left)), "watch": watched}
+
+
+def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list[dict[str, Any]]:
+    """Return the events of a peer by their time.
+
+    Parameters
+    ----------
+    times : mapping
+        connected_s, first_command_s, silences and losses of the peer, simulated s.
+    silent : bool
+        Whether its last silence goes on.
+    left_s : float or None
+        When it said that it leaves, simulated s.
+
+    Returns
+    -------
+    list of dict
+        t_s and event: connected, first_command, silent (with length_s), resumed, lost, restarted, left. A peer that
+        was lost restarted where something came from it after the loss.
+    """
+    found: list[tuple[float, str, dict[str, Any]]] = []
+    for name, key in (("connected", "connected_s"), ("first_command", "first_command_s")):
+        if times[key] is not None:
+            found.append((times[key], name, {}))
+    losses, silences = times["losses"], times["silences"]
+    found += [(at, "lost", {}) for at in losses]
+    for k, one in enumerate(silences):
+        begin, length = one["begin_s"], one["length_s"]
+        found.append((begin, "silent", {"length_s": length}))
+        if not (silent and k == len(silences) - 1):
+            back = any(begin <= at <= begin + length for at in losses)
+            found.append((begin + length, "restarted" if back else "resumed", {}))
+    if left_s is not None:
+        found.append((left_s, "left", {}))
+    found.sort(key=lambda one: one[0])
+    return [{"t_s": at, "event": event, **more} for at, event, more in found]
 
 
 class Missing:

@@ -51,6 +51,9 @@ def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[s
     return seq, step, values
 
 
+LONG_AGO_NS = 1
+
+
 def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
     """The instant from which the values of a command are stale; 0 for never; Refused for an age that is none.
 
@@ -59,6 +62,11 @@ def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
     age_ns, fresh_ns = message.get("age_ns", 0), message.get("fresh_ns", 0)
     if type(age_ns) is not int or type(fresh_ns) is not int or not (0 <= age_ns < 1 << 62 and 0 <= fresh_ns < 1 << 62):
         raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers age_ns and fresh_ns from 0 on")
+    fresh = message.get("fresh", True)
+    if type(fresh) is not bool:
+        raise Refused(Reason.WRONG_TYPE, f"command: fresh: expected true or false, got {shown(fresh)}")
+    if not fresh:
+        return LONG_AGO_NS
     return now_ns + fresh_ns - age_ns if fresh_ns else 0
 
 

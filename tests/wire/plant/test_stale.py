@@ -13,6 +13,7 @@ from rtmms.loop.kernels.miss_policies import RESOLVED
 from rtmms.loop.pace import Free, Lockstep
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
+from rtmms.wire.plant.peers import events
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
 from tests.wire.plant.compiled_plant import Run, Told
@@ -35,6 +36,9 @@ def say(peer: Raw, step: int | None = None, **age: Any) -> None:
         ({"age_ns": SECOND, "fresh_ns": 60 * SECOND}, False),
         ({"age_ns": 61 * SECOND, "fresh_ns": 60 * SECOND}, True),
         ({"fresh_ns": 60 * SECOND}, False),
+        ({"fresh": True}, False),
+        ({"fresh": False}, True),
+        ({"fresh": False, "age_ns": SECOND, "fresh_ns": 60 * SECOND}, True),
     ],
 )
 def test_a_value_is_stale_beyond_the_age_that_its_sender_calls_fresh(
@@ -99,6 +103,30 @@ def test_an_age_that_is_none_is_refused(host: Host, raw: Raw, age: dict[str, Any
     say(raw, **age)
     error = raw.hear_error()
     assert (error["code"], "age_ns and fresh_ns" in error["text"]) == ("wrong_type", True)
+
+
+@pytest.mark.parametrize("fresh", [0, 1, "true", None, [True]])
+def test_a_freshness_that_is_no_flag_is_refused(host: Host, raw: Raw, fresh: Any) -> None:
+    raw.join(["*"])
+    host.publish()
+    say(raw, fresh=fresh)
+    error = raw.hear_error()
+    assert (error["code"], "fresh: expected true or false" in error["text"]) == ("wrong_type", True)
+
+
+def test_the_events_of_a_peer_go_by_their_time() -> None:
+    times = {
+        "connected_s": 0.0, "first_command_s": 0.5, "losses": [3.5],
+        "silences": [{"begin_s": begin, "length_s": length} for begin, length in ((1.0, 0.5), (3.0, 2.0), (8.0, 1.0))],
+    }  # fmt: skip
+    found = [(one["t_s"], one["event"]) for one in events(times, True, 9.0)]
+    assert found == [
+        (0.0, "connected"), (0.5, "first_command"), (1.0, "silent"), (1.5, "resumed"), (3.0, "silent"), (3.5, "lost"),
+        (5.0, "restarted"), (8.0, "silent"), (9.0, "left"),
+    ]  # fmt: skip
+    assert [one["length_s"] for one in events(times, True, None) if one["event"] == "silent"] == [0.5, 2.0, 1.0]
+    nothing = {"connected_s": None, "first_command_s": None, "silences": [], "losses": []}
+    assert events(nothing, False, None) == []
 
 
 def test_a_link_states_an_age_in_seconds(make_host: Callable[..., Host]) -> None:
