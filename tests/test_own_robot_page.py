@@ -1,6 +1,6 @@
 """docs/own_robot.md and the references that it leads to: every block of code there runs.
 
-own_robot.md, actuators.md, tendons.md, polars.md, contacts.md, urdf.md, and the figure of trees.md
+own_robot.md, actuators.md, tendons.md, polars.md, contacts.md, elements.md, urdf.md, and the figure of trees.md
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import rtmms
 from tests.cli.shell import environment
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("own_robot", "actuators", "tendons", "polars", "contacts", "urdf")
+PAGES = ("own_robot", "actuators", "tendons", "polars", "contacts", "elements", "urdf")
 BLOCKS = {
     page: re.findall(r"```(\w+)\n(.*?)```", (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8"), re.DOTALL)
     for page in (*PAGES, "trees")
@@ -37,12 +37,14 @@ TUTORIAL = code_of("own_robot")
 COMMANDS = [line for page in ("urdf", "trees") for code in code_of(page, "sh") for line in code.splitlines()]
 
 
-def run_block(code: str, page: str, capsys: pytest.CaptureFixture[str]) -> tuple[dict[str, Any], str]:
-    """Run a block; return its names and its output, which the page prints."""
+def run_block(
+    code: str, page: str, capsys: pytest.CaptureFixture[str], shown_at: int = 0
+) -> tuple[dict[str, Any], str]:
+    """Run a block; return its names and its output, which is the page's text block of that number."""
     names: dict[str, Any] = {}
     exec(compile(code, f"{page}.md", "exec"), names)
     printed = capsys.readouterr().out
-    (shown,) = (text for text in code_of(page, "text")[:1])
+    shown = code_of(page, "text")[shown_at]
     numbers = [[float(number) for number in re.findall(r"-?\d+\.?\d*(?:e[+-]\d+)?", text)] for text in (printed, shown)]
     assert numbers[0] == pytest.approx(numbers[1], rel=1e-3, abs=1e-6), "the page shows another output"
     return names, printed
@@ -50,7 +52,7 @@ def run_block(code: str, page: str, capsys: pytest.CaptureFixture[str]) -> tuple
 
 def test_no_block_is_left_out() -> None:
     assert {kind for page in PAGES for kind, _ in BLOCKS[page]} == {"python", "sh", "xml", "text"}
-    assert [len(code_of(page)) for page in PAGES] == [3, 1, 1, 1, 1, 0]
+    assert [len(code_of(page)) for page in PAGES] == [3, 1, 1, 1, 2, 1, 0]
     assert len(COMMANDS) == 3
 
 
@@ -77,7 +79,7 @@ def test_the_wing_lifts_by_its_table(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None:
-    names, _ = run_block(*code_of("contacts"), "contacts", capsys)
+    names, _ = run_block(code_of("contacts")[0], "contacts", capsys)
     seen = names["plant"].observe()
     assert seen["velocity"][0] == pytest.approx(0.05 * 9.0, rel=1e-6)
     assert seen["angular_velocity"][2] == pytest.approx(0.05 * 2.0 / 0.4, rel=1e-6)
@@ -85,6 +87,18 @@ def test_the_tractor_and_its_trailer(capsys: pytest.CaptureFixture[str]) -> None
     radius = seen["velocity"][0] / seen["angular_velocity"][2]
     hitch = -np.arctan2(0.2, radius) - np.arcsin(0.4 / np.hypot(0.2, radius))
     assert seen["joint_position"][2] == pytest.approx(hitch, rel=2e-2)
+
+
+def test_the_box_rests_on_the_floor(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its weight is on the four lower corners, and it does not creep."""
+    names, printed = run_block(code_of("contacts")[1], "contacts", capsys, 1)
+    assert "True" in printed
+    assert names["rest"]["floor_force"].sum() == pytest.approx(420.0 * 0.2 * 0.12 * 0.1 * 9.81, rel=1e-9)
+
+
+def test_the_boat_of_elements_slows_down(capsys: pytest.CaptureFixture[str]) -> None:
+    names, _ = run_block(*code_of("elements"), "elements", capsys)
+    assert 0.0 < names["plant"].observe()["velocity"][0] < 0.5
 
 
 def test_the_swimmer_swims_ahead() -> None:

@@ -45,6 +45,7 @@ RUN_BY = {
     "docs/tendons.md": "tests/test_own_robot_page.py",
     "docs/polars.md": "tests/test_own_robot_page.py",
     "docs/contacts.md": "tests/test_own_robot_page.py",
+    "docs/elements.md": "tests/test_own_robot_page.py",
     "docs/urdf.md": "tests/test_own_robot_page.py",
     "docs/plants.md": "tests/test_examples.py",
     "docs/realtime.md": "tests/wire/answering/test_page.py",

@@ -284,6 +284,8 @@ def _at(plant: TreePlant) -> Linear:
                 b[6:12, k], b[12 + m : 12 + 2 * m, k] = np.split(call.push(i, k, 0.0)[rows], [6])
             a[at, at], b[at, k], at = -1.0 / tau, 1.0 / tau, at + 1
     for i, own in enumerate(tendons):
+        if own.channel < 0:
+            continue
         if own.size == 0:
             b[6:12, own.channel], b[12 + m : 12 + 2 * m, own.channel] = np.split(call.direct(own.channel)[rows], [6])
         for k in range(own.size):
@@ -299,7 +301,7 @@ def _at(plant: TreePlant) -> Linear:
     for _, drive in slow:
         names += [f"{drive.channel.name}.filter", f"{drive.channel.name}.filter_rate"]
     names += [f"{plant.drives[k].channel.name}.lag" for _, k, _ in lagging]
-    for own in tendons:
+    for own in (one for one in tendons if one.channel >= 0):
         name = plant.drives[own.channel].channel.name
         names += [[], [f"{name}.lag"], [f"{name}.filter", f"{name}.filter_rate"]][own.size]
     driven = tuple(drive.channel.name for drive in plant.drives)

@@ -501,8 +501,8 @@ def _finish(system: Any, room: Any, state: Any) -> None:
 def covered(plant: Running) -> bool:
     """Whether the structure is that of a step of such a tree.
 
-    Rigid bodies, one-step methods, no contacts, tendons, limits or stops of joints, sections' couples, commanded
-    rates, or Coulomb friction of a free joint.
+    Rigid bodies, one-step methods, no contacts, floors, tendons, limits or stops of joints, sections' couples,
+    commanded rates, or Coulomb friction of a free joint.
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
     tree = system.tree
@@ -515,7 +515,7 @@ def covered(plant: Running) -> bool:
         and tree.ground is None and tree.modal is None and system.hold.coast is None
         and not np.any(limited(tree.bounds)[free]) and not np.any(tree.bounds[free, BOUNDED])
         and not np.any(tree.constant[1:][free, C_COULOMB])
-        and not len(plant.attached.tendons)
+        and not len(plant.attached.tendons) and not len(plant.model.floor)
         and not any(getattr(element, "couple", 0.0) for _, element in plant.model.elements)
         and len(owned) == len(set(owned))
     )  # fmt: skip

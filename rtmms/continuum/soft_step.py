@@ -489,7 +489,7 @@ def take_step(system: Any) -> int:
 
 
 _ABSENT = ("tree.ground", "tree.modal", "hold.coast")
-_FOILS, _PULLS = ("fluid.foils", "fluid.polars"), ("tendons", "pulled")
+_FOILS, _PULLS = ("fluid.foils", "fluid.polars", "fluid.resistances"), ("tendons", "pulled")
 _TYPES = tuple(SYSTEM.type(*_ABSENT, *more) for more in ((*_FOILS, *_PULLS), _FOILS, _PULLS, ()))
 _plain_at, _pulled_at, _foils_at, _foils_pulled_at = (kind.at() for kind in _TYPES)
 

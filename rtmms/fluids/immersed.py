@@ -20,6 +20,7 @@ from rtmms.fluids.ambient import FLOW_WIDTH, GRADIENT, INSTANT, RATE, SAMPLE_ROO
 from rtmms.fluids.blade_element import BLADE_WIDTH, blade_row, blades
 from rtmms.fluids.foils import FOIL_WIDTH, POLAR_WIDTH, foil_tables, foils
 from rtmms.fluids.morison import STRIP_WIDTH, strip_row, strips
+from rtmms.fluids.resistance import RESISTANCE_WIDTH, is_resistance, resist, resistance_rows
 from rtmms.fluids.tether import TETHER_WIDTH, tether_energy, tether_row, tethers
 from rtmms.fluids.wake import WAKE_WIDTH, wake_row, wakes
 from rtmms.model.compiled import Model
@@ -37,8 +38,8 @@ def is_foil(element: Element) -> bool:
 
 
 def is_bare(element: Element) -> bool:
-    """Whether it needs no array of its own: its added mass and displaced mass are all, or its polar is."""
-    return isinstance(element, AddedMass) or is_foil(element)
+    """Whether it has no line in LOADS: an added mass, a foil, or a resistance."""
+    return isinstance(element, AddedMass) or is_foil(element) or is_resistance(element)
 
 
 class Load(NamedTuple):
@@ -69,6 +70,7 @@ FLUID = Layout(
     model("strip_gauss", 2, "strip_nodes"), model("blade_gauss", 2, "blade_nodes"),
     model("flow", "flow_rows", FLOW_WIDTH), number("moving", FLAG), number("acts", FLAG),
     model("foils", "foils", FOIL_WIDTH, optional=True), model("polars", "polar_points", POLAR_WIDTH, optional=True),
+    model("resistances", "resistances", RESISTANCE_WIDTH, optional=True),
     given("held", "elements", 6, unit="m/s, m/s2"), scratch("ambient", "elements", SAMPLE_ROOM),
 )  # fmt: skip
 """A model's elements, kind by kind.
@@ -76,6 +78,7 @@ FLUID = Layout(
 rows     rows of the model;  first_...  where the elements of a kind begin
 strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
 foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
+resistances    drag areas, linear drag, skin friction: see rtmms.fluids.resistance; None with foils and polars
 flow     see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
          nothing: added and displaced mass alone, in still fluid
 held     further fluid velocity and its rate at each element, constant over the step;  ambient  the flow at each element
@@ -87,7 +90,7 @@ def immerse(
 ) -> Record:
     """Lay a model's elements out for kernels, as a record of FLUID. Nodes: Gauss points along each strip and blade.
 
-    polars  1: the record has fields for them where there are none, too
+    polars  1: the record has the fields foils, polars and resistances where there are none, too
 
     ModelError where there are no nodes.
     """
@@ -113,6 +116,7 @@ def immerse(
         if load.in_flow:
             first[f"first_{load.array}"], at = at, at + len(pairs)
     foil, polar = foil_tables(chosen)
+    resistances = resistance_rows(chosen)
     held = any(pairs for load, pairs in kinds.items() if not load.in_flow)
     moving = not flow.still or held
     acts = moving or not all(isinstance(element, AddedMass) for _, element in chosen)
@@ -121,7 +125,10 @@ def immerse(
         "strip_gauss": np.array(np.polynomial.legendre.leggauss(strip_nodes)),
         "blade_gauss": np.array(np.polynomial.legendre.leggauss(blade_nodes)),
         "flow": flow.pack(), "moving": moving, "acts": acts,
-        **({"foils": foil, "polars": polar} if polars or len(foil) else {}),
+        **(
+            {"foils": foil, "polars": polar, "resistances": resistances}
+            if polars or len(foil) or len(resistances) else {}
+        ),
     })  # fmt: skip
 
 
@@ -153,6 +160,7 @@ def drag(fluid: Any, s: Any) -> None:
     strips(rows, strip, fluid.strip_gauss, moving, ambient, s)
     blades(rows, fluid.first_blades, blade, fluid.blade_gauss, moving, ambient, s)
     foils(fluid.foils, fluid.polars, fluid.blade_gauss, moving, ambient, s)
+    resist(fluid.resistances, moving, ambient, s)
 
 
 @kernel(merged=True)

@@ -12,7 +12,7 @@ from rtmms.base.memory import Record
 from rtmms.mechanism.body_actuators import CHANNEL, LAG
 from rtmms.mechanism.joint_laws import GAIN, OFFSET, follow
 from rtmms.mechanism.tendons import CHANNEL as TENDON_CHANNEL
-from rtmms.mechanism.tendons import KIND, SPEED, START, TENSION
+from rtmms.mechanism.tendons import FIXED, KIND, SPEED, START, TENSION
 from rtmms.model.layout import BASE_FREE, PRISMATIC, REVOLUTE, T_KIND
 from rtmms.plant.protocol import Coordinates
 
@@ -66,6 +66,8 @@ def coordinates(plant: Any) -> Coordinates:
             span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
             rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, motor + i, False))
     for i, tendon in enumerate(plant.attached.tendons):
+        if tendon[KIND] == FIXED:
+            continue
         channel, at = plant.actuators[int(tendon[TENDON_CHANNEL])], _words(system, system.tendons.servo) + 2 * i
         span = 0.0 if channel.lower is None or channel.upper is None else (channel.upper - channel.lower) / 2.0
         if tendon[KIND] != TENSION:

@@ -1,7 +1,7 @@
 """How Python enters a tree's step: by the address of one record (rtmms.base.memory), so that a call makes nothing.
 
-Trees with contacts, trees with modal bodies, and trees with tendons, polars or spinning rotors (`further`) have kernels
-of their own, compiled for their records; the others' are compiled without.
+Trees with contacts, trees with modal bodies, and trees with tendons, a floor, polars, resistances or spinning rotors
+(`further`) have kernels of their own, compiled for their records; the others' are compiled without.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from rtmms.fluids.immersed import FLUID
 from rtmms.mechanism.body_actuators import PUSHES
 from rtmms.mechanism.chart import settle
 from rtmms.mechanism.equations import TREE, WORK
+from rtmms.mechanism.floor import FLOOR
 from rtmms.mechanism.joint_laws import HOLD, LAW
 from rtmms.mechanism.methods import METHOD
 from rtmms.mechanism.outputs import OUTPUTS, write_outputs
@@ -30,11 +31,11 @@ SYSTEM = Layout(
     "System",
     part("motion", MOTION), part("hold", HOLD), part("pushes", PUSHES), part("tree", TREE), part("law", LAW),
     part("fluid", FLUID), part("work", WORK), part("method", METHOD), part("command", COMMAND),
-    part("outputs", OUTPUTS), part("tendons", TENDONS),
+    part("outputs", OUTPUTS), part("tendons", TENDONS), part("floor", FLOOR),
     number("dt", unit="s"), number("substeps", INTEGER), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 """All that a plant which is a tree steps with. memory: all of the state; last: the same before the step."""
-FURTHER = ("tendons", "pushes.momentum", "fluid.foils", "fluid.polars")
+FURTHER = ("tendons", "floor", "pushes.momentum", "fluid.foils", "fluid.polars", "fluid.resistances")
 """What most trees do without: all of it is there, or nothing."""
 
 _rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast", *FURTHER).at()
@@ -107,7 +108,7 @@ def enter_modal_settle(address: int) -> int:
 
 @kernel
 def enter_further_step(address: int) -> int:
-    """As `enter_step`, of a tree with tendons, polars or spinning rotors."""
+    """As `enter_step`, of a tree with tendons, a floor, polars, resistances or spinning rotors."""
     return take_step(_further_at(address))
 
 

@@ -16,6 +16,7 @@ from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import act
 from rtmms.fluids.section_couple import REPEATS, coupled, section_couples
 from rtmms.mechanism.body_actuators import push, spin
+from rtmms.mechanism.floor import press
 from rtmms.mechanism.joint_laws import (
     BOUND_WIDTH,
     BOUNDED,
@@ -191,8 +192,9 @@ def drive_at_rate(
 @kernel
 def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
     """World poses of all rows, where tendons need them. tendons: an argument so that it is known when compiled."""
-    if tendons is not None:
-        place(topology, state[0:3], state[3:7], s)
+    if tendons is not None:  # noqa: SIM102
+        if tendons.numbers.shape[0] > 0:
+            place(topology, state[0:3], state[3:7], s)
 
 
 @kernel
@@ -225,6 +227,7 @@ def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> Non
     spin(system.pushes, system.pushes.momentum, t - hold.start, s)
     stand_for(system.tendons, tree.topology, state, s)
     pull(system.tendons, system.pushes.command, t - hold.start, s)
+    press(system.floor, tree.topology, state, s)
     solve_tree(tree, tree.ground, tree.modal, fluid, work, implicit)
     if tree.limited:
         keep_within_limits(tree, tree.ground, tree.modal, fluid, work, implicit, least)

@@ -18,12 +18,14 @@ from rtmms.mechanism.actuators import Attachment, Rotor
 from rtmms.mechanism.audit import A_ELASTIC, A_FLUID, A_KINETIC, AUDIT, WORKS, audit
 from rtmms.mechanism.body_actuators import spin_energy
 from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.floor import floor_energy
 from rtmms.mechanism.step import choose_contacts
 from rtmms.mechanism.tendon_paths import Tendon
 from rtmms.mechanism.tendons import PLACE, ROW, tendon_energy
 from rtmms.model.compiled import Model
-from rtmms.model.description import Mechanism
+from rtmms.model.description import Mechanism, mesh
 from rtmms.model.elements import Blade, Strip
+from rtmms.model.floor_rows import MARKER_WIDTH
 from rtmms.model.layout import (
     BASE_FREE,
     C_MASS,
@@ -41,6 +43,7 @@ from rtmms.model.layout import (
     T_KIND,
     T_PARENT,
 )
+from rtmms.model.mesh_solid import MeshSolid
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, Solid
 from rtmms.plant.protocol import Channel
 
@@ -49,12 +52,13 @@ from rtmms.plant.protocol import Channel
 
 O_ENERGY, O_WRENCH, O_TORQUE = 0, 1, 7
 P_POSITION, P_QUATERNION, P_VELOCITY, P_ANGULAR, P_FORCE, POINT_OUT = 0, 3, 7, 10, 13, 16
-POINT_WIDTH = 13
-"""Of a body: row of the model, rotation by rows (9) and position (3) of its frame in the row's."""
+POINT_WIDTH = MARKER_WIDTH
+"""Of a body or a marker: row of the model, rotation by rows (9) and position (3) of its frame in the row's; the same of
+the body in whose frame its position is wanted, row -1 for the world."""
 OUTPUTS = Layout(
     "Outputs", scratch("rate", "12 + 2 * n"), model("points", "points", POINT_WIDTH), scratch("out", "out")
 )
-"""points: the bodies that are asked for.
+"""points: the bodies and the markers that are asked for.
 out: energy (J), wrench on a held base (6,), torques (n,), then POINT_OUT numbers a body: position (3,), quaternion (4,)
 to world, velocity and angular velocity (3,) each in its own frame, specific force (3,) m/s2 in its own frame (what an
 ideal accelerometer at its origin reads); then, if there is room, AUDIT numbers of rtmms.mechanism.audit."""
@@ -87,11 +91,18 @@ def observed(
     """
     told = (*_of_the_tree(model, motors, limited), *told_of_tendons(tendons), *_of_the_audit(audited))
     known = {channel.name: channel for channel in told}
-    if names is None:
+    markers = {name: (frame, row) for name, frame, row in model.markers}
+    for name in markers:
+        if name in known:
+            raise ModelError(f"{model.name}: marker '{name}': expected a name that is no other output's; rename it")
+    if names is None and not markers:
         return Observed(tuple(known.values()), np.zeros((0, POINT_WIDTH)), {}, None)
+    if names is None:
+        names = (*known, *markers)
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
         raise ModelError(f"{model.name}: outputs: expected a list of names, got {names!r}")
-    bodies: list[str] = []
+    places: dict[str, int] = {}
+    rows: list[Array] = []
     channels: list[Channel] = []
     slices: dict[str, slice] = {}
     for name in names:
@@ -100,20 +111,27 @@ def observed(
         if name in known:
             channels.append(known[name])
             continue
+        if name in markers:
+            frame, row = markers[name]
+            first = O_TORQUE + model.n + POINT_OUT * len(rows) + P_POSITION
+            rows.append(row)
+            channels.append(Channel(name, "m", (3,), frame))
+            slices[name] = slice(first, first + 3)
+            continue
         body, _, quantity = name.rpartition(".")
         if body not in model.body_names or quantity not in OF_A_BODY:
-            whole = [*known, *(f"{one}.{what}" for one in model.body_names for what in OF_A_BODY)]
+            whole = [*known, *markers, *(f"{one}.{what}" for one in model.body_names for what in OF_A_BODY)]
             raise UnknownNameError(f"output of {model.name}", name, whole)
-        if body not in bodies:
-            bodies.append(body)
+        if body not in places:
+            k, row = model.body(body), np.zeros(POINT_WIDTH)
+            row[0], row[1:10], row[10:13] = model.carrier[k], model.offset_rotation[k].ravel(), model.offset_position[k]
+            row[13], places[body] = -1.0, len(rows)
+            rows.append(row)
         unit, size, frame, at = OF_A_BODY[quantity]
-        first = O_TORQUE + model.n + POINT_OUT * bodies.index(body) + at
+        first = O_TORQUE + model.n + POINT_OUT * places[body] + at
         channels.append(Channel(name, unit, (size,), frame))
         slices[name] = slice(first, first + size)
-    points = np.zeros((len(bodies), POINT_WIDTH))
-    for row, body in zip(points, bodies, strict=True):
-        k = model.body(body)
-        row[0], row[1:10], row[10:] = model.carrier[k], model.offset_rotation[k].ravel(), model.offset_position[k]
+    points = np.array(rows).reshape(-1, POINT_WIDTH)
     return Observed(tuple(channels), points, slices, frozenset(names))
 
 
@@ -133,6 +151,7 @@ def _of_the_tree(model: Model, motors: int, limited: bool) -> tuple[Channel, ...
         *(() if model.base_mode == BASE_FREE else (Channel("base_wrench", "N, N m", (6,), "body"),)),
         *(() if motors == 0 else (Channel("motor", "", (motors,)),)),
         *_of_the_ground(len(model.ground.rows)),
+        *((Channel("floor_force", "N", (len(model.floor),)),) if len(model.floor) else ()),
     )  # fmt: skip
 
 
@@ -176,6 +195,7 @@ def write_outputs(system: Any) -> None:
         of_body(s, points[i], out[first : first + POINT_OUT])
     first = O_TORQUE + n + POINT_OUT * points.shape[0]
     out[O_ENERGY] += tendon_energy(system.tendons)
+    out[O_ENERGY] += floor_energy(system.floor)
     out[O_ENERGY] += spin_energy(system.pushes, system.pushes.momentum, s)
     if out.shape[0] > first:
         audit(system, elastic, out[first : first + AUDIT])
@@ -200,6 +220,8 @@ def of_body(s: Any, point: Any, out: Any) -> None:
     for k in range(3):
         r = S_WORLD_ROT + 3 * k
         out[P_POSITION + k] = s[j, S_WORLD_POS + k] + s[j, r] * px + s[j, r + 1] * py + s[j, r + 2] * pz
+    if point[13] >= 0.0:
+        into_body(s, point, out)
     quaternion(s, j, point, out)
     wx, wy, wz = s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5]
     cx, cy, cz = cross(wx, wy, wz, px, py, pz)
@@ -213,6 +235,20 @@ def of_body(s: Any, point: Any, out: Any) -> None:
     fy = s[j, S_ACCELERATION + 1] + ay + by - s[j, S_GRAVITY + 1]
     fz = s[j, S_ACCELERATION + 2] + az + bz - s[j, S_GRAVITY + 2]
     out[P_FORCE], out[P_FORCE + 1], out[P_FORCE + 2] = own(point, fx, fy, fz)
+
+
+@kernel
+def into_body(s: Any, point: Any, out: Any) -> None:
+    """Turn the position in out, world, into that in the frame of the body that the point is given in."""
+    i, w = int(point[13]), S_WORLD_ROT
+    x = out[P_POSITION] - s[i, S_WORLD_POS]
+    y = out[P_POSITION + 1] - s[i, S_WORLD_POS + 1]
+    z = out[P_POSITION + 2] - s[i, S_WORLD_POS + 2]
+    a = s[i, w] * x + s[i, w + 3] * y + s[i, w + 6] * z - point[23]
+    b = s[i, w + 1] * x + s[i, w + 4] * y + s[i, w + 7] * z - point[24]
+    c = s[i, w + 2] * x + s[i, w + 5] * y + s[i, w + 8] * z - point[25]
+    for k in range(3):
+        out[P_POSITION + k] = point[14 + k] * a + point[17 + k] * b + point[20 + k] * c
 
 
 @kernel
@@ -303,6 +339,12 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
         if name in bodies and bodies[name].drawings:
             continue
         for solid in bodies[name].solids if name in bodies else ():
+            if isinstance(solid, MeshSolid):
+                shown = mesh(solid.vertices, solid.triangles, solid.placement)
+                if shown is not None:
+                    yield {**_part(name, row, shown.kind, offset @ shown.placement, shown.size), **shown.told()}
+                    seen.add(row)
+                continue
             made = _solid(solid)
             if made is not None:
                 kind, place, size = made

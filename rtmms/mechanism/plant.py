@@ -45,7 +45,8 @@ from rtmms.mechanism.tendons import START
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
-from rtmms.model.layout import C_STIFFNESS
+from rtmms.model.floor_rows import F_HEIGHT, floor_reach
+from rtmms.model.layout import C_POS, C_STIFFNESS, PRISMATIC
 from rtmms.plant.protocol import Channel, Surroundings, TunableGait, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_numbers, read_pose, read_seed, refuse_substeps
 
@@ -140,7 +141,10 @@ class TreePlant(Running):
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
             raise ModelError(f"{model.name}: commanded rates and modal bodies in one tree are not supported")
         if len(model.modes) and self._further:
-            raise ModelError(f"{model.name}: tendons, polars and rotors' inertia need a tree without modal bodies")
+            raise ModelError(
+                f"{model.name}: tendons, floors, polars, resistances and rotors' inertia need a tree without modal "
+                "bodies"
+            )
         self._memory: Array | None = None
         self._steps, self._name = 0, model.name
         self.home: Mapping[str, Any] = {}
@@ -169,7 +173,11 @@ class TreePlant(Running):
     @property
     def _further(self) -> bool:
         """Whether it has what most trees do without (rtmms.mechanism.entry.FURTHER)."""
-        return bool(len(self.attached.tendons)) or self.attached.momentum is not None or self.immersed.foils is not None
+        more = self.attached
+        return (
+            len(more.tendons) > 0 or more.momentum is not None or self.immersed.foils is not None
+            or len(self.model.floor) > 0
+        )  # fmt: skip
 
     @property
     def shape(self) -> dict[str, Any]:
@@ -184,7 +192,16 @@ class TreePlant(Running):
 
     def _immerse(self, model: Model, flow: Flow) -> Record:
         more = self.attached
-        return immerse(model, flow, **self.nodes, polars=int(len(more.tendons) > 0 or more.momentum is not None))
+        further = len(more.tendons) > 0 or more.momentum is not None or len(model.floor) > 0
+        return immerse(model, flow, **self.nodes, polars=int(further))
+
+    def _floor(self, model: Model) -> dict[str, Any]:
+        """Return the floor's record: without points where the tree has none."""
+        positions = model.constant[:, C_POS : C_POS + 3]
+        return {
+            "points": model.floor, "reach": floor_reach(model.floor, model.topology, positions, PRISMATIC),
+            "highest": float(model.floor[:, F_HEIGHT].max(initial=-np.inf)), "count": len(model.floor),
+        }  # fmt: skip
 
     def _check(self) -> None:
         name, dt = self.model.name, self.dt
@@ -196,6 +213,8 @@ class TreePlant(Running):
             raise ModelError(
                 f"{name}: Body.viscous is of what has no inertia: expected rtmms.locomotion.plant.ConnectionPlant"
             )
+        if self.audited and len(self.model.floor):
+            raise ModelError(f"{name}: audited: expected a tree without a floor, got one with a Floor")
         if self.audited and not self.model.elements:
             raise ModelError(f"{name}: audited: expected a tree that a fluid acts on, got one without elements")
         couples = any(getattr(element, "couple", 0.0) for _, element in self.model.elements)
@@ -278,6 +297,7 @@ class TreePlant(Running):
                 },
                 "pushes": {"numbers": more.pushes, "curve": more.curve, "momentum": momentum},
                 "tendons": {"numbers": more.tendons, "points": more.tendon_points} if further else None,
+                "floor": self._floor(model) if further else None,
                 "tree": {
                     "topology": model.topology, "constant": model.constant, "base_mode": model.base_mode,
                     "gravity": model.gravity, "imposed": model.imposed, "bounds": bounds,
@@ -306,7 +326,7 @@ class TreePlant(Running):
             bounds, more.pushes, more.curve,
         ]  # fmt: skip
         if further:
-            decisive += [momentum, more.tendons, more.tendon_points, fluid.foils, fluid.polars]
+            decisive += [momentum, more.tendons, more.tendon_points, fluid.foils, fluid.polars, fluid.resistances]
         told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
         self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()

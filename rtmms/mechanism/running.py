@@ -19,6 +19,7 @@ from rtmms.mechanism.body_actuators import spin_power
 from rtmms.mechanism.contradiction import contradiction, thrown
 from rtmms.mechanism.entry import Entries
 from rtmms.mechanism.equations import evaluate
+from rtmms.mechanism.floor import PRESSES
 from rtmms.mechanism.flow import ask_flow, element_places, moved_on
 from rtmms.mechanism.joint_laws import (
     BRAKING,
@@ -375,6 +376,8 @@ class Running(KernelPlant):
         if values["tendons"] is not None:
             servos = self.pulled if pulled is None else pulled
             values["tendons"] |= {"servo": servos.astype(complex)}
+        if values["floor"] is not None:
+            values["floor"] |= {"anchor": self.system.floor.anchor.astype(complex)}
         values["fluid"] |= {"held": water}
         system = self.system.as_complex(**values)
         if system.tree.ground is not None:
@@ -434,6 +437,8 @@ class Running(KernelPlant):
             ground = self.system.tree.ground
             values["reaction"], values["lost"] = ground.reaction.copy(), ground.lost[0].copy()
             values["work"] = values["work"] + ground.lost[1]
+        if len(self.model.floor):
+            values["floor_force"] = self.system.floor.told[:, PRESSES].copy()
         if len(self.attached.tendons):
             values |= self._told_tendons(values)
         chosen = self._observed.chosen

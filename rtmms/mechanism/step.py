@@ -15,6 +15,7 @@ from rtmms.dynamics.recursion import configure, outward
 from rtmms.mechanism.audit import SPENT, spend_terms
 from rtmms.mechanism.body_actuators import finish_motors, spend_spin
 from rtmms.mechanism.equations import evaluate, spend
+from rtmms.mechanism.floor import finish_floor
 from rtmms.mechanism.joint_laws import finish_servo, follow, hold_commands
 from rtmms.mechanism.methods import ADAMS
 from rtmms.mechanism.tendons import finish_tendons, spend_tendons
@@ -416,4 +417,5 @@ def take_step(system: Any) -> int:
         finish_servo(hold, hold.coast, dt)
         finish_motors(pushes, dt)
         finish_tendons(system.tendons, pushes.command, dt)
+        finish_floor(system.floor, system.tree, system.work, system.motion.vector)
     return status

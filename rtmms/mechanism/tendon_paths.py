@@ -19,11 +19,13 @@ from rtmms.mechanism.tendons import (
     COUNT,
     DAMPING,
     FIRST,
+    FIXED,
     FRICTION,
     KIND,
     LENGTH,
     PLACE,
     POINT_WIDTH,
+    PUSHES,
     RATE,
     ROW,
     SLIP,
@@ -38,8 +40,8 @@ from rtmms.model.layout import S_WORLD_POS, S_WORLD_ROT
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
 
-COMMANDS = {"tension": TENSION, "length": LENGTH, "rate": RATE}
-UNITS = {"tension": "N", "length": "m", "rate": "m/s"}
+COMMANDS = {"tension": TENSION, "length": LENGTH, "rate": RATE, "none": FIXED}
+UNITS = {"tension": "N", "length": "m", "rate": "m/s", "none": "m"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +51,8 @@ class Tendon:
     path           points from the winch, which is at the first, to where it is made fast: (BODY, (x, y, z)), m in the
                    body's frame, or (ROD, (X, y, z)), X along a soft rod, y and z from its axis there
     command        'tension': it pulls with the command, never pushes. 'length': the length that the winch leaves, the
-                   tendon's tension is that of stiffness and damping, none where it is slack. 'rate': the rate of it
+                   tendon's tension is that of stiffness and damping, none where it is slack. 'rate': the rate of it.
+                   'none': a cable of the constant length `neutral`, without a channel
     stiffness, damping   N/m, N s/m of the whole tendon, at its winch; not of a commanded tension
     friction       at the points between the ends, a number or one for each: a turn by theta takes all but
                    exp(-friction theta) of the tension where the tendon slides, see rtmms.mechanism.tendons
@@ -58,6 +61,7 @@ class Tendon:
     neutral        None: 0 N, 0 m/s, or the length at which it is just taut with all joints at 0
     bandwidth      rad/s: how fast length and rate follow the command (JointMotion, JointSpeed)
     time_constant  s: the tension follows the command with that lag; 0 for none
+    pushes         True: a stiff rod in place of a cable, it pushes as well as it pulls; without friction
     An explicit method needs sqrt(stiffness / mass) dt < 1.
     """
 
@@ -73,19 +77,26 @@ class Tendon:
     neutral: float | None = None
     bandwidth: float = 20.0
     time_constant: float = 0.0
+    pushes: bool = False
 
     def attach(self, to: Attachment) -> None:
         to.place = f"{to.place} '{self.name}'"
+        if not isinstance(self.pushes, bool):
+            raise ModelError(f"{to.place}: pushes: expected True or False, got {self.pushes!r}")
         if self.command not in COMMANDS:
             raise ModelError(f"{to.place}: command must be one of {', '.join(COMMANDS)}, got {self.command!r}")
         row, points, kind = np.zeros(TENDON_WIDTH), self.points(to), COMMANDS[self.command]
         lower, upper = to.limits(self.lower, self.upper)
         taut = taut_length(to, points)
         start, neutral = self._start(to, taut)
+        row[PUSHES] = float(self.pushes)
+        if self.pushes and any(point[FRICTION] > 0.0 for point in points):
+            raise ModelError(f"{to.place}: friction: expected 0 of a rod that pushes, got {self.friction!r}")
         if kind == TENSION:
-            lower = 0.0 if lower is None else lower
-            if lower < 0.0 or self.stiffness is not None or self.damping != 0.0:
-                what = f"lower = {lower:g} N" if lower < 0.0 else "stiffness or damping"
+            lower = 0.0 if lower is None and not self.pushes else lower
+            pulls_back = lower is not None and lower < 0.0 and not self.pushes
+            if pulls_back or self.stiffness is not None or self.damping != 0.0:
+                what = f"lower = {lower:g} N" if pulls_back else "stiffness or damping"
                 raise ModelError(f"{to.place}: a commanded tension is >= 0 and has no spring, got {what}")
             row[SPEED] = to.number("time_constant", self.time_constant)
         else:
@@ -95,8 +106,12 @@ class Tendon:
             row[DAMPING] = to.number("damping", self.damping)
             row[SPEED] = to.number("bandwidth", self.bandwidth, above=True)
         row[FIRST], row[COUNT] = len(to.tendon_points), len(points)
-        row[CHANNEL], row[KIND], row[START] = len(to.drives), kind, start
+        row[CHANNEL], row[KIND], row[START] = -1.0 if kind == FIXED else len(to.drives), kind, start
         row[SLIP] = to.number("slip", self.slip, above=True)
+        if kind == FIXED:
+            to.tendons.append(row)
+            to.tendon_points += points
+            return
         channel = to.channel(f"{self.name}.{self.command}", UNITS[self.command], lower, upper, neutral)
         to.tendons.append(row)
         to.tendon_points += points
@@ -105,7 +120,7 @@ class Tendon:
     def _start(self, to: Attachment, taut: float) -> tuple[float, float]:
         """What follows the command at the start, and the neutral command."""
         given = None if self.neutral is None else to.number("neutral", self.neutral, least=-math.inf)
-        if self.command == "length":
+        if self.command in ("length", "none"):
             length = taut if given is None else given
             return length, length
         neutral = 0.0 if given is None else given

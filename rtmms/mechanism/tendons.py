@@ -8,6 +8,10 @@ stands at the first point, the tendon is made fast at the last one.
     length   T_0 = k s + c s', s = l - L, while that is > 0 and s > 0; L follows the command, behind a critical filter
     rate     the same, L' follows the command, behind a lag
 
+    none     the same as length, L is constant; there is no command
+
+A rod that pushes as well (PUSHES) has T_0 = k s + c s' of either sign, or the command of either sign, without friction.
+
 Friction at a point between segments, wrapped by theta (capstan): T_k+1 = T_k exp(-mu theta sigma), where
 sigma = v / sqrt(v^2 + v_0^2) of v = -sum_{j > k} l_j', how fast the tendon runs over the point towards the winch. It is
 smooth, and 0 at v = 0: there is no sticking, a tendon under load creeps at a part of v_0. What friction takes,
@@ -27,12 +31,12 @@ from rtmms.mechanism.body_actuators import lagged
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 
-TENSION, LENGTH, RATE = 0, 1, 2
-"""What is commanded of a tendon."""
+TENSION, LENGTH, RATE, FIXED = 0, 1, 2, 3
+"""What is commanded of a tendon; FIXED: nothing, its channel is -1."""
 # columns of a tendon: first point and how many, channel, what is commanded, N/m and N s/m, v_0 (m/s), bandwidth (rad/s)
-# or time constant (s), command or length at the start
-FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START = range(9)
-TENDON_WIDTH = 9
+# or time constant (s), command or length at the start, 1 where it pushes as well
+FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START, PUSHES = range(10)
+TENDON_WIDTH = 10
 # of a point: row of the model, place in the row's frame, coefficient of friction; on a rod by strain modes (row -1 for
 # the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
 ROW, PLACE, FRICTION = 0, 1, 4
@@ -61,7 +65,16 @@ def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
         x, rate, _ = settle(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
     elif numbers[i, KIND] == RATE:
         x, rate, _ = coast(servo[i, 0], servo[i, 1], command, numbers[i, SPEED], t)
+    elif numbers[i, KIND] == FIXED:
+        x = servo[i, 0]
     return x, rate
+
+
+@scalar
+def command_of(numbers: Any, command: Any, i: Any, zero: Any) -> Any:
+    """Return the command of a tendon; `zero` of one that has none."""
+    channel = int(numbers[i, CHANNEL])
+    return command[channel] if channel >= 0 else zero
 
 
 @kernel
@@ -114,9 +127,15 @@ def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rat
     """`told` of tendon i and the tensions of its segments, after `run_along`."""
     numbers, points, servo, told, room = tendons.numbers, tendons.points, tendons.servo, tendons.told, tendons.room
     first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
-    x, paid = commanded(numbers, servo, i, command[int(numbers[i, CHANNEL])], elapsed)
+    x, paid = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
     tension, taken, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
-    if numbers[i, KIND] != TENSION:
+    if numbers[i, PUSHES] > 0.0:
+        if numbers[i, KIND] != TENSION:
+            s, sd = length - x, rate - paid
+            tension = numbers[i, STIFFNESS] * s + numbers[i, DAMPING] * sd
+            taken, stored = numbers[i, DAMPING] * sd * sd, 0.5 * numbers[i, STIFFNESS] * s * s
+            power = -tension * paid
+    elif numbers[i, KIND] != TENSION:
         s, sd = length - x, rate - paid
         spring = numbers[i, STIFFNESS] * s if s.real > 0.0 else 0.0 * s
         tension = spring + numbers[i, DAMPING] * sd if s.real > 0.0 else 0.0 * s
@@ -229,7 +248,7 @@ def finish_tendons(tendons: Any, command: Any, dt: float) -> None:
     if tendons is not None:
         numbers, servo = tendons.numbers, tendons.servo
         for i in range(numbers.shape[0]):
-            x, rate = commanded(numbers, servo, i, command[int(numbers[i, CHANNEL])], dt)
+            x, rate = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0), dt)
             servo[i, 0], servo[i, 1] = x, rate
 
 
@@ -255,7 +274,7 @@ def tendon_states(numbers: Array) -> list[TendonStates]:
             a, b = np.array([[0.0, 1.0], [-w * w, -2.0 * w]]), np.array([0.0, w * w])
         elif row[KIND] == RATE:
             a, b = np.array([[0.0, 1.0], [0.0, -w]]), np.array([0.0, w])
-        elif w > 0.0:  # its time constant
+        elif row[KIND] == TENSION and w > 0.0:  # its time constant
             a, b = np.array([[-1.0 / w]]), np.array([1.0 / w])
         found.append(TendonStates(int(row[CHANNEL]), a, b))
     return found

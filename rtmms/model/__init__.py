@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
-from rtmms.model.contacts import Axle, Plane, Wheel
+from rtmms.model.contacts import Axle, Floor, Marker, Plane, Wheel
 from rtmms.model.description import Body, Joint, Mechanism, Modal, Section, khalil_kleinfinger
 from rtmms.model.elements import Blade, Strip, Tether, Wake, elliptic_strip, rod_resistance
+from rtmms.model.mesh_solid import MeshSolid, solid_from_mesh
 from rtmms.model.polars import Polar
+from rtmms.model.resistances import DragArea, LinearDrag, SkinFriction, plate_strip, plate_strips
 from rtmms.model.rods import Rod, RodSection, elliptic_section
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, at
 from rtmms.model.urdf import from_urdf
@@ -33,12 +35,13 @@ if TYPE_CHECKING:
     from rtmms.mechanism.tendon_paths import Tendon
 
 __all__ = [
-    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "Ellipsoid", "EllipticCylinder", "HalfEllipsoid",
-    "Joint", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque", "Mechanism", "Modal",
-    "Model",
-    "Placement", "Plane", "Polar", "ReactionWheel", "Rod", "RodSection", "Rotor", "Section", "State", "Strip", "Tendon",
-    "Tether", "Thruster", "Wake", "Wheel", "at", "compile_model", "elliptic_section", "elliptic_strip", "from_urdf",
-    "khalil_kleinfinger", "rod_resistance",
+    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "DragArea", "Ellipsoid", "EllipticCylinder", "Floor",
+    "HalfEllipsoid", "Joint", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque",
+    "LinearDrag", "Marker", "Mechanism", "MeshSolid", "Modal", "Model",
+    "Placement", "Plane", "Polar", "ReactionWheel", "Rod", "RodSection", "Rotor", "Section", "SkinFriction", "State",
+    "Strip", "Tendon", "Tether", "Thruster", "Wake", "Wheel", "at", "compile_model", "elliptic_section",
+    "elliptic_strip", "from_urdf", "khalil_kleinfinger", "plate_strip", "plate_strips", "rod_resistance",
+    "solid_from_mesh",
 ]  # fmt: skip
 
 _ACTUATORS = frozenset({"BodyWrench", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",

@@ -35,6 +35,8 @@ class Model:
     viscous              (n + 1, 21) packed resistance of each compiled body in a creeping fluid; read-only
     ground               rows of contact with the ground; none for most
     modes                modal bodies; none for most
+    floor                (k, FLOOR_WIDTH) points that a floor meets (rtmms.model.floor_rows); read-only
+    markers              name, frame and numbers of each marker (rtmms.model.floor_rows)
     """
 
     name: str
@@ -51,6 +53,8 @@ class Model:
     viscous: Array
     ground: Ground
     modes: Modes
+    floor: Array
+    markers: tuple[tuple[str, str, Array], ...] = ()
 
     @property
     def n(self) -> int:
@@ -84,6 +88,8 @@ class Model:
             h.update(self.ground.rows.tobytes())
         if len(self.modes):
             h.update(self.modes.book.tobytes() + self.modes.shape.tobytes())
+        if len(self.floor):
+            h.update(self.floor.tobytes())
         h.update("\0".join((*self.joint_names, *self.body_names)).encode())
         return h.hexdigest()
 

@@ -4,30 +4,34 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 
-from rtmms.base.errors import ModelError, RtmmsWarning
+from rtmms.base.errors import ModelError, RtmmsWarning, UnknownNameError
 from rtmms.base.spatial import PACKED_SIZE, Array, adjoint, inertia_matrix, pack_inertia, rotation_to, unpack_inertia
 from rtmms.model import layout as at
 from rtmms.model.compiled import Model
 from rtmms.model.contact_rows import Ground, compile_ground
+from rtmms.model.contacts import Floor
 from rtmms.model.description import BASES, DRIVES, JOINT_TYPES, Body, Joint, Mechanism
 from rtmms.model.elements import AddedMass, Element, checked_numbers
+from rtmms.model.floor_rows import floor_rows, marker_rows
 from rtmms.model.ground_rank import check_on_ground
 from rtmms.model.links import linked
 from rtmms.model.modal import all_bodies, check_modal, check_modes, modal_numbers, parts_of
 from rtmms.model.modal_rows import ModesInTheMaking
+from rtmms.model.resistances import Resistance
 from rtmms.model.solids import Placement, Solid, inertia_of
 
 
 def compile_model(mechanism: Mechanism) -> Model:
     """Check a mechanism and lay it out for the kernels. ModelError names the place, what was got, what is expected."""
     _check_kinds(mechanism)
-    mechanism = linked(mechanism)
     where = f"mechanism '{mechanism.name}'"
+    mechanism = _with_elements(linked(mechanism), where)
     gravity = checked_numbers(mechanism.gravity, (3,), f"{where}: gravity")
     if mechanism.base not in BASES:
         raise ModelError(f"{where}: base must be one of {', '.join(BASES)}, got '{mechanism.base}'")
@@ -36,7 +40,8 @@ def compile_model(mechanism: Mechanism) -> Model:
     builder.base(order[0])
     for joint in order[1]:
         builder.attach(joint)
-    if mechanism.contacts and mechanism.base != "free":
+    rolling = [contact for contact in mechanism.contacts if not isinstance(contact, Floor)]
+    if rolling and mechanism.base != "free":
         raise ModelError(f"{where}: contacts need base='free', got base='{mechanism.base}'")
     ground = compile_ground(mechanism.contacts, builder.offsets, builder.rows, where)
     if mechanism.contacts and builder.making.of_row:
@@ -44,6 +49,32 @@ def compile_model(mechanism: Mechanism) -> Model:
     model = builder.finish(mechanism, gravity, ground)
     (check_on_ground if len(ground.rows) else _check_inertias)(model, where)
     return model
+
+
+def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
+    """Return the mechanism with the elements that name their body among that body's."""
+    if isinstance(mechanism.elements, str) or not isinstance(mechanism.elements, Sequence):
+        raise ModelError(f"{where}: elements: expected a list of elements, got {mechanism.elements!r}")
+    own: dict[str, list[Element]] = {body.name: list(body.elements) for body in mechanism.bodies}
+    for body in mechanism.bodies:
+        for k, element in enumerate(body.elements):
+            if isinstance(element, Resistance) and element.body != body.name:
+                raise ModelError(
+                    f"body '{body.name}': elements[{k}]: body: expected '{body.name}', got {element.body!r}"
+                )
+    for k, element in enumerate(mechanism.elements):
+        place = f"{where}: elements[{k}]"
+        if not isinstance(element, Resistance):
+            raise ModelError(f"{place}: expected a DragArea, a LinearDrag or a SkinFriction, got {element!r}")
+        element.check(place)
+        if not isinstance(element.placement, Placement):
+            raise ModelError(f"{place}: placement: expected a Placement, got {element.placement!r}")
+        if element.body not in own:
+            raise ModelError(f"{place}: body: {UnknownNameError('body', element.body, own)}")
+        own[element.body].append(element)
+    if not mechanism.elements:
+        return mechanism
+    return replace(mechanism, bodies=[replace(b, elements=own[b.name]) for b in mechanism.bodies], elements=())
 
 
 LARGEST = 1e100
@@ -65,7 +96,7 @@ def _check_kinds(mechanism: Mechanism) -> None:
     check_modal(mechanism.bodies)
     for body in all_bodies(mechanism.bodies):
         for i, element in enumerate(body.elements):
-            expect(element, tuple(Element.__subclasses__()), f"body '{body.name}': elements[{i}]")
+            expect(element, (Element,), f"body '{body.name}': elements[{i}]")
             expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
         for i, solid in enumerate(body.solids):
             if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):
@@ -269,6 +300,13 @@ class _Builder:
         }
         for array in arrays.values():
             array.flags.writeable = False
+        where = f"mechanism '{mechanism.name}'"
+        floors = [
+            (f"{where}: contacts[{k}] (Floor)", contact)
+            for k, contact in enumerate(mechanism.contacts) if isinstance(contact, Floor)
+        ]  # fmt: skip
+        floor = floor_rows(floors, self.offsets, float(arrays["constant"][:, at.C_MASS].sum()))
+        floor.flags.writeable = False
         mode = {"free": at.BASE_FREE, "prescribed": at.BASE_PRESCRIBED, "fixed": at.BASE_FIXED}[mechanism.base]
         return Model(
             name=mechanism.name,
@@ -278,6 +316,8 @@ class _Builder:
             elements=tuple(self.elements),
             ground=ground,
             modes=self.making.finish(len(self.constant)),
+            floor=floor,
+            markers=marker_rows(mechanism.markers, self.offsets, where),
             **arrays,
         )
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array, adjoint
-from rtmms.model.contacts import Axle, Contact, Plane, Wheel
+from rtmms.model.contacts import Axle, Contact, Floor, Plane, Wheel
 from rtmms.model.solids import Placement
 
 G_BODY, G_JOINT, G_GAIN, G_SIDE, G_ROW = range(5)
@@ -50,8 +50,10 @@ def compile_ground(
     made: list[tuple[str, Array]] = []
     for k, contact in enumerate(contacts):
         place = f"{where}: contacts[{k}]"
+        if isinstance(contact, Floor):
+            continue
         if not isinstance(contact, (Axle, Wheel, Plane)):
-            raise ModelError(f"{place}: expected an Axle, a Wheel or a Plane, got {contact!r}")
+            raise ModelError(f"{place}: expected an Axle, a Wheel, a Plane or a Floor, got {contact!r}")
         place = f"{place} ({type(contact).__name__})"
         if isinstance(contact, Wheel):
             made += _wheel(contact, offsets, joints, place)

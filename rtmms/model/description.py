@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rtmms.base.errors import ModelError
 from rtmms.base.spatial import Array, rotation_x, rotation_z, skew
-from rtmms.model.contacts import Contact
+from rtmms.model.contacts import Contact, Marker
 from rtmms.model.elements import Element
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement, Solid
@@ -238,8 +238,10 @@ class Mechanism:
     joints   in the order in which their coordinates are wanted (parents still come before their children)
     base     'free' (its acceleration follows), 'prescribed' (its acceleration is given) or 'fixed'
     gravity  (3,) m/s2, world frame (z up)
-    contacts what touches the ground: axles, wheels, planes; of a free base only
+    contacts what touches the ground: axles, wheels, planes, of a free base only; floors
     rods     soft rods on its bodies, whose links become bodies and joints after those above
+    elements what acts on a body that the element names: DragArea, LinearDrag, SkinFriction
+    markers  points of bodies whose positions are outputs
     """
 
     name: str
@@ -249,6 +251,8 @@ class Mechanism:
     gravity: Any = (0.0, 0.0, -9.81)
     contacts: Sequence[Contact] = ()
     rods: Sequence[Rod] = ()
+    elements: Sequence[Any] = ()
+    markers: Sequence[Marker] = ()
 
 
 def displaced_density(mechanism: Any) -> float | None:
@@ -256,6 +260,8 @@ def displaced_density(mechanism: Any) -> float | None:
     bodies = mechanism.bodies if isinstance(mechanism, Mechanism) else ()
     told = [float(body.fluid_density) for body in bodies]
     told += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]
+    named = mechanism.elements if isinstance(mechanism, Mechanism) else ()
+    told += [float(getattr(element, "density", 0.0)) for element in named]
     return max(told, default=0.0) or None
 
 

@@ -14,6 +14,7 @@ from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.plant import Remade, TreePlant
 from rtmms.model.compiler import compile_model
+from rtmms.model.contacts import Floor
 from rtmms.model.description import Body, Mechanism
 from rtmms.model.elements import Strip
 from rtmms.model.solids import at
@@ -51,6 +52,11 @@ class Quadrotor:
     wind_z_m_s: Annotated[float, Parameter(
         "Uniform wind along z, world frame.", "m/s", signed=True, live=True, in_model=False,
     )] = 0.0
+    floor: Annotated[bool, Parameter(
+        "A floor at z = 0, on which it stands at the start by a foot below each rotor.",
+    )] = False
+    foot_m: Annotated[float, Parameter("Feet below the centre of mass, of the floor.", "m")] = 0.05
+    floor_friction: Annotated[float, Parameter("Coefficient of friction of the feet.", ge=0)] = 0.6
     gravity_m_s2: Annotated[float, Parameter("Gravity, along -z of the world.", "m/s2", ge=0, live=True)] = 9.81
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
@@ -78,7 +84,9 @@ def describe(p: Quadrotor) -> Mechanism:
         inertia=np.diag([p.ixx_kg_m2, p.iyy_kg_m2, p.izz_kg_m2]),
         elements=[Strip(_LENGTH, (d, d, d))],
     )
-    return Mechanism("quadrotor", [body], gravity=(0.0, 0.0, -p.gravity_m_s2))
+    feet = [(x * p.arm_m, y * p.arm_m, -p.foot_m) for x, y, _ in ROTORS.values()]
+    floor = [Floor("hull", feet, friction=p.floor_friction)] if p.floor else []
+    return Mechanism("quadrotor", [body], gravity=(0.0, 0.0, -p.gravity_m_s2), contacts=floor)
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -93,11 +101,14 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         )
         for name, (x, y, spin) in ROTORS.items()
     ]
+    model = compile_model(describe(p))
+    start = model.state()
+    start.position[2] = p.foot_m
     return TreePlant(
-        describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
+        model, step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
         recent_outputs=("motor", "angular_velocity"), medium="air", airframe=AIRFRAME, settable=settable(Quadrotor),
-        remake=_remake,
+        remake=_remake, initial=start if p.floor else None,
     )  # fmt: skip
 
 

@@ -40,6 +40,8 @@ class Sensor:
         "Roll, pitch, yaw of the sensor's axes against the body's.", "deg", signed=True,
     )] = _ZERO
     needs: ClassVar[tuple[str, ...]] = ("position", "quaternion", "velocity", "angular_velocity")
+    aboard: ClassVar[bool] = True
+    """Whether the profile `typical` has one."""
     # fmt: on
 
 
@@ -200,8 +202,31 @@ class Sight(Sensor):
     # fmt: on
 
 
+@dataclass(frozen=True)
+class Camera(Sensor):
+    """Camera that stands still in the world and observes markers: outputs MARKER (2, px) of each.
+
+    The image is an orthographic projection, as of a distant camera: x and y of a marker in the camera's axes, times
+    the scale. `position_m` and `rotation_deg` are the camera's, in the world.
+    """
+
+    # fmt: off
+    rate_hz: float = 60.0
+    of: Annotated[str, Parameter("Markers, separated by commas; '': all in the world's frame.")] = ""
+    scale_px_m: Annotated[float, Parameter("Pixels of a metre.", "px/m")] = 1000.0
+    centre_x_px: Annotated[float, Parameter("First number of the camera's own position.", "px", signed=True)] = 0.0
+    centre_y_px: Annotated[float, Parameter("Second number of the camera's own position.", "px", signed=True)] = 0.0
+    noise_px: Annotated[float, Parameter(_WHITE, "px", ge=0)] = 0.0
+    turn_on_px: Annotated[float, Parameter(_TURN_ON, "px", ge=0)] = 0.0
+    resolution_px: Annotated[float, Parameter(_RESOLUTION, "px", ge=0)] = 0.0
+    needs: ClassVar[tuple[str, ...]] = ()
+    aboard: ClassVar[bool] = False
+    # fmt: on
+
+
 KINDS: Mapping[str, type[Sensor]] = {
     "imu": Imu, "mag": Magnetometer, "depth": Depth, "dvl": Dvl, "encoder": Encoders, "current": Currents, "gps": Gps,
+    "camera": Camera,
 }  # fmt: skip
 """By the name of a table, which is the first part of the sensor's outputs; 'imu.tail' is a second one of its kind."""
 
@@ -239,6 +264,8 @@ TYPICAL: Mapping[str, Mapping[str, Any]] = {
     "current": {"latency_s": 1e-3, "noise_a": 0.02, "turn_on_a": 0.05, "resolution_a": 40.0 / 4096.0},
     # u-blox M9: 25 Hz at most; 1.5 m, of which most wanders slowly
     "gps": {"latency_s": 0.15, "noise_m": 0.3, "wander_m": 1.5},
+    # a camera above a tank as in docs/tendon_fish.md: 60 frames/s, a marker found to half a pixel of 1.06 mm
+    "camera": {"scale_px_m": 940.0, "noise_px": 0.5, "resolution_px": 0.5},
     # an acoustic beacon as small robots carry (Blueprint Subsea SeaTrac X150): 0.05 m, 1 deg, one fix a second
     "sight": {
         "rate_hz": 1.0, "latency_s": 0.3, "dropout": 0.05, "range_noise_m": 0.05, "bearing_noise_rad": _DEGREE,

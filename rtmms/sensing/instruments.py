@@ -24,6 +24,7 @@ from rtmms.sensing.layout import (
     B_TURNED,
     B_WHITE,
     BIAS,
+    CAMERA,
     DEPTH,
     DVL,
     GPS,
@@ -177,6 +178,13 @@ def perfect(motion: Array, block: Array, out: Array) -> bool:
         x, y, z = turned(motion, M_QUATERNION, block[B_PLACE], block[B_PLACE + 1], block[B_PLACE + 2])
         out[0], out[1], out[2] = motion[M_POSITION] + x, motion[M_POSITION + 1] + y, motion[M_POSITION + 2] + z
         return bool(out[2] > block[B_MORE])
+    elif kind == CAMERA:
+        first = int(block[B_MORE])
+        x, y = motion[first] - block[B_PLACE], motion[first + 1] - block[B_PLACE + 1]
+        z = motion[first + 2] - block[B_PLACE + 2]
+        for k in range(2):
+            at = B_ROTATION + k
+            out[k] = block[B_MORE + 1] * (block[at] * x + block[at + 3] * y + block[at + 6] * z) + block[B_MORE + 2 + k]
     else:  # a vector of the plant's own
         first = int(block[B_MORE])
         for k in range(int(block[B_SIZE])):

@@ -24,7 +24,7 @@ sensor to
 body, and 3, m), scale and misalignment (9), constant offset (3), what the kind needs (6), where in the state drift and
 turn-on stand."""
 
-GYRO, ACCELEROMETER, MAGNETOMETER, DEPTH, DVL, RANGES, VECTOR, GPS = range(8)
+GYRO, ACCELEROMETER, MAGNETOMETER, DEPTH, DVL, RANGES, VECTOR, GPS, CAMERA = range(9)
 
 SOUND, SILENT, STUCK, BIAS, SPIKES = range(5)
 """Faults of a sensor."""

@@ -23,10 +23,13 @@ from rtmms.sensing.layout import (
     B_MATRIX,
     B_MORE,
     B_OFFSET,
+    B_PLACE,
+    B_ROTATION,
     B_SIZE,
     B_STEP,
     B_TURN_ON,
     B_WHITE,
+    CAMERA,
     DEPTH,
     M_BEFORE,
     M_EARLIER,
@@ -87,7 +90,7 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
             if int(block[B_KIND]) == RANGES:
                 continue
             size = int(block[B_SIZE])
-            of = whose[int(block[B_MORE])] if int(block[B_KIND]) == VECTOR else ""
+            of = whose[int(block[B_MORE])] if int(block[B_KIND]) in (VECTOR, CAMERA) else ""
             matrix = block[B_MATRIX : B_MATRIX + 9].reshape(3, 3)
             offset = np.hypot(block[B_TURN_ON], block[B_DRIFT]) * np.ones(size)
             if size == 3:
@@ -110,6 +113,11 @@ def read_along(one: Instrument, motion: Array, outputs: Mapping[str, Array], pla
     motion   (steps, 13): position, quaternion, velocity, angular velocity
     outputs  the plant's, (steps, ...), for instruments that read one as it is
     """
+    if one.of and int(one.block[B_KIND]) == CAMERA:
+        turn, away = one.block[B_ROTATION : B_ROTATION + 9].reshape(3, 3), outputs[one.of].reshape(len(motion), 3)
+        seen = (away - one.block[B_PLACE : B_PLACE + 3]) @ turn[:, :2]
+        pixels: Array = one.block[B_MORE + 1] * seen + one.block[B_MORE + 2 : B_MORE + 4]
+        return pixels
     if one.of:
         found: Array = one.block[B_MORE + 1] * outputs[one.of].reshape(len(motion), one.size)
         return found

@@ -19,6 +19,7 @@ from rtmms.plant.protocol import Channel, Plant, Surroundings, describe_plant
 from rtmms.sensing.data_sheets import (
     KINDS,
     TYPICAL,
+    Camera,
     Currents,
     Depth,
     Dvl,
@@ -49,6 +50,7 @@ from rtmms.sensing.layout import (
     B_TURNED,
     B_WHITE,
     B_WIDTH,
+    CAMERA,
     DEPTH,
     DVL,
     GPS,
@@ -240,11 +242,33 @@ class _Made:
                                       sensor.bearing_turn_on_rad, sensor.bearing_resolution_rad)  # fmt: skip
             far[B_MORE + 2] = sensor.limit_m
             return [far, bearing], [("range", "m", 0, ""), ("bearing", "rad", 2, "body")]
+        if isinstance(sensor, Camera):
+            return self._camera(name, sensor)
         assert isinstance(sensor, Gps)
         row = _block(sensor, GPS, 3, sensor.noise_m, drift=(sensor.wander_m, sensor.correlation_s))
         above = self._around.surface - FLOATS_M if self._around.density else -math.inf
         row[B_MORE] = above if sensor.surface_m is None else sensor.surface_m
         return [row], [("position", "m", 3, "world")]
+
+    def _camera(self, name: str, sensor: Camera) -> tuple[list[Array], list[tuple[str, str, int, str]]]:
+        """Return a block and an output of each marker that the camera observes."""
+        markers = {
+            one for one, channel in self._outputs.items()
+            if channel.shape == (3,) and channel.unit == "m" and channel.frame == "world" and "." not in one
+        } - {"position"}  # fmt: skip
+        known = [one for one in self._outputs if one in markers]
+        wanted = [one.strip() for one in sensor.of.split(",")] if sensor.of.strip() else known
+        if not wanted:
+            raise ModelError(f"sensor {name}: expected a plant with markers, got none; see Marker in rtmms.model")
+        rows = []
+        for one in wanted:
+            if one not in markers:
+                raise ModelError(f"sensor {name}: of: {UnknownNameError('marker', one, known)}")
+            row, _ = self._vector(name, sensor, one, (), sensor.noise_px, sensor.turn_on_px, sensor.resolution_px)
+            row[B_KIND], row[B_SIZE], row[B_MORE + 1] = CAMERA, 2, sensor.scale_px_m
+            row[B_MORE + 2], row[B_MORE + 3] = sensor.centre_x_px, sensor.centre_y_px
+            rows.append(row)
+        return rows, [(one, "px", 2, "") for one in wanted]
 
     def _vector(
         self, name: str, sensor: Sensor, of: str, usual: tuple[str, ...], noise: float, turn_on: float, step: float,
@@ -417,7 +441,7 @@ def _usual(plant: Plant) -> list[str]:
         vectors = _OPTIONAL.get(kind)
         if vectors is not None and not any(len(outputs.get(name, ())) == 1 for name in vectors):
             continue
-        if senseless(KINDS[kind], around):
+        if not KINDS[kind].aboard or senseless(KINDS[kind], around):
             continue
         listed.append(kind)
     return listed

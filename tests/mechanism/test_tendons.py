@@ -357,3 +357,52 @@ def test_they_are_drawn() -> None:
 def test_what_cannot_be_is_refused(tendon: m.Tendon, words: str) -> None:
     with pytest.raises(rtmms.RtmmsError, match=words):
         plant_of(tendon, rods=True)
+
+
+def pushrod(**more: Any) -> rtmms.TreePlant:
+    """A slider on a rail, with a rod of 0.5 m to a point of the base."""
+    base, slider = m.Body("base", 5.0, inertia=np.eye(3)), m.Body("slider", 0.4, inertia=0.01 * np.eye(3))
+    joint = m.Joint("rail", "base", "slider", "prismatic", placement=m.at(0.5), axis=(1, 0, 0))
+    rod = m.Tendon("rod", [("base", (0, 0, 0)), ("slider", (0, 0, 0))], "none", stiffness=400.0, neutral=0.5, **more)
+    mechanism = rtmms.Mechanism("press", [base, slider], [joint], base="fixed", gravity=NO_GRAVITY)
+    return rtmms.TreePlant(mechanism, 1e-3, actuators=[rod])
+
+
+def test_a_rod_pushes_as_it_pulls() -> None:
+    """The slider swings at sqrt(k / m) to both sides; a cable lets it go when it is slack."""
+    quarter = 0.5 * math.pi / math.sqrt(400.0 / 0.4)
+    for start, pushes in ((0.02, True), (-0.02, True), (-0.02, False)):
+        plant = pushrod(pushes=pushes)
+        plant.place(joint_position=[start])
+        for _ in range(round(2.0 * quarter / plant.dt)):
+            plant.step(np.zeros(0))
+        seen = plant.observe()
+        if pushes:
+            assert seen["joint_position"][0] == pytest.approx(-start, rel=1e-3)
+            assert seen["energy"] == pytest.approx(0.5 * 400.0 * start**2, rel=1e-6)
+            assert math.copysign(1.0, seen["tendon_tension"][0]) == math.copysign(1.0, -start)
+        else:
+            assert seen["joint_position"][0] == start
+            assert seen["tendon_tension"][0] == 0.0
+
+
+def test_a_cable_without_a_command_has_no_channel() -> None:
+    """It is the cable of the same length that is commanded."""
+    plant = pushrod()
+    assert plant.actuators == ()
+    fixed = plant_of(finger("left", command="none", stiffness=3e3, damping=2.0, neutral=0.15))
+    commanded = plant_of(finger("left", command="length", stiffness=3e3, damping=2.0, neutral=0.15))
+    for _ in range(300):
+        fixed.step(np.zeros(0))
+        commanded.step(commanded.neutral)
+    assert fixed.vector.tobytes() == commanded.vector.tobytes()
+    assert [channel.name for channel in commanded.actuators] == ["left.length"]
+    assert rtmms.linearise(fixed).a.shape == (len(fixed.coordinates().names),) * 2
+
+
+def test_rods_that_push_have_no_friction() -> None:
+    with pytest.raises(rtmms.ModelError, match=r"'left': friction: expected 0 of a rod that pushes, got 0.2"):
+        plant_of(finger("left", command="none", stiffness=3e3, friction=0.2, pushes=True))
+    with pytest.raises(rtmms.ModelError, match="pushes: expected True or False, got 1"):
+        plant_of(finger("left", command="none", stiffness=3e3, pushes=1))
+    assert plant_of(finger("left", pushes=True)).actuators[0].lower is None  # a commanded force of either sign

@@ -1,0 +1,150 @@
+"""Contact of points with a level floor, in kernels: a unilateral spring and damper, and friction with an anchor.
+
+A point at height z over a floor at h presses by d = h - z > 0. With k the stiffness, c the damping and d_0 the depth
+at which a body rests, it meets along the world's z
+
+    N = max(0, k d - c r z'),   r = min(1, d / d_0)
+
+and along x and y the force -(k s + c r v) scaled back to at most mu N, s = x - a the way from its anchor a. The anchor
+is where the point touched down. At a step's end it follows at the distance mu k d / k = mu d where s is longer, so a
+point that rests does not creep: its force is a spring's. Spring, damper and sliding anchor take energy, never give it.
+
+After a cheap test in the air nothing else is done: no point of the tree is farther from the base than `reach`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rtmms.base.jit import kernel
+from rtmms.base.memory import INTEGER, Layout, model, number, scratch, state
+from rtmms.base.spatial import cross
+from rtmms.dynamics.recursion import configure, place
+from rtmms.model.floor_rows import F_DAMPING, F_DEPTH, F_FRICTION, F_HEIGHT, F_PLACE, F_ROW, F_STIFFNESS, FLOOR_WIDTH
+from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
+
+ANCHOR_X, ANCHOR_Y, TOUCHES = range(3)
+PRESSES, STORED = range(2)
+FLOOR = Layout(
+    "Floor",
+    model("points", "floor_points", FLOOR_WIDTH), number("reach", unit="m"), number("highest", unit="m"),
+    number("count", INTEGER), state("anchor", "floor_points", 3), scratch("told", "floor_points", 2),
+)  # fmt: skip
+"""anchor: x, y (m, world), 1 where the point touches. told: N (N) and J in the springs, of the last evaluation.
+highest: of the floors; count: points, 0 of a tree without a floor."""
+
+
+@kernel
+def is_near(floor: Any, state: Any) -> bool:
+    """Return whether a point of the tree may be below the highest floor."""
+    height: float = state[2].real
+    return height - floor.reach < floor.highest
+
+
+@kernel
+def press(floor: Any, topology: Any, state: Any, s: Any) -> None:
+    """Add the floor's forces to S_WRENCH, after `outward`.
+
+    floor  a record of FLOOR, or None: an argument so that it is known when compiled
+    """
+    if floor is not None:  # noqa: SIM102
+        if floor.count > 0:
+            points, anchor, told = floor.points, floor.anchor, floor.told
+            for i in range(points.shape[0]):
+                told[i, PRESSES] = told[i, STORED] = 0.0 * state[2]
+            if is_near(floor, state):
+                place(topology, state[0:3], state[3:7], s)
+                for i in range(points.shape[0]):
+                    press_point(points, anchor, told, i, s)
+
+
+@kernel
+def press_point(points: Any, anchor: Any, told: Any, i: int, s: Any) -> None:
+    """Add the force on one point to S_WRENCH."""
+    j, w = int(points[i, F_ROW]), S_WORLD_ROT
+    px, py, pz = points[i, F_PLACE], points[i, F_PLACE + 1], points[i, F_PLACE + 2]
+    z = s[j, S_WORLD_POS + 2] + s[j, w + 6] * px + s[j, w + 7] * py + s[j, w + 8] * pz
+    d = points[i, F_HEIGHT] - z
+    if not d.real > 0.0:
+        return
+    cx, cy, cz = cross(s[j, S_TWIST + 3], s[j, S_TWIST + 4], s[j, S_TWIST + 5], px, py, pz)
+    a, b, c = s[j, S_TWIST] + cx, s[j, S_TWIST + 1] + cy, s[j, S_TWIST + 2] + cz
+    vx = s[j, w] * a + s[j, w + 1] * b + s[j, w + 2] * c
+    vy = s[j, w + 3] * a + s[j, w + 4] * b + s[j, w + 5] * c
+    vz = s[j, w + 6] * a + s[j, w + 7] * b + s[j, w + 8] * c
+    k, slow = points[i, F_STIFFNESS], points[i, F_DAMPING] + 0.0 * d
+    if d.real < points[i, F_DEPTH]:
+        slow = points[i, F_DAMPING] / points[i, F_DEPTH] * d
+    normal = k * d - slow * vz
+    if not normal.real > 0.0:
+        normal = 0.0 * d
+    told[i, PRESSES], told[i, STORED] = normal, 0.5 * k * d * d
+    x, y = 0.0 * d, 0.0 * d
+    if anchor[i, TOUCHES].real > 0.0:
+        x = s[j, S_WORLD_POS] + s[j, w] * px + s[j, w + 1] * py + s[j, w + 2] * pz - anchor[i, ANCHOR_X]
+        y = s[j, S_WORLD_POS + 1] + s[j, w + 3] * px + s[j, w + 4] * py + s[j, w + 5] * pz - anchor[i, ANCHOR_Y]
+        told[i, STORED] += 0.5 * k * (x * x + y * y)
+    x, y = -k * x - slow * vx, -k * y - slow * vy
+    size, most = x * x + y * y, points[i, F_FRICTION] * normal
+    if size.real > (most * most).real:
+        share = most / np.sqrt(size)
+        x, y = share * x, share * y
+    fx = s[j, w] * x + s[j, w + 3] * y + s[j, w + 6] * normal
+    fy = s[j, w + 1] * x + s[j, w + 4] * y + s[j, w + 7] * normal
+    fz = s[j, w + 2] * x + s[j, w + 5] * y + s[j, w + 8] * normal
+    tx, ty, tz = cross(px, py, pz, fx, fy, fz)
+    s[j, S_WRENCH] += fx
+    s[j, S_WRENCH + 1] += fy
+    s[j, S_WRENCH + 2] += fz
+    s[j, S_WRENCH + 3] += tx
+    s[j, S_WRENCH + 4] += ty
+    s[j, S_WRENCH + 5] += tz
+
+
+@kernel
+def finish_floor(floor: Any, tree: Any, work: Any, state: Any) -> None:
+    """Move the anchors at a step's end: to points that touch down, and behind points that slide.
+
+    floor  a record of FLOOR, or None
+    """
+    if floor is not None:  # noqa: SIM102
+        if floor.count > 0:
+            points, anchor = floor.points, floor.anchor
+            if not is_near(floor, state):
+                for i in range(points.shape[0]):
+                    anchor[i, TOUCHES] = 0.0
+                return
+            s, q, w = work.s, work.q, S_WORLD_ROT
+            for j in range(q.shape[0]):
+                q[j] = state[7 + j]
+            configure(tree.topology, tree.constant, state[3:7], tree.gravity, q, s)
+            place(tree.topology, state[0:3], state[3:7], s)
+            for i in range(points.shape[0]):
+                j = int(points[i, F_ROW])
+                px, py, pz = points[i, F_PLACE], points[i, F_PLACE + 1], points[i, F_PLACE + 2]
+                x = s[j, S_WORLD_POS] + s[j, w] * px + s[j, w + 1] * py + s[j, w + 2] * pz
+                y = s[j, S_WORLD_POS + 1] + s[j, w + 3] * px + s[j, w + 4] * py + s[j, w + 5] * pz
+                z = s[j, S_WORLD_POS + 2] + s[j, w + 6] * px + s[j, w + 7] * py + s[j, w + 8] * pz
+                d = points[i, F_HEIGHT] - z
+                if not d > 0.0:
+                    anchor[i, TOUCHES] = 0.0
+                elif anchor[i, TOUCHES] == 0.0:
+                    anchor[i, ANCHOR_X], anchor[i, ANCHOR_Y], anchor[i, TOUCHES] = x, y, 1.0
+                else:
+                    a, b = x - anchor[i, ANCHOR_X], y - anchor[i, ANCHOR_Y]
+                    far, most = np.sqrt(a * a + b * b), points[i, F_FRICTION] * d
+                    if far > most:
+                        anchor[i, ANCHOR_X] = x - a * most / far
+                        anchor[i, ANCHOR_Y] = y - b * most / far
+
+
+@kernel
+def floor_energy(floor: Any) -> float:
+    """J in the floor's springs at the evaluation just made."""
+    energy = 0.0
+    if floor is not None:
+        for i in range(floor.told.shape[0]):
+            energy += floor.told[i, STORED]
+    return energy

@@ -1,0 +1,126 @@
+"""Floors and markers, compiled: their points in the rows' frames, and every check of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
+from rtmms.model.contacts import Floor, Marker
+from rtmms.model.elements import checked_numbers
+from rtmms.model.solids import Placement
+
+F_ROW, F_PLACE, F_HEIGHT, F_FRICTION, F_STIFFNESS, F_DAMPING, F_DEPTH = 0, 1, 4, 5, 6, 7, 8
+FLOOR_WIDTH = 9
+"""Of a point: row of the model, place in the row's frame (3), height of the floor (m), coefficient of friction,
+stiffness (N/m), damping (N s/m), depth at which the damping is whole (m)."""
+RATE_RAD_S = 100.0
+"""rad/s: frequency of a tree on a floor whose stiffness is not given; it rests g / RATE^2 = 1 mm deep."""
+DAMPING_RATIO = 0.7
+"""Of the same, where the damping is not given."""
+REST_M = 1e-3
+"""m: depth at which the damping is whole."""
+
+Offsets = Mapping[str, tuple[int, Placement]]
+
+
+def _at(body: Any, point: Any, offsets: Offsets, place: str) -> tuple[int, Array]:
+    """Return the row of a body, and a point of it in the row's frame."""
+    if body not in offsets:
+        raise ModelError(f"{place}: body: {UnknownNameError('body', str(body), offsets)}")
+    row, offset = offsets[body]
+    return row, offset.position + offset.rotation @ checked_numbers(point, (3,), f"{place}: point")
+
+
+def floor_rows(floors: Sequence[tuple[str, Floor]], offsets: Offsets, mass: float) -> Array:
+    """Return (k, FLOOR_WIDTH) of all points.
+
+    Parameters
+    ----------
+    floors
+        The place of each for errors, and the floor.
+    offsets
+        Of each body its row and its frame in the row's.
+    mass
+        kg of the tree, from which a stiffness follows that is not given.
+    """
+    rows: list[Array] = []
+    count = sum(len(floor.points) if isinstance(floor.points, Sequence | np.ndarray) else 0 for _, floor in floors)
+    for place, floor in floors:
+        points = floor.points
+        if isinstance(points, str) or not isinstance(points, Sequence | np.ndarray) or len(points) == 0:
+            raise ModelError(f"{place}: points: expected one or more points (x, y, z) in m, got {points!r}")
+        numbers = {}
+        for name in ("height", "friction", "stiffness", "damping"):
+            value = getattr(floor, name)
+            if value is None:
+                continue
+            numbers[name] = float(checked_numbers(value, (), f"{place}: {name}"))
+            if name != "height" and (numbers[name] < 0.0 or (name == "stiffness" and numbers[name] == 0.0)):
+                raise ModelError(f"{place}: {name}: expected a number {'>' if name == 'stiffness' else '>='} 0, "
+                                 f"got {value!r}")  # fmt: skip
+        stiffness = numbers.get("stiffness", mass * RATE_RAD_S**2 / count)
+        damping = numbers.get("damping", 2.0 * DAMPING_RATIO * np.sqrt(stiffness * mass / count))
+        for k, point in enumerate(points):
+            row, at = _at(floor.body, point, offsets, f"{place}: points[{k}]")
+            rows.append(
+                np.array([row, *at, numbers["height"], numbers["friction"], stiffness, damping, REST_M])
+            )  # fmt: skip
+    return np.array(rows).reshape(-1, FLOOR_WIDTH)
+
+
+def floor_reach(rows: Array, topology: Any, positions: Array, prismatic: int) -> float:
+    """Return how far (m) a point is from the base's origin at most; infinite where a joint slides.
+
+    Parameters
+    ----------
+    rows
+        (k, FLOOR_WIDTH).
+    topology
+        (n + 1, 3): parent, kind of joint, imposed.
+    positions
+        (n + 1, 3) m, of each joint in its parent's frame.
+    prismatic
+        The kind of a joint that slides.
+    """
+    reach = 0.0
+    for point in rows:
+        row, far = int(point[F_ROW]), float(np.linalg.norm(point[F_PLACE : F_PLACE + 3]))
+        while row > 0:
+            far += np.inf if topology[row, 1] == prismatic else float(np.linalg.norm(positions[row]))
+            row = int(topology[row, 0])
+        reach = max(reach, far)
+    return reach
+
+
+MARKER_WIDTH = 26
+"""Of a marker: row, rotation by rows (9) and place (3) of its frame in the row's; the same of the body whose frame it
+is given in, row -1 for the world."""
+
+
+def marker_rows(markers: Sequence[Any], offsets: Offsets, where: str) -> tuple[tuple[str, str, Array], ...]:
+    """Return name, frame ('world' or a body's name) and row (MARKER_WIDTH,) of each marker."""
+    made: list[tuple[str, str, Array]] = []
+    for k, marker in enumerate(markers):
+        place = f"{where}: markers[{k}]"
+        if not isinstance(marker, Marker):
+            raise ModelError(f"{place}: expected a Marker, got {marker!r}")
+        if not isinstance(marker.name, str) or not marker.name or "." in marker.name:
+            raise ModelError(f"{place}: name: expected a name without a dot, got {marker.name!r}")
+        place = f"{place} '{marker.name}'"
+        if any(marker.name == name for name, _, _ in made):
+            raise ModelError(f"{place}: name: expected names that differ, got '{marker.name}' twice")
+        row = np.zeros(MARKER_WIDTH)
+        row[0], row[10:13] = _at(marker.body, marker.point, offsets, place)
+        row[1:10] = offsets[marker.body][1].rotation.ravel()
+        row[13] = -1.0
+        if marker.relative_to is not None:
+            if marker.relative_to not in offsets:
+                raise ModelError(f"{place}: relative_to: {UnknownNameError('body', str(marker.relative_to), offsets)}")
+            other, offset = offsets[marker.relative_to]
+            row[13], row[14:23], row[23:26] = other, offset.rotation.ravel(), offset.position
+        made.append((marker.name, marker.relative_to or "world", row))
+    return tuple(made)

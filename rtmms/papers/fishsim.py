@@ -1,0 +1,372 @@
+"""The tendon-driven fish of the Soft Robotics Lab (arXiv 2602.23283): a fit on two recordings, six predictions.
+
+`rtmms reproduce fishsim` fits `tendon_fish` to the recordings f1_00 and f1_75, which the package contains with their
+licence (papers/fishsim_recordings), and predicts the speed of all eight. It prints the model, the recordings, the
+figures of the authors' MuJoCo model, and the straight line through the two speeds of the fit.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtmms.base.errors import DivergedError
+from rtmms.base.files import read_input_text
+from rtmms.base.spatial import Array
+from rtmms.base.terminal import print_json, print_text
+from rtmms.report.tables import canvas, save
+from rtmms.robots import tendon_fish
+
+FOLDER = Path(__file__).parent / "fishsim_recordings"
+MAX_BYTES = 1 << 20
+"""bytes, largest size of a recording."""
+FRAMES_HZ = 60.0
+"""Frames per second of the camera."""
+BASE_M = 0.142
+"""m, distance of the two markers on the head, which gives the scale of the pixels."""
+MARKERS = ("m0", "m1", "m2", "m4", "m5", "m6", "m7", "m8", "m9")
+"""Markers of a recording in the order of its columns, by the names of tendon_fish."""
+FITTED = ("f1_00", "f1_75")
+"""Recordings that the fit uses."""
+BEATS_HZ = {
+    "f0_50": 0.381, "f0_75": 0.564, "f1_00": 0.747, "f1_25": 0.938, "f1_50": 1.128, "f1_75": 1.311, "f2_00": 1.501,
+    "f2_25": 1.655,
+}  # fmt: skip
+"""Tail beats of each recording, Hz: a turn of the motor is a beat."""
+SPEED_M_S = {
+    "f0_50": 0.0229, "f0_75": 0.0502, "f1_00": 0.0809, "f1_25": 0.1049, "f1_50": 0.1298, "f1_75": 0.1613,
+    "f2_00": 0.2021, "f2_25": 0.2232,
+}  # fmt: skip
+"""Measured speed of each recording, m/s."""
+MUJOCO = {"authors, as printed": 0.019, "authors' MuJoCo model, run again": 0.0218}
+"""Mean errors of the speed over all eight recordings, m/s, of the authors' model (docs/tendon_fish.md)."""
+SETTLE_S = 5.0
+"""s, from when on a run is compared."""
+PERIODS = 2
+"""Whole periods that are compared."""
+SIGMA_SPEED_M_S = 0.001
+"""m/s, weight of the speed in the fit."""
+SIGMA_TAIL_M = 0.004
+"""m, weight of the amplitudes of the tail's markers."""
+SIGMA_YAW_DEG = 0.7
+"""deg, weight of the amplitude of the head's yaw."""
+MAX_EVALUATIONS = 12
+"""Evaluations of the Jacobian in the fit at most."""
+DIFFERENCE = 1e-2
+"""Relative step of the differences in the fit."""
+
+
+class Swim(NamedTuple):
+    """Numbers that are compared, of a recording or of a run.
+
+    speed    m/s along the mean course
+    tail     (7,) m, complex amplitudes of the lateral motion of the last seven markers in the head's frame, at the
+             tail beat; the last one is real
+    yaw      deg, complex amplitude of the head's yaw, of the same phase
+    """
+
+    speed: float
+    tail: Array
+    yaw: complex
+
+
+def read_recording(name: str) -> tuple[Array, Array]:
+    """Return time (n,) s and positions (n, 9, 2) m of the markers of a recording, 'f1_00' or 'f1_75'."""
+    text = read_input_text(FOLDER / f"markers_{name}.csv", max_bytes=MAX_BYTES, place="recording")
+    pixels = np.array([[float(word) for word in line.split(",")] for line in text.split()]).reshape(-1, 9, 2)
+    scale = BASE_M / float(np.mean(np.linalg.norm(pixels[:, 1] - pixels[:, 0], axis=1)))
+    return np.arange(len(pixels)) / FRAMES_HZ, scale * pixels
+
+
+def amplitude(time_s: Array, values: Array, beat_hz: float) -> Any:
+    """Return the complex amplitude of the first harmonic, see `trend_and_amplitude`."""
+    return trend_and_amplitude(time_s, values, beat_hz)[1]
+
+
+def trend_and_amplitude(time_s: Array, values: Array, beat_hz: float) -> tuple[Any, Any]:
+    """Fit a constant, a trend, and two harmonics by least squares.
+
+    Parameters
+    ----------
+    time_s
+        (n,) s.
+    values
+        (n, ...) of any unit.
+    beat_hz
+        Hz, of the first harmonic.
+
+    Returns
+    -------
+    tuple
+        The trend (...) in units/s, and the complex amplitude (...) of the first harmonic: c of
+        Re(c exp(2 pi i beat_hz time_s)). The trend is that of whole periods: the harmonics do not bias it.
+    """
+    turn = 2.0 * math.pi * beat_hz * time_s
+    basis = [np.ones_like(turn), time_s, np.cos(turn), np.sin(turn), np.cos(2.0 * turn), np.sin(2.0 * turn)]
+    found = np.linalg.lstsq(np.stack(basis, axis=1), values, rcond=None)[0]
+    return found[1], found[2] - 1j * found[3]
+
+
+def compare_swim(time_s: Array, markers: Array, beat_hz: float) -> Swim:
+    """Return the numbers of a motion that are compared, over its last whole periods.
+
+    Parameters
+    ----------
+    time_s
+        (n,) s, of frames that are evenly spaced.
+    markers
+        (n, 9, 2) m, x and y of MARKERS seen from above.
+    beat_hz
+        Hz, tail beats.
+    """
+    periods = math.floor((time_s[-1] - time_s[0]) * beat_hz + 1e-6)
+    kept = time_s >= time_s[-1] - periods / beat_hz - 1e-9
+    t, p = time_s[kept], markers[kept]
+    along = p[:, 1] - p[:, 0]
+    along /= np.linalg.norm(along, axis=1)[:, None]
+    across = np.stack([-along[:, 1], along[:, 0]], axis=1)
+    slope, _ = trend_and_amplitude(t, p[:, :2].mean(axis=1), beat_hz)
+    tail = amplitude(t, np.einsum("nij,nj->ni", p[:, 2:] - p[:, :1], across), beat_hz)
+    yaw = amplitude(t, np.degrees(np.unwrap(np.arctan2(along[:, 1], along[:, 0]))), beat_hz)
+    phase = np.conj(tail[-1]) / abs(tail[-1])
+    return Swim(float(np.linalg.norm(slope)), tail * phase, complex(yaw * phase))
+
+
+def recorded_swim(name: str) -> Swim:
+    """Return the numbers of a recording; the speed is that of SPEED_M_S, as of the recordings that are not here."""
+    time_s, markers = read_recording(name)
+    return compare_swim(time_s, markers, BEATS_HZ[name])._replace(speed=SPEED_M_S[name])
+
+
+def swim(plant: Any, beat_hz: float, settle_s: float = SETTLE_S, periods: int = PERIODS) -> Swim:
+    """Return the numbers of a run of tendon_fish from rest, with the motor at the speed of the tail beats."""
+    plant.reset(0)
+    command, each = np.array([2.0 * math.pi * beat_hz]), max(1, round(1.0 / FRAMES_HZ / plant.dt))
+    frames = math.ceil((settle_s + periods / beat_hz) * FRAMES_HZ) + 1
+    times, rows = [], []
+    for frame in range(frames):
+        for _ in range(each):
+            plant.step(command)
+        if frame >= settle_s * FRAMES_HZ:
+            seen = plant.observe()
+            times.append(plant.time)
+            rows.append([seen[name][:2] for name in MARKERS])
+    return compare_swim(np.array(times), np.array(rows), beat_hz)
+
+
+def residuals(model: Swim, measured: Swim) -> Array:
+    """Return (17,) differences over their weights: speed, tail, yaw."""
+    tail, yaw = (model.tail - measured.tail) / SIGMA_TAIL_M, (model.yaw - measured.yaw) / SIGMA_YAW_DEG
+    return np.array([(model.speed - measured.speed) / SIGMA_SPEED_M_S, *tail.real, *tail.imag, yaw.real, yaw.imag])
+
+
+def fit(
+    start: Mapping[str, float], fixed: Mapping[str, Any] | None = None, recordings: Sequence[str] = FITTED,
+    tell: Callable[[str], None] | None = None,
+) -> dict[str, float]:  # fmt: skip
+    """Fit parameters of tendon_fish to recordings by least squares.
+
+    Parameters
+    ----------
+    start
+        Parameters that are fitted, with the values where the fit begins. All but slack_m stay >= 0.
+    fixed
+        Other parameters of the robot.
+    recordings
+        Names of recordings that the package contains.
+    tell
+        Called with a sentence about each evaluation of the Jacobian.
+
+    Returns
+    -------
+    dict
+        The fitted values.
+    """
+    from scipy.optimize import least_squares
+
+    names, measured = list(start), {name: recorded_swim(name) for name in recordings}
+    scale = np.array([abs(start[name]) or 1e-3 for name in names])
+    evaluations = 0
+
+    def differences(values: Array) -> Array:
+        nonlocal evaluations
+        evaluations += 1
+        given: dict[str, Any] = {**(fixed or {}), **dict(zip(names, map(float, values * scale), strict=True))}
+        try:
+            plant = tendon_fish.load(**given)
+            found = [residuals(swim(plant, BEATS_HZ[name]), measured[name]) for name in recordings]
+        except DivergedError:
+            return np.full(17 * len(recordings), 1e3)
+        if tell is not None and evaluations % (len(names) + 1) == 1:
+            tell(f"evaluation {evaluations}: cost {0.5 * float(np.sum(np.square(found))):.2f}")
+        return np.concatenate(found)
+
+    least = [-np.inf if name == "slack_m" else 0.0 for name in names]
+    first = np.array([start[name] for name in names]) / scale
+    solve: Any = least_squares
+    done = solve(differences, first, bounds=(least, np.inf), diff_step=DIFFERENCE, ftol=1e-3, xtol=1e-3,
+                         max_nfev=MAX_EVALUATIONS)  # fmt: skip
+    return dict(zip(names, map(float, done.x * scale), strict=True))
+
+
+def line(beat_hz: float) -> float:
+    """Return the speed (m/s) on the straight line through the two recordings of the fit."""
+    (x, y), (u, v) = ([table[name] for name in FITTED] for table in (BEATS_HZ, SPEED_M_S))
+    return u + (v - u) * (beat_hz - x) / (y - x)
+
+
+START: dict[str, float] = {
+    "tail_drag": 4.2,
+    "head_drag": 34.0,
+    "head_added": 1.7,
+    "slack_m": -1.4e-3,
+    "drag_area_m2": 0.04,
+    "linear_drag_n_s_m": 0.85,
+}
+"""Where the fit begins, by parameter of tendon_fish: the parameters that are fitted."""
+FIXED: dict[str, Any] = {"fin_added": 0.05, "wake": 0.0}
+"""Parameters of tendon_fish that the fit holds."""
+
+_NO_DRAG = {"drag_area_m2": 0.0, "linear_drag_n_s_m": 0.0}
+_REST = {name: value for name, value in START.items() if name not in _NO_DRAG}
+CANDIDATES: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
+    "quadratic drag": ({**_REST, "drag_area_m2": 0.044}, {**FIXED, "linear_drag_n_s_m": 0.0}),
+    "linear and quadratic drag": (START, FIXED),
+    "linear drag": ({**_REST, "linear_drag_n_s_m": 7.0}, {**FIXED, "drag_area_m2": 0.0}),
+    "laminar skin friction": ({**_REST, "skin_area_m2": 10.0}, {**FIXED, **_NO_DRAG}),
+    "linear and quadratic drag, a wake": ({**START, "wake": 0.05}, {"fin_added": 0.05}),
+    "linear and quadratic drag, stiffness of the hinges": ({**START, "sheet_n_m": 0.9}, FIXED),
+    "linear and quadratic drag, a flexible fin": ({**START, "fin_n_m": 0.6}, FIXED),
+}
+"""Laws that were tried: parameters of the fit with their starting values, and parameters that are held."""
+
+
+def print_candidates(names: Sequence[str] = tuple(CANDIDATES)) -> None:
+    """Fit each law of CANDIDATES, and print a row of docs/tendon_fish.md for it."""
+    for name in names:
+        start, fixed = CANDIDATES[name]
+        begun = time.perf_counter()
+        values = fit(start, fixed)
+        data = Outcome(values, time.perf_counter() - begun, predict({**fixed, **values})).as_data()
+        rows, mean = data["recordings"], data["mean_abs_error_m_s"]
+        off = [1e3 * (rows[key]["model_m_s"] - rows[key]["measured_m_s"]) for key in ("f0_50", "f2_25")]
+        tail = [1e3 * row["tail_rms_m"] for row in data["amplitudes"].values()]
+        print_text(
+            f"| {name} | {mean['all']:.4f} | {mean['not_fitted']:.4f} | {off[0]:+.0f}, {off[1]:+.0f} | "
+            f"{tail[0]:.1f}, {tail[1]:.1f} | {data['fit_s']:.0f} |"
+        )
+
+
+class Outcome(NamedTuple):
+    """A fit and its predictions.
+
+    values  fitted parameters;  fit_s  s, time of the fit;  swims  of each recording, from the model
+    """
+
+    values: dict[str, float]
+    fit_s: float
+    swims: dict[str, Swim]
+
+    def errors(self, names: Sequence[str]) -> Array:
+        """Return (k,) m/s: speed of the model less that of the recording."""
+        return np.array([self.swims[name].speed - SPEED_M_S[name] for name in names])
+
+    def as_data(self) -> dict[str, Any]:
+        """Return what `rtmms reproduce fishsim --json` prints."""
+        fit_quality = {}
+        for name in FITTED:
+            model, measured = self.swims[name], recorded_swim(name)
+            fit_quality[name] = {
+                "tail_rms_m": float(np.sqrt(np.mean(np.abs(model.tail - measured.tail) ** 2))),
+                "yaw_deg": abs(model.yaw), "measured_yaw_deg": abs(measured.yaw),
+            }  # fmt: skip
+        return {
+            "recordings": {
+                name: {
+                    "measured_m_s": SPEED_M_S[name], "model_m_s": self.swims[name].speed, "line_m_s": line(beat),
+                    "fitted": name in FITTED,
+                }
+                for name, beat in BEATS_HZ.items()
+            },
+            "mean_abs_error_m_s": {
+                "all": float(np.abs(self.errors(list(BEATS_HZ))).mean()),
+                "not_fitted": float(np.abs(self.errors([name for name in BEATS_HZ if name not in FITTED])).mean()),
+            },
+            "fit_s": self.fit_s, "parameters": self.values, "amplitudes": fit_quality, "others_m_s": MUJOCO,
+        }  # fmt: skip
+
+
+def predict(values: Mapping[str, Any]) -> dict[str, Swim]:
+    """Return the numbers of all eight recordings from the model with these parameters."""
+    plant = tendon_fish.load(**values)
+    return {name: swim(plant, beat) for name, beat in BEATS_HZ.items()}
+
+
+def main(out: Path | None = None, as_json: bool = False) -> int:
+    """Fit, predict, print a table, and draw it into `out` if given. Returns 0."""
+    tendon_fish.load(**{**START, **FIXED})  # compiles, so that fit_s is the fit alone
+    begun = time.perf_counter()
+    values = fit(START, FIXED, tell=None if as_json else print_text)
+    outcome = Outcome(values, time.perf_counter() - begun, predict({**FIXED, **values}))
+    data = outcome.as_data()
+    figure = None if out is None else _figure(data, out)
+    if as_json:
+        print_json(json.dumps(data, allow_nan=False))
+        return 0
+    for text in _lines(data):
+        print_text(text)
+    if figure is not None:
+        print_text(f"figure {figure}")
+    return 0
+
+
+def _lines(data: Mapping[str, Any]) -> list[str]:
+    """Return the table as lines of text."""
+    lines = ["", "recording  beats, Hz  measured   model    line  (m/s)  nearer"]
+    for name, row in data["recordings"].items():
+        model, straight = (abs(row[f"{who}_m_s"] - row["measured_m_s"]) for who in ("model", "line"))
+        nearer = "fitted" if row["fitted"] else "line" if straight < model else "model"
+        lines.append(
+            f"{name}      {BEATS_HZ[name]:8.3f}  {row['measured_m_s']:8.4f}  {row['model_m_s']:6.4f}  "
+            f"{row['line_m_s']:6.4f}         {nearer}"
+        )
+    mean = data["mean_abs_error_m_s"]
+    rows = data["recordings"].values()
+    straight = [abs(row["line_m_s"] - row["measured_m_s"]) for row in rows]
+    lines += [
+        "", f"mean error of the speed: {mean['all']:.4f} m/s over all eight, {mean['not_fitted']:.4f} m/s over the six "
+        "that are not fitted",
+        *(f"{who}: {error:.4f} m/s over all eight" for who, error in data["others_m_s"].items()),
+        f"straight line through the two fitted speeds: {sum(straight) / len(straight):.4f} m/s over all eight",
+        f"the fit took {data['fit_s']:.0f} s:",
+        *(f"  {name:20} {value:.4g}" for name, value in data["parameters"].items()),
+    ]  # fmt: skip
+    for name, row in data["amplitudes"].items():
+        lines.append(
+            f"{name}: the tail's amplitudes are {1e3 * row['tail_rms_m']:.1f} mm off, the head's yaw is "
+            f"{row['yaw_deg']:.2f} deg (measured {row['measured_yaw_deg']:.2f} deg)"
+        )
+    return lines
+
+
+def _figure(data: Mapping[str, Any], out: Path) -> Path:
+    """Draw measured speeds, the model, and the line over the tail beats."""
+    figure, axes = canvas()
+    beats, rows = list(BEATS_HZ.values()), list(data["recordings"].values())
+    axes.plot(beats, [row["measured_m_s"] for row in rows], "ko", label="recordings")
+    axes.plot(beats, [row["model_m_s"] for row in rows], "-", label="tendon_fish")
+    axes.plot(beats, [row["line_m_s"] for row in rows], "--", label="straight line")
+    fitted = [name in FITTED for name in BEATS_HZ]
+    marked = [row["measured_m_s"] for row, one in zip(rows, fitted, strict=True) if one]
+    axes.plot([beat for beat, one in zip(beats, fitted, strict=True) if one], marked, "o", mfc="none", ms=11,
+              label="fitted")  # fmt: skip
+    axes.set_xlabel("tail beats (Hz)")
+    axes.set_ylabel("speed (m/s)")
+    axes.legend()
+    return save(figure, out, "fishsim-speeds")
