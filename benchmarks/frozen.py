@@ -42,6 +42,7 @@ CHANGING = (
     "memory",
     "accuracy",
     "witness",
+    "stall_detector",
 )
 """Parts of a report that depend on the machine and on the time."""
 

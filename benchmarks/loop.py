@@ -116,11 +116,11 @@ def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> d
                    "--priority", str(PRIORITY)], controllers or ("gait",), 3 * seconds + 120)  # fmt: skip
     if "failed" in report:
         return report
-    witness, timing = report["witness"], report["timing_us"]
+    witness, timing = report["stall_detector"], report["timing_us"]
     return {
         "wake": timing["wake"], "exchange": timing["exchange"], "plant": timing["plant"], "steps": report["steps"],
         "misses": report["exchange"]["misses"], "overruns": report["schedule"]["overruns"],
-        "blame": report["schedule"]["blame"], "base_rate": witness["base_rate"],
+        "blame": report["schedule"]["causes"], "base_rate": witness["base_rate"],
         "unexplained": sum(n for cause, n in witness["misses"].items() if cause != "machine"),
         "unexplained_overruns": sum(n for cause, n in witness["overruns"].items() if cause != "machine"),
         "failed_setup": report["realtime"]["failed"], "gc_collections": report["realtime"].get("gc_collections"),

@@ -74,7 +74,7 @@ def beside(seconds: float) -> list[dict[str, Any]]:
             row["steps"] += report["steps"]
             row["misses"] += report["exchange"]["misses"]
             row["overruns"] += report["schedule"]["overruns"]
-            missed = (report["witness"] or {}).get("misses", {})
+            missed = (report["stall_detector"] or {}).get("misses", {})
             row["unexplained"] += sum(count for cause, count in missed.items() if cause != "machine")
             told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
             for figure in PLANNER if told else ():

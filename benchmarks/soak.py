@@ -67,7 +67,7 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
     out["load"].append(setting.load())
     out |= {"ended": report.get("ended"), "exit_status": run.returncode, "said": wrong[-500:]}
     out |= {key: report.get(key) for key in ("steps", "simulated_s", "wall_s", "schedule", "timing_us", "realtime")}
-    exchange, witness = report.get("exchange") or {}, report.get("witness") or {}
+    exchange, witness = report.get("exchange") or {}, report.get("stall_detector") or {}
     out["exchange"] = {key: value for key, value in exchange.items() if key != "peers"}
     out["witness"] = {key: value for key, value in witness.items() if key != "bad_steps"}
     out["unexplained"] = unexplained(report)
@@ -78,7 +78,7 @@ def soak(words: list[str], wall_s: float, path: Path) -> dict[str, Any]:
 
 def unexplained(report: Mapping[str, Any]) -> dict[str, Any]:
     """Misses and overruns that are not the machine's, as shares of all steps, and the list of them."""
-    witness, steps = report.get("witness") or {}, report.get("steps") or 0
+    witness, steps = report.get("stall_detector") or {}, report.get("steps") or 0
     found: dict[str, Any] = {}
     for kind in ("misses", "overruns"):
         count = sum(n for cause, n in (witness.get(kind) or {}).items() if cause != "machine")

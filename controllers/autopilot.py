@@ -62,7 +62,7 @@ class Autopilot(rtmms.Controller):
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     interpolation = "linear"
-    tracks = SET_POINTS
+    setpoints = SET_POINTS
 
     def __post_init__(self) -> None:
         check_parameters("controller 'autopilot': ", self)
@@ -78,9 +78,9 @@ class Autopilot(rtmms.Controller):
         """Look how the plant can be sensed, and that its rods can do the stroke."""
         self._helm.start(plant)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Other set-points or gains from now on."""
-        super().change(values)
+        super().on_parameters_changed(values)
         self._take_up()
 
     @property

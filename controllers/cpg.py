@@ -105,12 +105,12 @@ class Cpg(rtmms.Controller):
         self._player.check(self)
         self._player.aim(self)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Other parameters from now on."""
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial)
-        super().change(values)
+        super().on_parameters_changed(values)
         if self._player is not None:
             self._player.aim(self)
 

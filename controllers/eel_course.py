@@ -46,7 +46,7 @@ class EelCourse(rtmms.Controller):
     claim = ("yaw*.angle", "pitch*.angle")
     every = 5
     interpolation = "linear"
-    tracks = ("heading_deg", "depth_m")
+    setpoints = ("heading_deg", "depth_m")
 
     def __post_init__(self) -> None:
         check_parameters("controller 'eel_course': ", self)

@@ -81,13 +81,13 @@ class Gait(rtmms.Controller):
         self._see_to_limits()
         self._begin()
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Another gait from now on, at the same point of the stroke: a frequency changes without a jump."""
         trial = replace(self, **values)
         trial._plant, trial._ratio = self._plant, self._ratio
         trial._see_to_limits()
         before = self._fins
-        super().change(values)
+        super().on_parameters_changed(values)
         self._fins = trial._fins
         for i, ((_, _, old, *_), (_, _, new, *_)) in enumerate(zip(before, self._fins, strict=True)):
             self.memory[_FINS + i * _FIN + _BEHIND] += (old - new) * self.memory[_NOW]

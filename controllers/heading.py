@@ -58,7 +58,7 @@ class Heading(rtmms.Controller):
     robots = ("manta",)
     claim = ("left.front", "left.back", "right.front", "right.back")
     outputs = ("quaternion", "angular_velocity")
-    tracks = ("heading_deg",)
+    setpoints = ("heading_deg",)
 
     def __post_init__(self) -> None:
         check_parameters("controller 'heading': ", self)
@@ -73,10 +73,10 @@ class Heading(rtmms.Controller):
         self._plant, self._ratio = plant, rod_ratio(plant.parameters)
         self._see_to_limits(self.amplitude_deg)
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Another heading or stroke from now on; what the rods cannot do is refused."""
         self._see_to_limits(values.get("amplitude_deg", self.amplitude_deg))
-        super().change(values)
+        super().on_parameters_changed(values)
         self._take_up()
 
     def _take_up(self) -> None:

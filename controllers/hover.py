@@ -45,7 +45,7 @@ class Hover(rtmms.Controller):
 
     claim = ("front.speed", "left.speed", "back.speed", "right.speed")
     robots = ("quadrotor",)
-    tracks = ("x_m", "y_m", "z_m", "yaw_deg")
+    setpoints = ("x_m", "y_m", "z_m", "yaw_deg")
 
     def __post_init__(self) -> None:
         check_parameters("controller 'hover': ", self)

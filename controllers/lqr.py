@@ -46,7 +46,7 @@ class Lqr(rtmms.Controller):
     robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "quaternion", "velocity", "angular_velocity")
-    tracks = ("x_m", "y_m", "z_m")
+    setpoints = ("x_m", "y_m", "z_m")
 
     def __post_init__(self) -> None:
         check_parameters("controller 'lqr': ", self)

@@ -47,9 +47,9 @@ class Mixer(rtmms.Controller):
         check_rods("mixer", plant, self._fins.ratio, {"left": left, "right": right})
         self._aim()
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Other words from now on."""
-        super().change(values)
+        super().on_parameters_changed(values)
         self._aim()
 
     def update(self, state: rtmms.State) -> dict[str, float]:

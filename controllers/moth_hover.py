@@ -46,7 +46,7 @@ class MothHover(rtmms.Controller):
     robots = ("moth",)
     claim = ("right.offset", "right.gain", "left.offset", "left.gain")
     outputs = ("position", "velocity", "angular_velocity")
-    tracks = ("altitude_m", "speed_m_s")
+    setpoints = ("altitude_m", "speed_m_s")
 
     def __post_init__(self) -> None:
         check_parameters("controller 'moth_hover': ", self)

@@ -48,7 +48,7 @@ class Path(rtmms.Controller):
     claim = ("left.front", "left.back", "right.front", "right.back")
     every = 5
     interpolation = "linear"
-    tracks = ("cross_track_m",)
+    setpoints = ("cross_track_m",)
 
     def __post_init__(self) -> None:
         from rtmms.analysis.courses import course, spelled  # numpy's, with the first of them
@@ -81,9 +81,9 @@ class Path(rtmms.Controller):
         self._guide.reset()
         self._progress.reset()
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Another speed or lookahead from now on."""
-        super().change(values)
+        super().on_parameters_changed(values)
         self._guide.lookahead_m = self.lookahead_m
 
     @property

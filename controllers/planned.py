@@ -22,14 +22,14 @@ COARSE_CHAINS = 16
 @dataclass(frozen=True)
 class Usual:
     """horizon_s, rate_hz, grid_s   as the controller's;  stage_s  from knot to knot of iLQR;  targets  of sampling
-    tracks   set-points without a course or a cost of one's own"""
+    setpoints   those without a course or a cost of one's own"""
 
     horizon_s: float
     rate_hz: float
     grid_s: float
     stage_s: float
     targets: int
-    tracks: tuple[str, ...]
+    setpoints: tuple[str, ...]
 
 
 TUNED: Mapping[tuple[str, bool], Usual] = {

@@ -133,7 +133,7 @@ class Predictive(PlanFigures, rtmms.Controller):
     claim = ("*",)
     every = 5
     interpolation = "linear"
-    figures = (
+    metrics = (
         "plans",
         "late_plans",
         "plan_age_s",
@@ -195,8 +195,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError("controller 'predictive': cost, course: expected one of them, got both")
         if self.model not in FOLLOWS_COURSES and (self.course or self.waypoints):
             raise rtmms.ModelError(f"controller 'predictive': course: a {self.model} follows none; give cost"
-                                   + ", or x_m" * ("x_m" in given.tracks))  # fmt: skip
-        self._track(() if self.cost else given.tracks)
+                                   + ", or x_m" * ("x_m" in given.setpoints))  # fmt: skip
+        self._track(() if self.cost else given.setpoints)
         self._way: Any = None
         if self.course:
             self._find_course()
@@ -253,7 +253,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def _track(self, names: tuple[str, ...]) -> None:
         """Which set-points there are depends on the task: the instance's own, in place of the class's."""
-        self.__dict__["tracks"] = names
+        self.__dict__["setpoints"] = names
 
     def prepare(self) -> None:
         """Compile the model's kernels and the cost; see rtmms.Controller."""
@@ -398,9 +398,9 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._own.data[3][2:] = 0.0
             self._progress.reset()
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Other set-points from the next plan on."""
-        super().change(values)
+        super().on_parameters_changed(values)
         if self._strokes is not None:
             return
         if self._way is not None and self._own is not None:

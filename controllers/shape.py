@@ -80,12 +80,12 @@ class Shape(rtmms.Controller):
         player.tune(self._period, self.amplitude, self.steer)
         self._player = player
 
-    def change(self, values: Mapping[str, Any]) -> None:
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
         """Another pace, amplitude or steering from now on: the pace without a jump."""
         trial = replace(self, **values)
         if self._player is not None:
             self._player.check(trial.amplitude, trial.steer)
-        super().change(values)
+        super().on_parameters_changed(values)
         if self._player is not None:
             self._player.tune(self._period, self.amplitude, self.steer)
 

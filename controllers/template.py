@@ -31,7 +31,7 @@ class Template(rtmms.Controller):
 
     robots = ("manta",)  # what it is written for; leave it out where it drives whatever has its actuators
     claim = ("left.*", "right.*")  # the actuators to drive; other peers may hold others
-    settable = ("amplitude_deg",)  # may change while it runs: rtmms set template.amplitude_deg=20
+    tunable_parameters = ("amplitude_deg",)  # may change while it runs: rtmms set template.amplitude_deg=20
     outputs = ("velocity",)  # what each state brings; without this line all but the joints of the fins
 
     def start(self, plant: rtmms.PlantInfo) -> None:

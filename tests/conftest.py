@@ -139,7 +139,7 @@ def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 60_000_000_000)
     embedding = sys.modules.get("rtmms.wire.plant.embed")
     if embedding is not None:
-        monkeypatch.setattr(embedding, "_JOIN_S", 60.0)
+        monkeypatch.setattr(embedding, "_JOIN_S", 240.0)
 
 
 @pytest.fixture(autouse=True)

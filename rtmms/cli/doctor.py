@@ -150,7 +150,7 @@ def _real_time() -> list[Finding]:
     if done:
         found.insert(0, Finding("real-time set-up", "good", ", ".join(done)))
     allowed = may_raise(PRIORITY)
-    found.append(Finding("witness", "good" if allowed else "note",
+    found.append(Finding("stall detector", "good" if allowed else "note",
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     for name, cost in (("the loop", raised), ("a controller", plain)):

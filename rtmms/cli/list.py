@@ -108,7 +108,8 @@ def _entry(kind: str, point: EntryPoint) -> dict[str, Any]:
     if kind == "bridges":
         entry["missing"] = _missing(found, point.name)
     else:
-        entry["settable"] = list(found.settable) if hasattr(found, "settable") else []
+        own: Any = getattr(found, "tunable_parameters", None) or getattr(found, "settable", ())
+        entry["settable"] = list(own)
         entry["robots"] = list(found.robots) if hasattr(found, "robots") else []
     return entry
 

@@ -116,5 +116,5 @@ def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) ->
             print_text(f"    {peer['rejected']} of its commands refused: {shown(peer.get('refusal', ''))}")
         for key, value in peer.get("settable", {}).items():
             print_text(f"    {name}.{shown(key)} = {shown(value)}")
-        for key, value in peer.get("figures", {}).items():
+        for key, value in peer.get("metrics", {}).items():
             print_text(f"    {shown(key).replace('_', ' ')}: {shown(value)}")

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,7 @@ EXAMPLES = {
     "trim": "rtmms trim manta --speed 0.3 --turn-rate 5",
     "gaits": "rtmms gaits purcell --gait circle:a=1 -o figures",
     "envelope": "rtmms envelope examples/scenarios/hold_depth_and_heading.toml -o envelope",
-    "sweep": "rtmms sweep manta --over gait.frequency_hz=0.4:1.0:7 -o speeds.parquet --figure speeds.png",
+    "sweep": "rtmms sweep manta --vary gait.frequency_hz=0.4:1.0:7 -o speeds.parquet --figure speeds.png",
     "identify": "rtmms identify run.mcap --fit drag_coefficient,joint_damping_n_m_s --write fitted.toml",
     "new": "rtmms new controller mine",
     "export-fmu": "rtmms export-fmu manta -o manta.fmu",
@@ -84,6 +85,25 @@ EXAMPLES = {
     "doctor": "rtmms doctor",
 }
 """With which the help of each ends; of a group, the help of each of its commands."""
+
+
+OLD_OPTIONS: Mapping[str, str] = {"--over": "--vary", "--tracking-from": "--tracking-start"}
+"""Old names of options, which work for one minor version."""
+
+
+def current_options(args: Sequence[str]) -> list[str]:
+    """Return the arguments of a command with the present names of its options; an old name prints a sentence."""
+    found: list[str] = []
+    for k, arg in enumerate(args):
+        if arg == "--":
+            return [*found, *args[k:]]
+        option, equals, value = arg.partition("=")
+        if option in OLD_OPTIONS:
+            new = OLD_OPTIONS[option]
+            print_text(f"rtmms: {option} is {new} now; the old name goes with the next version", err=True)
+            arg = new + equals + value
+        found.append(arg)
+    return found
 
 
 class Lazy(click.Group):
@@ -106,7 +126,8 @@ class Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.UsageError(str(UnknownNameError("command", args[0], COMMANDS)))
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command, current_options(rest)
 
 
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]})

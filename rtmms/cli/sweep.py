@@ -30,7 +30,7 @@ INTERRUPTED = 130
 
 @click.command()
 @click.argument("what", metavar="STUDY.toml|SCENARIO.toml|ROBOT", type=Installed("rtmms.plants"))
-@click.option("--over", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
+@click.option("--vary", multiple=True, metavar="KEY=A:B:N|V1,V2,...",
               help="What differs: a parameter of the robot, CONTROLLER.PARAMETER, seed, dt or duration; may be "
                    "repeated. A:B:N are N values from A to B, A:B samples between them.")  # fmt: skip
 @click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
@@ -49,7 +49,7 @@ INTERRUPTED = 130
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--quiet", is_flag=True, help="No progress on standard error.")
 def sweep(
-    what: str, over: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
+    what: str, vary: tuple[str, ...], samples: int | None, method: str | None, output: Path, columns: str | None,
     figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, as_json: bool, quiet: bool,
     **words: Any,
 ) -> int:  # fmt: skip
@@ -71,7 +71,7 @@ def sweep(
         refuse_figure("--figure", figure)
     cluster = cluster_of(dask, dask_security, threads)
     base, table = base_of(what, words)
-    study = read_study(what, base, table, over, samples, method, tuple(columns.split(",")) if columns else ())
+    study = read_study(what, base, table, vary, samples, method, tuple(columns.split(",")) if columns else ())
     return _carry_out(study, output, figure, threads or cores(), cluster, as_json=as_json, quiet=quiet)
 
 

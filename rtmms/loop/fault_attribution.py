@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     PEER_REFUSED,
 ) = range(10)  # fmt: skip
 CAUSES = (
-    "peer_late", "peer_gone", "plant_slow", "own_exchange", "machine", "page_fault", "involuntary_switch", "unknown",
+    "peer_late", "peer_gone", "plant_slow", "loop_overhead", "machine", "page_fault", "involuntary_switch", "unknown",
     "peer_starved", "peer_refused",
 )  # fmt: skip
 NO_CAUSE = -1

@@ -80,7 +80,7 @@ class Option:
     study, reason, study_help
         Use by a study; why a study refuses it; help of `rtmms sweep` where it differs.
     varies
-        `rtmms sweep --over` may vary it.
+        `rtmms sweep --vary` may vary it.
     of_log
         With `--from`, it stays as in the log.
     not_with_log
@@ -324,7 +324,7 @@ class RunOptions:
         "Run the estimator beside the plant; the report says how wrong it was.", commands=("run",),
         study=StudyUse.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
     )] = False
-    tracking_from: Annotated[float, Option(
+    tracking_start: Annotated[float, Option(
         "Simulated time from which distances from set-points count (default {default}).", unit="s", zero=True,
         commands=("run",), study=StudyUse.CARRIED, study_help="As rtmms run.",
     )] = 0.0

@@ -14,6 +14,7 @@ from typing import Any
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.parameters import read_table
+from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml_and_text
 from rtmms.base.trust import file_parameters, refuse_foreign_code, split_word
 from rtmms.loop.impairment import Impairment
@@ -107,6 +108,10 @@ GROUPS = {"controller": "rtmms.controllers", "bridge": "rtmms.bridges"}
 """Entry points of each kind of table."""
 
 
+OLD_KEYS: Mapping[str, str] = {"tracking_from": "tracking_start"}
+"""Old names of keys, which work for one minor version."""
+
+
 class _Reader:
     def __init__(self, path: Path, places: dict[Place, int], data: dict[str, Any]) -> None:
         self._path, self._places, self._data = path, places, data
@@ -123,7 +128,7 @@ class _Reader:
         for key, value in self._data.items():
             if key in TABLES:
                 continue
-            name = key.replace("-", "_")
+            name = self._current(key)
             if name not in known:
                 raise self._unknown("key", key, [*known, *TABLES], key)
             if isinstance(value, (dict, list)):
@@ -325,6 +330,17 @@ class _Reader:
                 f"{place[-1]}: a scenario names files below the folder that it runs in, got '{file}'; "
                 "others are named on the command line", *place
             )  # fmt: skip
+
+    def _current(self, key: str) -> str:
+        """The present name of an option; an old one prints a sentence."""
+        name = key.replace("-", "_")
+        new = OLD_KEYS.get(name)
+        if new is None:
+            return name
+        line = self._places.get((key,))
+        place = f"{self._path}:{line}" if line else str(self._path)
+        print_text(f"{place}: {key} is {new} now; the old name goes with the next version", err=True)
+        return new
 
     def _refuse_options(self, options: Mapping[str, Any]) -> None:
         """ModelError for an option of the command line alone, and for what a scenario may not write: outside its

@@ -185,7 +185,7 @@ def _run(
     plant.reset(seed)
     exchange = Direct(plant, base.robot, seed, controllers, impaired_links(links, plant.dt, seed))
     trace = _trace(plant, steps)
-    tracking = Tracking(plant.dt, exchange.set_points, base.tracking_from, None)
+    tracking = Tracking(plant.dt, exchange.set_points, base.tracking_start, None)
     estimate = _estimate(plant) if base.estimate else None
     observers = [one for one in (trace, tracking, estimate) if one is not None]
     events = agenda(base.events, plant, base.controllers, base.where)

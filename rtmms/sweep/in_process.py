@@ -16,7 +16,7 @@ from rtmms.loop.impairment import ImpairedLink
 from rtmms.loop.kernels.miss_policies import within
 from rtmms.loop.pace import Lockstep
 from rtmms.plant.protocol import Channel, Plant
-from rtmms.wire.peer.controller import Controller
+from rtmms.wire.peer.controller import Controller, declared
 from rtmms.wire.peer.decode import read_welcome
 from rtmms.wire.peer.session import Settable
 from rtmms.wire.plant.handshake import Scopes
@@ -105,9 +105,10 @@ class Direct:
         info = read_welcome({
             **scope.told(), "dt": plant.dt, "mode": "lockstep", "granted": list(index),
             "selected": [channel.name for channel in reads], "seed": seed, "every": every, "delay": delay,
-            "topic": robot, "member": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
+            "topic": robot, "robot_name": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
         })  # fmt: skip
-        settable = Settable({key: getattr(controller, key) for key in controller.settable}, controller.change)
+        tunable = {key: getattr(controller, key) for key in declared(controller, "tunable_parameters")}
+        settable = Settable(tunable, declared(controller, "on_parameters_changed", None))
         multirate = Multirate(every, delay, controller.interpolation)
         return _Peer(
             name, controller, info, index, reads, multirate, settable, link=self._links.get(name),
@@ -118,7 +119,7 @@ class Direct:
         """What the controllers track, by name, with the present values."""
         return {
             peer.prefix + name: peer.settable.values.get(name, getattr(peer.controller, name))
-            for peer in self._peers for name in getattr(peer.controller, "tracks", ())
+            for peer in self._peers for name in declared(peer.controller, "setpoints")
         }  # fmt: skip
 
     def reads(self, step: int) -> bool:

@@ -204,10 +204,10 @@ def read_study(
     for word in over:
         key, equals, text = word.partition("=")
         if not equals or not key.strip() or not text.strip():
-            raise ModelError(f"--over {word}: expected KEY=from:to:count or KEY=value,value,...")
-        axes[key.strip()] = read_axis("--over", key.strip(), text.strip(), kind)
+            raise ModelError(f"--vary {word}: expected KEY=from:to:count or KEY=value,value,...")
+        axes[key.strip()] = read_axis("--vary", key.strip(), text.strip(), kind)
     if not axes:
-        raise ModelError(f"{place}: nothing differs: expected --over KEY=from:to:count or a table [sweep.over]")
+        raise ModelError(f"{place}: nothing differs: expected --vary KEY=from:to:count or a table [sweep.over]")
     if len(axes) > MOST_AXES:
         raise ModelError(f"{place}: expected at most {MOST_AXES} things that differ, got {len(axes)}")
     _refuse_keys(base, axes)
@@ -242,12 +242,12 @@ def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
         owner, dot, _ = key.partition(".")
         if dot and not owner_of(key, [*names, *base.members]):
             kind = "robot or controller" if base.members else "controller"
-            raise ModelError(f"--over {key}: {UnknownNameError(kind, owner, [*names, *base.members])}")
+            raise ModelError(f"--vary {key}: {UnknownNameError(kind, owner, [*names, *base.members])}")
         option = run_options().get(key)
         if option is not None and option.varies:
             for one in (*axes[key].values, axes[key].low):
                 if one is not None:
-                    read_declared(f"--over {key}", option.number_declared, one)
+                    read_declared(f"--vary {key}", option.number_declared, one)
 
 
 MANY = 1000
@@ -267,9 +267,9 @@ def _check_link(key: str, axis: Axis, base: Base, names: Sequence[str]) -> None:
 
     controller, _, name = key.removeprefix(LINK).rpartition(".")
     if controller not in names:
-        raise ModelError(f"--over {key}: {UnknownNameError('controller', controller, names)}")
+        raise ModelError(f"--vary {key}: {UnknownNameError('controller', controller, names)}")
     if name not in KEYS:
-        raise ModelError(f"--over {key}: {UnknownNameError('key of link', name, KEYS)}")
+        raise ModelError(f"--vary {key}: {UnknownNameError('key of link', name, KEYS)}")
     for one in (*to_check(axis.values), axis.low, axis.high):
         if one is not None:
             from_values(controller, {name: one}, base.links)

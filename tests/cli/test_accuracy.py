@@ -72,8 +72,8 @@ def test_what_an_undisturbed_run_measured_is_kept_for_the_next(folder: Path) -> 
     _, report = ran(1.0, misses=1)
     accuracy = report["accuracy"]
     assert accuracy["verdict"] == "doubtful"
-    assert list(accuracy["use"]) == ["dt"]
-    assert report["warnings"] == [accuracy["sentence"]]
+    assert list(accuracy["recommended_step"]) == ["dt"]
+    assert report["warnings"] == [accuracy["message"]]
     assert list(folder.iterdir()) == []
     ran(1.0, peers=[{"commands": 3}])  # somebody else's, of whom the next start knows nothing
     assert list(folder.iterdir()) == []

@@ -24,7 +24,7 @@ name = "swing"
 [expect]
 "final.angle" = ">= -100"
 """
-LONG = ("--controller", "swing", "--duration", "20", "--over", "damping=0.0:0.4:400")
+LONG = ("--controller", "swing", "--duration", "20", "--vary", "damping=0.0:0.4:400")
 COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
     "sweep": (("sweep", "pendulum", *LONG, "--threads", "2", "-o", "t.parquet"), 3),
     "envelope": (("envelope", "one.toml", "-o", "env", "--threads", "2", "--no-measure", "--seeds", "50"), 3),

@@ -39,8 +39,8 @@ def of_a_run() -> dict[str, Any]:
     attribution.keep(0, missed=True, overran=True, times=Times(0, 1, 2, 3, 4, 5, 2_000_000, 500_000))
     attribution.finish(10**9)
     found = blank(Plan(robot="manta"))
-    found["witness"] = attribution.report(1)
-    assert found["witness"]["bad_steps"]
+    found["stall_detector"] = attribution.report(1)
+    assert found["stall_detector"]["bad_steps"]
     found["realtime"] = Readiness().report()
     found["expect"] = [dict.fromkeys(Finding.__dataclass_fields__)]
     return found

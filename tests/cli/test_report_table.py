@@ -27,9 +27,9 @@ def report(**given: Any) -> dict[str, Any]:
     ("given", "line"),
     [
         ({}, "in time: every command and every step"),
-        ({"overruns": 31, "blame": {"machine": 31}}, "31 late steps of 5000, all caused by the computer"),
-        ({"misses": 1, "blame": {"peer_gone": 1}}, "1 late command of 5000, caused by controllers that were gone"),
-        ({"misses": 3, "max_consecutive_misses": 2, "overruns": 1, "blame": {"machine": 1, "peer_late": 3}},
+        ({"overruns": 31, "causes": {"machine": 31}}, "31 late steps of 5000, all caused by the computer"),
+        ({"misses": 1, "causes": {"peer_gone": 1}}, "1 late command of 5000, caused by controllers that were gone"),
+        ({"misses": 3, "max_consecutive_misses": 2, "overruns": 1, "causes": {"machine": 1, "peer_late": 3}},
          "3 late commands (at most 2 in a row) and 1 late step of 5000; "
          "caused by controllers that answered late 3, the computer 1"),
         ({"overruns": 1, "skipped": 2}, "1 late step of 5000; 2 periods skipped"),

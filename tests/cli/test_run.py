@@ -22,8 +22,8 @@ from tests.ports import reserve_ports
 
 KEYS = {
     "robot", "mode", "dt", "rate", "steps", "simulated_s", "wall_s", "real_time_factor", "coupling", "seed", "version",
-    "ended", "exchange", "schedule", "witness", "timing_us", "realtime", "final", "summary", "accuracy", "warnings",
-    "tracking", "estimate", "units",
+    "ended", "exchange", "schedule", "stall_detector", "witness", "timing_us", "realtime", "final", "summary",
+    "accuracy", "warnings", "tracking", "estimate", "units", "surface", "deprecated",
 }  # fmt: skip
 
 
@@ -49,8 +49,8 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
     assert (swing["connected_s"], swing["first_command_s"], swing["disconnected_s"]) == (0.0, 0.0, None)
     assert (swing["silences"], swing["losses"], swing["restarts"], swing["watch"]) == ([], [], 0, None)
     assert swing["steps"] == {"applied": exchange["commands_applied"], "stale": 0, "missed": exchange["misses"]}
-    assert set(report["schedule"]) == {"period_us", "deadline_us", "overruns", "skipped", "policy", "blame"}
-    assert sum(report["schedule"]["blame"].values()) == exchange["misses"] + report["schedule"]["overruns"]
+    assert set(report["schedule"]) == {"period_us", "deadline_us", "overruns", "skipped", "policy", "causes", "blame"}
+    assert sum(report["schedule"]["causes"].values()) == exchange["misses"] + report["schedule"]["overruns"]
     assert report["schedule"]["period_us"] == pytest.approx(10_000)
     assert report["schedule"]["policy"] == {"miss": "hold", "overrun": "skip"}
     assert set(report["timing_us"]) == {"wake", "exchange", "plant", "slack"}
@@ -276,7 +276,7 @@ def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Pat
         f"rtmms: all {peer['rejected']} commands of controller misnamed were refused: {peer['refusal']}"
     )
     assert "'torqeu'" in peer["refusal"]
-    assert report["schedule"]["blame"]["peer_refused"] > 0
+    assert report["schedule"]["causes"]["peer_refused"] > 0
 
 
 @pytest.mark.parametrize(("commands", "sentences"), [(0, 1), (1, 0)])

@@ -14,7 +14,7 @@ import rtmms
 
 class Push(rtmms.Controller):
     claim = ("torque",)
-    settable = ("torque",)
+    tunable_parameters = ("torque",)
 
     def __init__(self, torque: float = 0.1) -> None:
         self.torque = torque

@@ -13,7 +13,7 @@ from rtmms.cli.running.timing import warnings_before, warnings_of
 def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
     return {
         "steps": steps, "exchange": {"misses": misses, "rejected": {}, "peers": []}, "final": {}, "mode": "realtime",
-        "schedule": {"overruns": overruns, "skipped": skipped, "blame": {"peer_late": 0, "machine": 0} | blame},
+        "schedule": {"overruns": overruns, "skipped": skipped, "causes": {"peer_late": 0, "machine": 0} | blame},
     }  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def test_the_energy_identity_of_a_step(moving: Any) -> None:
 
 
 def test_galilean() -> None:
-    still = continuous_eel.load(preset="spatial", dt=4e-3)
+    still = continuous_eel.load(preset="spatial", dt=4e-3, start_depth_m=0.0)
     stream = continuous_eel.load(preset="spatial", dt=4e-3, current_x_m_s=0.4, current_y_m_s=-0.3, current_z_m_s=0.1)
     u = np.array([0.4, -0.3, 0.1])
     stream.place(np.zeros(3), [1.0, 0.0, 0.0, 0.0], [*u, 0.0, 0.0, 0.0])
@@ -133,7 +133,7 @@ def test_a_straight_body_coasts_in_a_stream() -> None:
     a, b, t = 0.065, 0.09, plant.time
     c = 0.5 * 0.01 * math.pi * (a + b) / 2.0 / (math.pi * a * b)
     x = t - math.log(1.0 + c * t) / c
-    np.testing.assert_allclose(plant.observe()["position"], [x, 0.0, 0.0], atol=1e-9)
+    np.testing.assert_allclose(plant.observe()["position"], [x, 0.0, -2.0], atol=1e-9)
 
 
 def standing(x: float, t: float, p: Any, out: Any) -> None:

@@ -112,7 +112,7 @@ def test_from_the_truth_over_the_wire_and_after_a_reset() -> None:
     assert max(map(abs, said[-1].values())) > 0.05
     again = pilot.update(State({"step": 0, "timestamp": 0.0, "outputs": seen}, PLANT))
     assert set(again.values()) == {0.0}
-    pilot.change({"depth_m": 3.0, "depth_p": 2.0, "turn": "both"})
+    pilot.on_parameters_changed({"depth_m": 3.0, "depth_p": 2.0, "turn": "both"})
     assert (pilot._aim.depth, pilot._helm.pilot.depth.p, pilot._helm.pilot.most.turn) == (3.0, 2.0, "both")
 
 
@@ -127,7 +127,7 @@ def test_what_makes_no_sense_is_refused_with_its_place(word: str, value: Any, te
         Autopilot(**{word: value})
     pilot = Autopilot()
     with pytest.raises(rtmms.ModelError, match=text):
-        pilot.change({word: value})
+        pilot.on_parameters_changed({word: value})
     assert getattr(pilot, word) == getattr(Autopilot(), word)
 
 

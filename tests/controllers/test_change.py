@@ -28,7 +28,7 @@ def test_a_frequency_changes_without_a_jump(name: str) -> None:
     gait = Gait(ramp_s=0.0)
     gait.start(PLANT)
     before, last = gait.update(state(7_122)), gait.update(state(7_123))
-    gait.change({name: 1.1})
+    gait.on_parameters_changed({name: 1.1})
     after = gait.update(state(7_124))
     for rod in RODS:
         step = last[rod] - before[rod]
@@ -44,7 +44,7 @@ def test_a_strength_changes_at_once() -> None:
     for one in (gait, fresh):
         one.start(PLANT)
     gait.update(state(500))
-    gait.change({"amplitude_deg": 20.0, "right_phase_deg": 0.0, "bias_deg": 5.0})
+    gait.on_parameters_changed({"amplitude_deg": 20.0, "right_phase_deg": 0.0, "bias_deg": 5.0})
     assert gait.update(state(501)) == fresh.update(state(501))
     assert gait.amplitude_deg == 20.0
 
@@ -58,7 +58,7 @@ def test_what_the_rods_cannot_do_is_refused_and_nothing_changes(
     there = {"quaternion": [1.0, 0.0, 0.0, 0.0], "angular_velocity": [0.0, 0.0, 0.0]}
     known = dict(vars(controller))
     with pytest.raises(rtmms.ModelError):
-        controller.change(wrong)
+        controller.on_parameters_changed(wrong)
     assert {name: getattr(controller, name) for name in ("amplitude_deg", "phase_deg")} == {
         name: known[name] for name in ("amplitude_deg", "phase_deg")
     }
@@ -68,7 +68,7 @@ def test_what_the_rods_cannot_do_is_refused_and_nothing_changes(
 def test_a_heading_is_turned_to() -> None:
     heading = Heading(ramp_s=0.0)
     heading.start(PLANT)
-    heading.change({"heading_deg": 90.0})
+    heading.on_parameters_changed({"heading_deg": 90.0})
     assert heading._heading == pytest.approx(radians(90.0))
 
 
@@ -76,15 +76,15 @@ def test_a_dataclass_of_ones_own_refuses_by_its_constructor() -> None:
     @dataclass
     class Mine(rtmms.Controller):
         gain: float = 1.0
-        settable = ("gain",)
+        tunable_parameters = ("gain",)
 
         def __post_init__(self) -> None:
             if self.gain < 0:
                 raise ValueError("gain must be >= 0")
 
     mine = Mine()
-    mine.change({"gain": 2.0})
+    mine.on_parameters_changed({"gain": 2.0})
     assert mine.gain == 2.0
     with pytest.raises(ValueError, match="gain must be"):
-        mine.change({"gain": -1.0})
+        mine.on_parameters_changed({"gain": -1.0})
     assert mine.gain == 2.0

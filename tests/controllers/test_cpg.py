@@ -81,7 +81,7 @@ def largest_jump(make: Callable[[], Any], values: dict[str, Any], dt: float, pla
     controller = make()
     controller.start(plant)
     before = played(controller, 0.0, 3.0, dt, plant)[-40:]
-    controller.change(values)
+    controller.on_parameters_changed(values)
     after = played(controller, 3.0, 3.0 + 60 * dt, dt, plant)
     rate = np.diff(np.concatenate([before, after]), 2, axis=0) / dt**2
     return float(np.abs(np.diff(rate, axis=0)).max())
@@ -132,7 +132,7 @@ def test_what_the_rods_cannot_do_is_refused_and_nothing_changes() -> None:
     cpg = Cpg()
     cpg.start(PLANT)
     with pytest.raises(rtmms.ModelError, match=r"left\.back would move to"):
-        cpg.change({"left_amplitude_deg": 80.0})
+        cpg.on_parameters_changed({"left_amplitude_deg": 80.0})
     assert cpg.left_amplitude_deg is None
 
 

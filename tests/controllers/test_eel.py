@@ -48,7 +48,7 @@ def test_the_wave_is_the_papers_gait_and_swims() -> None:
 def test_offsets_turn_and_climb() -> None:
     ends = {}
     for name, more in (("yaw", {"yaw_offset_deg": 2.0}), ("pitch", {"pitch_offset_deg": 2.0}), ("none", {})):
-        plant = eel.load(gait="none", dt=4e-3)
+        plant = eel.load(gait="none", dt=4e-3, start_depth_m=0.0)
         drive(EelWave(**more), plant, 2000)
         ends[name] = plant.vector[:3].copy()
     assert abs(ends["yaw"][1] - ends["none"][1]) > 0.1

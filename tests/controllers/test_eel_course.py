@@ -23,7 +23,7 @@ def offsets(roll: float, **words: float) -> tuple[float, float]:
     """(yaw, pitch) deg of a joint, level and at the origin but for the roll."""
     course = EelCourse(**words)
     course.start(EEL)
-    seen = {"position": [0.0] * 3, "velocity": [0.1, 0.0, 0.0], "angular_velocity": [0.0] * 3,
+    seen = {"position": [0.0, 0.0, -2.0], "velocity": [0.1, 0.0, 0.0], "angular_velocity": [0.0] * 3,
             "quaternion": [cos(roll / 2), sin(roll / 2), 0.0, 0.0]}  # fmt: skip
     for k in range(3):
         course.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": seen}, EEL))
@@ -32,7 +32,7 @@ def offsets(roll: float, **words: float) -> tuple[float, float]:
 
 def test_to_the_left_and_down_in_the_axes_of_its_own_roll() -> None:
     assert offsets(0.0, heading_deg=10.0)[0] < 0.0
-    assert offsets(0.0, depth_m=0.2)[1] > 0.0
+    assert offsets(0.0, depth_m=2.2)[1] > 0.0
     level, rolled = offsets(0.0, heading_deg=10.0), offsets(radians(90.0), heading_deg=10.0)
     assert rolled == pytest.approx((0.0, -level[0]), abs=1e-9)
     assert offsets(0.0, heading_deg=170.0)[0] == pytest.approx(-5.0)
@@ -48,8 +48,8 @@ def test_what_makes_no_sense_is_refused() -> None:
 @pytest.mark.full
 def test_it_gets_there(tmp_path: Path) -> None:
     said = finish(start(tmp_path, "run", "eel", "--set", "gait=none", "--controller",
-                        "eel_course:heading_deg=30,depth_m=0.3", "--mode", "lockstep", "--duration", "80",
-                        "--tracking-from", "65", "--json", "--quiet"), 240)  # fmt: skip
+                        "eel_course:heading_deg=30,depth_m=2.3", "--mode", "lockstep", "--duration", "80",
+                        "--tracking-start", "65", "--json", "--quiet"), 240)  # fmt: skip
     assert said.status == 0, said.err
     assert said.report["tracking"]["heading_deg"]["rms"] < 3.0
     assert said.report["tracking"]["depth_m"]["rms"] < 0.03

@@ -126,7 +126,7 @@ def test_its_pace_changes_without_a_jump(cycles: int, pace: dict[str, float]) ->
     before, last = at(one, 0), np.zeros(3)
     for step in range(1, 624):
         before, last = last, at(one, step)
-    one.change(pace)
+    one.on_parameters_changed(pace)
     assert np.max(np.abs(at(one, 624) - last)) <= 6.0 * np.max(np.abs(last - before)) + 1e-3
     assert np.max(np.abs(at(one, 640) - last)) > 1e-2
 
@@ -136,7 +136,7 @@ def test_amplitude_and_steering_change_at_once() -> None:
     for each in (one, fresh):
         each.start(BOARD)
     at(one, 50)
-    one.change({"amplitude": 0.5, "steer": 0.1})
+    one.on_parameters_changed({"amplitude": 0.5, "steer": 0.1})
     np.testing.assert_array_equal(at(one, 51), at(fresh, 51))
     around, half = Shape("drive", ramp_s=0.0, cycles=9), Shape("drive", ramp_s=0.0, cycles=9, amplitude=0.5)
     for each in (around, half):
@@ -163,7 +163,7 @@ def test_refused_at_the_start_and_while_it_runs(make: Any, given: dict[str, floa
     one.start(BOARD)
     known = dict(vars(one))
     with pytest.raises(rtmms.ModelError, match=words):
-        one.change(given)
+        one.on_parameters_changed(given)
     assert vars(one) == known
 
 
@@ -172,6 +172,6 @@ def test_a_reset_begins_anew() -> None:
     one.start(BOARD)
     fresh.start(BOARD)
     at(fresh, 70)
-    fresh.change({"frequency_hz": 0.7})
+    fresh.on_parameters_changed({"frequency_hz": 0.7})
     for step in (0, 13):
         np.testing.assert_array_equal(at(one, step), at(fresh, step))

@@ -70,9 +70,9 @@ def test_it_holds_its_place_in_gusts_and_the_same_run_has_the_same_bits(prepared
 
 
 def test_it_flies_aside_and_stops_there(prepared: Predictive) -> None:
-    prepared.change({"y_m": 0.2})
+    prepared.on_parameters_changed({"y_m": 0.2})
     path = fly(prepared, 1.5, {})
-    prepared.change({"y_m": 0.0})
+    prepared.on_parameters_changed({"y_m": 0.0})
     assert prepared._strokes is not None
     wind = prepared._strokes._planner.observer.wind
     assert np.abs(wind).max() < 1e-6  # the full model goes as the plant does, to the step

@@ -60,7 +60,7 @@ def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
     found = tried(case, 3.0)
     assert found["steps"] > 0
     assert found["steps_without"] > 0
-    assert set(found["rejected"]) <= {"token", "garbled", "unknown_type", "wrong_type", "busy", "stranger"}
+    assert set(found["rejected"]) <= {"token", "malformed", "unknown_type", "wrong_type", "busy", "stranger"}
     assert found["more_lost_percent"] is not None
 
 

@@ -153,7 +153,7 @@ def test_slack_that_lasts_beyond_the_next_instant_is_our_own_exchange(monkeypatc
             world.clock.ns = world.at(1400)
 
     monkeypatch.setattr("tests.loop.bench.World.serve", serve)
-    assert judged(Saw(), steps=2, arrivals=[*on_time(1), Arrival(1600, 1, {0: 0.1})])[2] == {"own_exchange": 1}
+    assert judged(Saw(), steps=2, arrivals=[*on_time(1), Arrival(1600, 1, {0: 0.1})])[2] == {"loop_overhead": 1}
 
 
 def test_observers_that_take_a_period_are_our_own_exchange() -> None:
@@ -187,7 +187,7 @@ def test_observers_that_take_a_period_are_our_own_exchange() -> None:
 
         clock = Lazy()
         _, _, found = judged(Saw(), steps=2, arrivals=[*on_time(1), Arrival(2100, 1, {0: 0.1})], observers=[Slow()])
-    assert found == {"own_exchange": 1}
+    assert found == {"loop_overhead": 1}
 
 
 def test_the_base_rate_counts_each_period_that_a_stall_touches_once() -> None:
@@ -260,8 +260,8 @@ def test_steps_that_were_missed_do_not_count_as_usual() -> None:
     [
         (20, causes.PEER_LATE, "peer_late"),
         (20, causes.PEER_GONE, "peer_gone"),
-        (400, causes.PEER_LATE, "own_exchange"),  # the wait itself ended far too late: that is ours
-        (20, causes.NO_CAUSE, "own_exchange"),
+        (400, causes.PEER_LATE, "loop_overhead"),  # the wait itself ended far too late: that is ours
+        (20, causes.NO_CAUSE, "loop_overhead"),
     ],
 )
 def test_what_waited_for_a_mute_peer_until_the_deadline_overran_because_of_it(

@@ -51,7 +51,7 @@ def seen(plant: Any, steps: int, command: Any = None) -> dict[str, Any]:
 
 def test_the_eel_swims_forward() -> None:
     """Along +x of the body and of the world, the nose ahead of the tail; the same path as the paper's, turned."""
-    plant, paper = eel.load(dt=4e-3), eel.in_paper_frame(dt=4e-3)
+    plant, paper = eel.load(dt=4e-3, start_depth_m=0.0), eel.in_paper_frame(dt=4e-3)
     _, position = dynamics.body_poses(plant.model, plant.model.state())
     assert position[plant.model.body("link12")][0] == pytest.approx(-2.08)
     got = seen(plant, 1000)

@@ -71,7 +71,7 @@ def test_the_file_is_the_robot() -> None:
 
 
 def test_the_torpedo_is_neutral_and_upright() -> None:
-    plant = rtmms.load("torpedo")
+    plant = rtmms.load("torpedo", start_depth_m=0.0)
     seen = run(plant, [0.0] * 5, 5.0)
     np.testing.assert_allclose(seen["position"], 0.0, atol=1e-12)
     np.testing.assert_allclose(seen["quaternion"], [1, 0, 0, 0], atol=1e-12)

@@ -117,9 +117,9 @@ class Trials:
         word = f"{folder / 'plant.py'}:Cart"
         words = [
             word,
-            "--over",
+            "--vary",
             "mass_kg=0.5,0.8",
-            "--over",
+            "--vary",
             "seed=1,2",
             "--threads",
             "1",

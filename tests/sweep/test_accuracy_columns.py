@@ -54,7 +54,7 @@ def test_the_summary_names_the_rows_that_cannot_be_trusted(tmp_path: Path, capsy
     pytest.importorskip("pyarrow")
     from rtmms.cli.main import rtmms as program
 
-    words = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--over",
+    words = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--vary",
              "gait.frequency_hz=0.5,1", "-o", str(tmp_path / "s.parquet"), "--threads", "1", "--quiet"]  # fmt: skip
     assert program.main(words, standalone_mode=False) == 0
     assert "not to be trusted: 2 of 2 runs (0, 1): steps too long" in capsys.readouterr().out

@@ -128,7 +128,7 @@ def test_of_several_robots_one_controllers_link_is_tried(tmp_path: Path, envelop
 
 
 def test_a_sweep_takes_links(tmp_path: Path, envelope: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["sweep", "one.toml", "--over", "link.swing.loss=0,1", "-o", "s.parquet", "--threads", "1", "--quiet"]
+    words = ["sweep", "one.toml", "--vary", "link.swing.loss=0,1", "-o", "s.parquet", "--threads", "1", "--quiet"]
     assert program.main(words, standalone_mode=False) == 0
     rows = pq.read_table(tmp_path / "s.parquet").to_pylist()
     assert rows[0]["final.angle"] != rows[1]["final.angle"]

@@ -84,7 +84,7 @@ CARRIES: dict[str, str] = {
     "dt": replaced("dt = 0.01", "dt = 0.005"), "coupling": one('coupling = "monolithic"'),
     "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
     "seed": one("seed = 7", tables=TYPICAL), "estimate": one("estimate = true", tables=TYPICAL),
-    "tracking_from": one("tracking-from = 0.1", tables='[[controller]]\nname = "gait"\nfrequency_hz = 0.7').replace(
+    "tracking_start": one("tracking-start = 0.1", tables='[[controller]]\nname = "gait"\nfrequency_hz = 0.7').replace(
         '[[controller]]\nname = "gait"\nfrequency_hz = 0.9\n', ""),
     "priority": one('priority = "off"'), "affinity": one('affinity = "off"'),
     "exchange": one('exchange = "tcp://127.0.0.1:0"'), "step": one('step = "tcp://127.0.0.1:0"'),
@@ -198,7 +198,7 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
     (tmp_path / "s.toml").write_text(REFUSES[name])
     key = name.replace("_", "[-_]")
     for command in ("sweep", "envelope"):
-        words = ["-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"] if command == "sweep" else ["-o", "env"]
+        words = ["-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"] if command == "sweep" else ["-o", "env"]
         with pytest.raises(ModelError, match=rf"s\.toml:\d+: {key}: "):
             program.main([command, str(tmp_path / "s.toml"), *words], standalone_mode=False)
     assert [one.name for one in tmp_path.iterdir()] == ["s.toml"]
@@ -207,7 +207,7 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
 @pytest.mark.full  # a sweep needs pyarrow before it reads anything
 def test_a_bridge_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(BRIDGE)
-    words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--over", "seed=0,1"]
+    words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"]
     with pytest.raises(ModelError, match=r"s\.toml:\d+: \[\[bridge\]\]: a study has no peers but its controllers"):
         program.main(words, standalone_mode=False)
 
@@ -219,7 +219,7 @@ def row_of(folder: Path, text: str, *words: str) -> dict[str, Any]:
     """The one row of a sweep."""
     pq = pytest.importorskip("pyarrow.parquet")
     (folder / "s.toml").write_text(text)
-    said = rtmms(folder, "sweep", "s.toml", "-o", "t.parquet", "--over", "seed=" + seed_of(text), "--threads", "1",
+    said = rtmms(folder, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=" + seed_of(text), "--threads", "1",
                  "--quiet", *words)  # fmt: skip
     assert said.status == 0, said.err
     rows: list[dict[str, Any]] = pq.read_table(folder / "t.parquet").to_pylist()
@@ -281,8 +281,8 @@ def test_options_of_the_command_line_give_the_bits_of_run(tmp_path: Path) -> Non
     pq = pytest.importorskip("pyarrow.parquet")
     words = ("--controller", "gait:frequency_hz=0.8", "--duration", "0.2", "--dt", "0.01", "--sensors", "typical",
              "--coupling", "monolithic", "--link", "gait:delay_ms=20", "--set", "drag_coefficient=1.1", "--estimate",
-             "--tracking-from", "0.1")  # fmt: skip
-    said = rtmms(tmp_path, "sweep", "manta", *words, "--over", "seed=5", "-o", "t.parquet", "--quiet")
+             "--tracking-start", "0.1")  # fmt: skip
+    said = rtmms(tmp_path, "sweep", "manta", *words, "--vary", "seed=5", "-o", "t.parquet", "--quiet")
     assert said.status == 0, said.err
     one_run = rtmms(tmp_path, "run", "manta", *words, "--seed", "5", "--mode", "lockstep", "--json", "--quiet")
     assert_same(pq.read_table(tmp_path / "t.parquet").to_pylist()[0], one_run.report)
@@ -290,11 +290,11 @@ def test_options_of_the_command_line_give_the_bits_of_run(tmp_path: Path) -> Non
 
 @pytest.mark.full
 def test_several_robots_differ_by_name(tmp_path: Path) -> None:
-    """--over takes a parameter of one robot, and of one robot's controller."""
+    """--vary takes a parameter of one robot, and of one robot's controller."""
     pq = pytest.importorskip("pyarrow.parquet")
     text = TWO.format(keys="")
     (tmp_path / "s.toml").write_text(text)
-    said = rtmms(tmp_path, "sweep", "s.toml", "--over", "follower.drag_coefficient=0.9,1.5", "--over",
+    said = rtmms(tmp_path, "sweep", "s.toml", "--vary", "follower.drag_coefficient=0.9,1.5", "--vary",
                  "leader.gait.amplitude_deg=10,30", "-o", "t.parquet", "--threads", "1", "--quiet")  # fmt: skip
     assert said.status == 0, said.err
     row = pq.read_table(tmp_path / "t.parquet").to_pylist()[2]
@@ -305,7 +305,7 @@ def test_several_robots_differ_by_name(tmp_path: Path) -> None:
         ("leadr.drag_coefficient=1,2", "unknown robot or controller 'leadr'; did you mean leader"),
         ("leader.drag=1,2", "unknown manta parameter 'drag'"),
     ):
-        said = rtmms(tmp_path, "sweep", "s.toml", "--over", over, "-o", "u.parquet", "--quiet")
+        said = rtmms(tmp_path, "sweep", "s.toml", "--vary", over, "-o", "u.parquet", "--quiet")
         assert (said.status, told in said.err) == (2, True), said.err
 
 
@@ -313,7 +313,7 @@ def test_several_robots_differ_by_name(tmp_path: Path) -> None:
 def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "s.toml").write_text(one('log = "one.mcap"\nfigure = "one.png"'))
-    said = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--over", "seed=0,1", "--quiet", "--json")
+    said = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
     assert (said.status, json.loads(said.out)["runs"]) == (0, 2)
     assert "s.toml: log, figure: of a single run; the study does not write it" in said.err
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["s.toml", "t.parquet"]

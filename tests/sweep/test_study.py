@@ -30,15 +30,15 @@ def study(*over: str, table: dict[str, Any] | None = None, **more: Any) -> Study
     ],
 )
 def test_an_axis_is_a_range_or_values(word: Any, values: tuple[Any, ...]) -> None:
-    found = read_axis("--over", "damping", word, "grid").values
+    found = read_axis("--vary", "damping", word, "grid").values
     assert found == values
     assert [type(one) for one in found] == [type(one) for one in values]
 
 
 @pytest.mark.parametrize("word", ["", "1:2", "2:1:3", "1:2:1", "1:2:3:4", "a:b:3", "0:inf:3", "1,1", "1,,2", "nan,1"])
 def test_what_is_no_axis_is_refused(word: str) -> None:
-    with pytest.raises(ModelError, match="--over: damping: "):
-        read_axis("--over", "damping", word, "grid")
+    with pytest.raises(ModelError, match="--vary: damping: "):
+        read_axis("--vary", "damping", word, "grid")
 
 
 LONG = "9" * 308
@@ -56,7 +56,7 @@ def test_values_that_no_table_holds_are_refused(word: Any) -> None:
 
 def test_seeds_without_end_and_too_many_axes_are_refused() -> None:
     with pytest.raises(ModelError, match="seed: expected at most 10,000,000 values"):
-        read_axis("--over", "seed", "0:1e15", "sobol")
+        read_axis("--vary", "seed", "0:1e15", "sobol")
     with pytest.raises(ModelError, match="expected at most 64 things that differ, got 65"):
         study(*(f"p{k}=0:1" for k in range(65)), method="sobol", samples=2)
 
@@ -99,8 +99,8 @@ def test_a_table_says_the_same_and_the_line_replaces_it() -> None:
         (("swng.amplitude=1,2",), {}, "unknown controller 'swng'; did you mean swing"),
         (("damping=1,2",), {"samples": 4, "method": "grid"}, "samples: goes with the methods sobol and lhs"),
         (("damping=1:2",), {"method": "lhs"}, "samples: expected a whole number from 1"),
-        (("seed=-1,2",), {}, "--over seed: expected a whole number from 0 to .*, got -1"),
-        (("dt=0.0,2.0",), {}, "--over dt: expected a number > 0, got 0.0"),
+        (("seed=-1,2",), {}, "--vary seed: expected a whole number from 0 to .*, got -1"),
+        (("dt=0.0,2.0",), {}, "--vary dt: expected a number > 0, got 0.0"),
         (("damping=0:1:9000000", "swing.amplitude=0:1:2"), {}, "18,000,000 runs; expected at most 10,000,000"),
     ],
 )

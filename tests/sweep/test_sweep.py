@@ -26,9 +26,9 @@ import pyarrow.parquet as pq
 
 pytestmark = pytest.mark.full
 
-OVER = ("--over", "damping=0.0:0.4:3", "--over", "swing.amplitude=0.5,1.5")
+OVER = ("--vary", "damping=0.0:0.4:3", "--vary", "swing.amplitude=0.5,1.5")
 SHORT = ("--controller", "swing", "--duration", "0.5")
-LONG = ("--controller", "swing", "--duration", "20", "--over", "damping=0.0:0.4:12")
+LONG = ("--controller", "swing", "--duration", "20", "--vary", "damping=0.0:0.4:12")
 """12 runs of 2,000 steps, each a part."""
 
 
@@ -69,7 +69,7 @@ def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: 
 
 def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_path: Path, sweep: Any) -> None:
     """`hover` takes the quadrotor's mass from what the plant tells."""
-    status, _ = sweep("quadrotor", "--over", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
+    status, _ = sweep("quadrotor", "--vary", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
                       "--columns", "final.position[2]", "--json")  # fmt: skip
     one = rtmms(
         tmp_path, "run", "quadrotor", "--duration", "0.5", "--mode", "lockstep", "--json", "--set", "mass_kg=0.8"
@@ -107,29 +107,29 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -> None:
-    status, out = sweep("pendulum", *SHORT, "--over", "damping=0.1,-1.0", "-o", "t.parquet")
+    status, out = sweep("pendulum", *SHORT, "--vary", "damping=0.1,-1.0", "-o", "t.parquet")
     assert (status, "refused 1" in out) == (0, True)
     bad = rows(tmp_path / "t.parquet")[1]
     assert (bad["ended"], bad["steps"], bad["final.angle"]) == ("refused", 0, None)
     assert bad["reason"] == "pendulum: damping must be >= 0 1/s, got -1.0"
-    sweep("pendulum", *SHORT, "--over", "diverge_at=9.0,0.2", "-o", "u.parquet")
+    sweep("pendulum", *SHORT, "--vary", "diverge_at=9.0,0.2", "-o", "u.parquet")
     good, bad = rows(tmp_path / "u.parquet")
     assert (good["ended"], bad["ended"], bad["steps"]) == ("duration", "diverged", 20)
     assert "diverged at t = 0.21 s" in bad["reason"]
-    sweep("pendulum", *SHORT, "--over", "fault_at=9.0,0.2", "-o", "v.parquet")
+    sweep("pendulum", *SHORT, "--vary", "fault_at=9.0,0.2", "-o", "v.parquet")
     assert rows(tmp_path / "v.parquet")[1]["reason"] == "ZeroDivisionError: a bug in the plant"
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--over", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
-        (("--over", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
-        (("--over", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
-        (("--over", "damping=1,2", "-o", "t.csv"), "expected a name that ends in .parquet"),
-        (("--over", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
-        (("--over", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
-        (("--over", "damping=1,2", "-o", "own.parquet"), "is no Parquet file"),
+        (("--vary", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
+        (("--vary", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
+        (("--vary", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
+        (("--vary", "damping=1,2", "-o", "t.csv"), "expected a name that ends in .parquet"),
+        (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
+        (("--vary", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
+        (("--vary", "damping=1,2", "-o", "own.parquet"), "is no Parquet file"),
         ((), "nothing differs"),
     ],
 )
@@ -186,7 +186,7 @@ def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
 
 def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--over", "damping=1,2", "-o", "t.parquet", "--dask",
+    said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--vary", "damping=1,2", "-o", "t.parquet", "--dask",
                  "tcp://127.0.0.1:1")  # fmt: skip
     assert said.status == 2
     assert "rtmms: --dask tcp://127.0.0.1:1: no scheduler answered" in said.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import rtmms
@@ -36,8 +36,8 @@ def blank(plan: Plan) -> dict[str, Any]:
         "exchange": {"commands_applied": 0, "stale": 0, "misses": 0, "unclaimed": 0, "reused": 0,
                      "max_consecutive_misses": 0, "late": 0, "rejected": {}, "peers": [], "links": {}},
         "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
-                     "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "blame": dict.fromkeys(CAUSES, 0)},
-        "witness": None,
+                     "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "causes": dict.fromkeys(CAUSES, 0)},
+        "stall_detector": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},
         "realtime": {"scheduler": None, "priority": None, "memory_locked": None, "affinity": None, "failed": []},
         "final": {}, "units": {}, "summary": {}, "accuracy": None, "tracking": {}, "estimate": {}, "surface": {},
@@ -74,8 +74,8 @@ def add_outcome(
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
     if blame is not None:
-        report["schedule"]["blame"] = blame.counts()
-        report["witness"] = blame.report(statistics.steps + statistics.skipped)
+        report["schedule"]["causes"] = blame.counts()
+        report["stall_detector"] = blame.report(statistics.steps + statistics.skipped)
     report["timing_us"] = statistics.timing_us()
 
 
@@ -96,7 +96,7 @@ def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, An
     found: dict[str, Any] = {}
     for name, kind in world.kinds.items():
         begin = name + "."
-        found[name] = {"robot": kind, "begins_m": begins.get(name)}
+        found[name] = {"robot": kind, "start_position_m": begins.get(name)}
         for part in PARTS_OF_ROBOT:
             own = {key.removeprefix(begin): value for key, value in report[part].items() if key.startswith(begin)}
             found[name][part] = own
@@ -116,6 +116,45 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     return str(value)
+
+
+RENAMED: Mapping[str, str] = {
+    "schedule.blame": "schedule.causes", "schedule.blame.own_exchange": "schedule.causes.loop_overhead",
+    "witness": "stall_detector", "accuracy.use": "accuracy.recommended_step", "accuracy.sentence": "accuracy.message",
+    "robots.*.begins_m": "robots.*.start_position_m", "exchange.forced_looks": "exchange.forced_polls",
+    "exchange.rejected.garbled": "exchange.rejected.malformed", "exchange.peers.*.figures": "exchange.peers.*.metrics",
+}  # fmt: skip
+"""Old names of keys, which stand for one minor version; * is each element."""
+
+
+def add_old_names(report: dict[str, Any]) -> None:
+    """Add renamed keys under their old names, and `deprecated`, which has the new name of each old one.
+
+    Parameters
+    ----------
+    report : dict
+        Of a run. Keys that it has under both names stay.
+    """
+    causes = report.get("schedule", {}).get("causes")
+    if isinstance(causes, dict):
+        report["schedule"]["blame"] = {{"loop_overhead": "own_exchange"}.get(one, one): n for one, n in causes.items()}
+    for old, new in RENAMED.items():
+        if not old.startswith("schedule."):
+            *path, key = new.split(".")
+            _copy(report, path, key, old.split(".")[-1])
+    report["deprecated"] = dict(RENAMED)
+
+
+def _copy(place: Any, path: Sequence[str], key: str, old: str) -> None:
+    if path and path[0] == "*":
+        for one in place.values() if isinstance(place, dict) else place if isinstance(place, list) else ():
+            _copy(one, path[1:], key, old)
+    elif not isinstance(place, dict):
+        return
+    elif path:
+        _copy(place.get(path[0]), path[1:], key, old)
+    elif key in place:
+        place.setdefault(old, place[key])
 
 
 def as_json(report: Mapping[str, Any]) -> str:
@@ -179,8 +218,8 @@ class Accuracy:
         report["accuracy"] = {
             "verdict": verdict.verdict, "step_error": verdict.step, "path_error": verdict.path,
             "work_error": verdict.work, "measured": verdict.measured, "seconds": verdict.seconds,
-            "use": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
-            "sentence": verdict.sentence or f"accuracy: fine: {verdict.worst}",
+            "recommended_step": None if verdict.finer is None else {verdict.finer[0]: verdict.finer[1]},
+            "message": verdict.sentence or f"accuracy: fine: {verdict.worst}",
         }  # fmt: skip
         if self._known is not None:
             report["accuracy"] |= {

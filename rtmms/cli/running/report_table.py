@@ -16,7 +16,7 @@ PART_WORDS = {
 CAUSE_WORDS = {
     "peer_late": "controllers that answered late", "peer_gone": "controllers that were gone",
     "peer_starved": "controllers that got no processor", "peer_refused": "refused commands",
-    "plant_slow": "long steps of the robot", "own_exchange": "the exchange itself", "machine": "the computer",
+    "plant_slow": "long steps of the robot", "loop_overhead": "the exchange itself", "machine": "the computer",
     "page_fault": "page faults", "involuntary_switch": "other processes on the core", "unknown": "unknown causes",
 }  # fmt: skip
 ENDS = {
@@ -34,13 +34,14 @@ UNITS = {
 def as_table(report: Mapping[str, Any]) -> str:
     """The report as text, some 40 lines."""
     robots = [
-        (f"robot {name}", one["robot"] + _begins(one["begins_m"])) for name, one in report.get("robots", {}).items()
+        (f"robot {name}", one["robot"] + _begins(one["start_position_m"]))
+        for name, one in report.get("robots", {}).items()
     ]
     blocks = [
         [_what_ran(report), *_in_time(report), *_accuracy(report["accuracy"])],
         _headed("peers", _timelines(report)),
         _rows([
-            *(("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("sentence")),
+            *(("warning", text) for text in report["warnings"] if text != (report["accuracy"] or {}).get("message")),
             *(("expected", _expected(one)) for one in report.get("expect", [])),
         ]),
         _rows(robots),
@@ -94,7 +95,7 @@ def _in_time(report: Mapping[str, Any]) -> list[str]:
         found.append(f"{misses} late command{'s' * (misses > 1)}" + (f" (at most {most} in a row)" if most > 1 else ""))
     if overruns:
         found.append(f"{overruns} late step{'s' * (overruns > 1)}")
-    causes = {CAUSE_WORDS.get(name, name): count for name, count in schedule["blame"].items() if count}
+    causes = {CAUSE_WORDS.get(name, name): count for name, count in schedule["causes"].items() if count}
     why = ""
     if len(causes) == 1:
         why = f", {'all ' if misses + overruns > 1 else ''}caused by {next(iter(causes))}"
@@ -110,7 +111,7 @@ def _most_first(pair: tuple[str, int]) -> int:
 
 def _accuracy(accuracy: Mapping[str, Any] | None) -> list[str]:
     """How wrong the run is, in a sentence; none where it is not known."""
-    return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["sentence"]]
+    return [] if accuracy is None or accuracy["verdict"] == "unknown" else [accuracy["message"]]
 
 
 def _timelines(report: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -186,7 +187,7 @@ def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def _computer(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    schedule, realtime, witness = report["schedule"], report["realtime"], report["witness"] or {}
+    schedule, realtime, detector = report["schedule"], report["realtime"], report["stall_detector"] or {}
     if report["ended"] is None:
         return []
     rows = []
@@ -194,9 +195,9 @@ def _computer(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         deadline = f", commands due after {_number(schedule['deadline_us'])} us" if schedule["deadline_us"] else ""
         policy = f"; late commands: {schedule['policy']['miss']}, late steps: {schedule['policy']['overrun']}"
         rows.append(("schedule", f"a step each {_number(schedule['period_us'])} us{deadline}{policy}"))
-    if witness.get("machine_share") is not None and any(schedule["blame"].values()):
-        touched = 100 * (witness.get("base_rate") or 0.0)
-        rows.append(("stalls", f"they explain {100 * witness['machine_share']:.3g} % of what was late, "
+    if detector.get("machine_share") is not None and any(schedule["causes"].values()):
+        touched = 100 * (detector.get("base_rate") or 0.0)
+        rows.append(("stalls", f"they explain {100 * detector['machine_share']:.3g} % of what was late, "
                                f"and touch {touched:.3g} % of all periods"))  # fmt: skip
     rows.append(("scheduler", f"{realtime['scheduler']} {realtime['priority']}, memory "
                               f"{'locked' if realtime['memory_locked'] else 'not locked'}, "

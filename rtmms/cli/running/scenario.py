@@ -107,7 +107,19 @@ def _check_events(found: Scenario) -> None:
 
 # --- What a scenario has wrong, told before it runs: its peers' parameters, what its events set, what it expects.
 
-LATER = ("accuracy", "realtime", "witness", "memory", "log", "warnings", "figure", "machine", "events", "expect")
+LATER = (
+    "accuracy",
+    "realtime",
+    "stall_detector",
+    "witness",
+    "memory",
+    "log",
+    "warnings",
+    "figure",
+    "machine",
+    "events",
+    "expect",
+)
 """Of a report, what is known at its end only."""
 
 
@@ -213,9 +225,10 @@ def split_words(spec: str) -> tuple[str, dict[str, str]]:
 
 def _refused(controller: Any, owner: str, key: str, value: Any) -> str:
     """Why it would not take the value, '' where it does: then it has it."""
+    from rtmms.wire.peer.controller import declared
     from rtmms.wire.peer.session import Settable
 
-    known = tuple(controller.settable)
+    known = tuple(declared(controller, "tunable_parameters"))
     if key not in known:
         return str(UnknownNameError(f"parameter of {owner} that can change while it runs", key, known))
     own = Settable({name: getattr(controller, name) for name in known}, controller.change)

@@ -27,7 +27,17 @@ from rtmms.cli.running.children import (
 from rtmms.cli.running.display import Teller
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
-from rtmms.cli.running.report import Accuracy, add_outcome, add_plant, as_json, begins, blank, by_robot, plain
+from rtmms.cli.running.report import (
+    Accuracy,
+    add_old_names,
+    add_outcome,
+    add_plant,
+    as_json,
+    begins,
+    blank,
+    by_robot,
+    plain,
+)
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.slow_peers import Pace, SlowPeers
@@ -122,6 +132,7 @@ class Session:
             traceback.print_exc()
         if text:
             print_text(f"rtmms: {text}", err=True)
+        add_old_names(self.report)
         status = self._judge(max(status, 1) if self.log_failed else status)
         if self.plan.as_json:
             print_text(as_json(self.report))
@@ -328,7 +339,7 @@ class Session:
         self.teller.note(sockets.notes)
         ready.failed.extend(server.notes)
         tell = None if self.recorder is None else self.recorder.note_set_points
-        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_from, tell)
+        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_start, tell)
         self.estimate = self._estimating(plant)
         self.surface = self._surface_watch(plant)
         more = [one for one in (self.surface, self.estimate, self.recorder) if one is not None]

@@ -35,7 +35,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
     Parameters
     ----------
     peer : mapping
-        Its entry in the report: name, commands, late, every, figures.
+        Its entry in the report: name, commands, late, every, metrics.
     kind : str
         What a person calls it, as 'controller mine'.
     steps : int
@@ -48,7 +48,7 @@ def advice(peer: Mapping[str, Any], kind: str, steps: int, pace: Pace, delay_s: 
     asked = steps / peer["every"]
     if asked < 1 or peer["late"] <= LATE_SHARE * asked:
         return ""
-    period, figures = pace.period_s, peer.get("figures", {})
+    period, figures = pace.period_s, peer.get("metrics", {})
     usual, slowest, reading = (1e-6 * figures.get(name, 0.0) for name in (ANSWER, SLOWEST, READING))
     commands = peer["commands"]
     if ANSWER not in figures and 2 * peer["late"] > commands and asked > _SATURATED * commands:

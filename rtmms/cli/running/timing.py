@@ -159,7 +159,7 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
         lines.append(f"{overruns} of {steps} steps ended late, {skipped} periods were skipped")
     refused = {reason: count for reason, count in report["exchange"]["rejected"].items() if count > SHARE * steps}
     if lines:
-        causes = [(count, cause) for cause, count in report["schedule"]["blame"].items() if count]
+        causes = [(count, cause) for cause, count in report["schedule"]["causes"].items() if count]
         lines[-1] += f"; mostly {max(causes)[1]}" if causes else ""
     stale = report["exchange"].get("stale", 0)
     if stale > SHARE * steps:
@@ -176,7 +176,7 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
             "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
         )
     for peer in report["exchange"]["peers"]:
-        failed = peer.get("figures", {}).get("failed")  # of one that plans (controllers/plan_figures.py)
+        failed = peer.get("metrics", {}).get("failed")  # of one that plans (controllers/plan_figures.py)
         if isinstance(failed, float) and failed > PLANS_FAILED:
             lines.append(
                 f"{peer['name']}: {_percent(failed)} of what its plans tried ended early or cost no number"

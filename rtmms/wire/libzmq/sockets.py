@@ -16,7 +16,7 @@ import zmq
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.messages import COMMAND_BYTES, EndpointError, NotConnectedError
-from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Heard
 
 # A plant's sockets by libzmq, with keys and within a program: ROUTER, PUB, and ZAP, for connection requests.
 #
@@ -202,7 +202,7 @@ class Router:
             raise
         key, frame = self._frame() if self._tells_keys else (None, self._recv(_NOW))  # there is one behind each id
         self._skipping = bool(self._get(_MORE))
-        return who, GARBLED if self._skipping else MESSAGE, frame, key
+        return who, MALFORMED if self._skipping else MESSAGE, frame, key
 
     def _frame(self) -> tuple[bytes | None, bytes]:
         frame = self.socket.recv(_NOW, copy=False)

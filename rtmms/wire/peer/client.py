@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import ceil
@@ -12,7 +13,7 @@ from time import monotonic, monotonic_ns, sleep
 from types import TracebackType
 from typing import Any
 
-from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.errors import ModelError, RenamedWarning, UnknownNameError
 from rtmms.wire.endpoints.addresses import EXCHANGE, checked
 from rtmms.wire.endpoints.keys import read_client
 from rtmms.wire.peer.decode import read_message
@@ -114,8 +115,8 @@ def connect(
     outputs: str | Sequence[str] = (), timeout_s: float | None = None, token: str | None = None, every: int = 1,
     meanwhile: Callable[[], None] | None = None, keys: str | os.PathLike[str] | None = None, ticks: bool = False,
     reconnect: bool = False, delay: int | None = None, interpolation: str = "hold",
-    settable: Mapping[str, Any] | Settable | None = None, errors: str = "print",
-    tracks: Mapping[str, Any] | None = None, robot: str = "",
+    tunable_parameters: Mapping[str, Any] | Settable | None = None, errors: str = "print",
+    setpoints: Mapping[str, Any] | None = None, robot: str = "", settable: Any = None, tracks: Any = None,
 ) -> Link:  # fmt: skip
     """Say hello to a plant and return the link.
 
@@ -134,10 +135,11 @@ def connect(
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
-    settable   parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
-               at first: `link.settable` has the present ones
-    tracks     set-points of this peer by the name of what they are of, as Controller.tracks: the plant's report tells
-               how far the truth was off them. One that is settable has its present value
+    tunable_parameters   of this peer, that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
+               at first: `link.tunable_parameters` has the present ones
+    setpoints  of this peer by the name of what they are of, as Controller.setpoints: the plant's report tells
+               how far the truth was off them. One that is tunable has its present value
+    settable, tracks   the old names of these two
     robot      of several robots on one clock: the name of the one to be linked to, whose channels then have the names
                that they have alone ('left.front'); '': to all of them ('one.left.front')
     errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
@@ -146,16 +148,28 @@ def connect(
     """
     if errors not in ERRORS:
         raise UnknownNameError("errors", str(errors), ERRORS)
+    tunable = _renamed("tunable_parameters", tunable_parameters, "settable", settable)
+    setpoints = _renamed("setpoints", setpoints, "tracks", tracks)
     every, delay = _multirate(every, delay, interpolation)
     hello = Hello(
         name, _patterns("claim", claim), _patterns("outputs", outputs), every=every, ticks=ticks, delay=delay,
-        interpolation=interpolation, tracks=dict(tracks or {}), robot=robot,
+        interpolation=interpolation, tracks=dict(setpoints or {}), robot=robot,
     )  # fmt: skip
     terms = Terms(
         checked(exchange, "exchange", inproc=True), hello, token, None if keys is None else read_client(Path(keys)),
-        meanwhile, settable=settable if isinstance(settable, Settable) else Settable(settable or {}),
+        meanwhile, settable=tunable if isinstance(tunable, Settable) else Settable(tunable or {}),
     )  # fmt: skip
     return Link(terms, timeout_s, reconnect, Refusals(errors))
+
+
+def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
+    """The value of a keyword of `connect` that has another name now."""
+    if given is None:
+        return value
+    if value is not None:
+        raise ModelError(f"connect: expected {new}, got {new} and {old}, its old name")
+    warnings.warn(f"connect: {old} is {new} now; the old name goes with the next version", RenamedWarning, stacklevel=3)
+    return given
 
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
@@ -216,7 +230,7 @@ class Link(Session):
     ended    why there will be no more states; '' while there may be
     lost     with `reconnect`: why there is no plant at present; '' while there is. `plant` is another object after it.
     errors   the last messages of the plant about what it refused, as (code, text)
-    settable parameters of this peer that can be changed while it runs, with their present values
+    tunable_parameters   of this peer, that can be changed while it runs, with their present values
     dropped  commands that could not leave at once
     """
 
@@ -570,7 +584,7 @@ class Link(Session):
                 else:
                     self._note(message)
             except Refused as fault:
-                self.errors.append(("garbled", f"a message of the plant cannot be read: {fault}"))
+                self.errors.append(("malformed", f"a message of the plant cannot be read: {fault}"))
             data.stands()
         return newest
 

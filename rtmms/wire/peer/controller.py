@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, RenamedWarning
 from rtmms.base.parameters import settable
 from rtmms.wire.protocol.state import PlantInfo, State
 
@@ -105,10 +107,22 @@ COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation":
 
 
 class Live:
-    """`settable` of a controller that has none of its own: its parameters that are declared as live."""
+    """`tunable_parameters` of a controller that has none of its own: its parameters that are declared as live."""
 
     def __get__(self, instance: Any, owner: type) -> Sequence[str]:
         return settable(owner)
+
+
+RENAMED: Mapping[str, str] = {
+    "tracks": "setpoints", "settable": "tunable_parameters", "figures": "metrics", "change": "on_parameters_changed",
+}  # fmt: skip
+"""Old names of what a controller declares; a class may have them for one version."""
+
+
+def declared(controller: object, name: str, default: Any = ()) -> Any:
+    """Return what a controller declares, of a class that need not derive from Controller, by its new or old name."""
+    old = next(old for old, new in RENAMED.items() if new == name)
+    return getattr(controller, name, getattr(controller, old, default))
 
 
 class Controller:
@@ -126,13 +140,14 @@ class Controller:
              ones, reached after `every` steps
     robot    of several robots on one clock the one that it drives, by its name: channels have the names then that they
              have alone; '': all of them
-    tracks   names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
+    setpoints  names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
              speed_m_s, ..., see docs/scenarios.md): the plant's report tells how far the truth was off them
     robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
              another one; none: any
-    figures  names of attributes that tell how it does, numbers, flags or short texts: `rtmms status` and the report
+    metrics  names of attributes that report how it does, numbers, flags or short texts: `rtmms status` and the report
              show them; they are looked at once a second
-    settable names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `change`;
+    tunable_parameters  names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`),
+             see `on_parameters_changed`;
              default those that are declared so (`Annotated[float, rtmms.base.parameters.Parameter(..., live=True)]`)
     """
 
@@ -142,10 +157,21 @@ class Controller:
     delay: ClassVar[int | None] = None
     interpolation: ClassVar[str] = "hold"
     robot: ClassVar[str] = ""
-    settable: ClassVar[Sequence[str]] = cast("Sequence[str]", Live())
+    tunable_parameters: ClassVar[Sequence[str]] = cast("Sequence[str]", Live())
     robots: ClassVar[Sequence[str]] = ()
-    tracks: ClassVar[Sequence[str]] = ()
-    figures: ClassVar[Sequence[str]] = ()
+    setpoints: ClassVar[Sequence[str]] = ()
+    metrics: ClassVar[Sequence[str]] = ()
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        own, fields = vars(cls), inspect.get_annotations(cls)
+        for old, new in RENAMED.items():
+            if old in own and new not in own and old not in fields:
+                setattr(cls, new, own[old])
+                warnings.warn(
+                    f"{cls.__qualname__}.{old} is {new} now; the old name goes with the next version",
+                    RenamedWarning, stacklevel=2,
+                )  # fmt: skip
 
     def prepare(self) -> None:
         """Once, before it connects: what takes seconds, such as compiling. Once it is connected the plant waits for
@@ -158,8 +184,8 @@ class Controller:
         """Values for state.step, by actuator; those not named hold, None holds them all."""
         raise NotImplementedError(f"{type(self).__name__}.update(state) is to be written: it returns a dict")
 
-    def change(self, values: Mapping[str, Any]) -> None:
-        """New values of parameters in `settable`, each of the kind that the present one is; between two updates.
+    def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
+        """New values of `tunable_parameters`, each of the kind that the present one is; between two updates.
 
         Raise rtmms.ModelError to refuse them: nothing may be changed then. This one asks a dataclass of one's own for
         another instance with them, so that whatever its constructor refuses is refused here, and sets the attributes;
@@ -169,6 +195,8 @@ class Controller:
             replace(cast("Any", self), **values)
         for name, value in values.items():
             setattr(self, name, value)
+
+    change = on_parameters_changed
 
     def stop(self, reason: str) -> None:
         """Once, when the plant said bye or is gone."""

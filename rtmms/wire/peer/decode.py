@@ -57,11 +57,11 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
             session=str(message.get("session", "")), seed=int(message.get("seed", 0)),
             ticks=bool(message.get("ticks", False)), telemetry_hz=float(message.get("telemetry_hz") or 100.0),
             request_bytes=int(message.get("request_bytes") or 0), every=int(message.get("every") or 1),
-            delay=int(message.get("delay") or 0), shape=read_shape(message.get("shape")),
+            delay=int(message.get("delay") or 0), shape=read_shape(message.get("geometry")),
             telemetry_endpoint=str(message.get("telemetry_endpoint", "")),
-            surroundings=read_surroundings(message.get("surroundings")), robots=_robots(message),
+            surroundings=read_surroundings(message.get("environment")), robots=_robots(message),
             airframe=str(message.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
-            member=str(message.get("member", "")), topic=str(message.get("topic") or message["robot"]),
+            member=str(message.get("robot_name", "")), topic=str(message.get("topic") or message["robot"]),
         )  # fmt: skip
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as fault:
         raise Refused(Reason.WRONG_TYPE, f"welcome: {type(fault).__name__}: {shown(str(fault))}") from None
@@ -77,8 +77,8 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
             str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
             _seconds(message.get("deadline_s")), tuple(read_channel(entry) for entry in one["actuators"]),
             tuple(read_channel(entry) for entry in one["outputs"]), parameters=dict(one.get("parameters") or {}),
-            shape=read_shape(one.get("shape")),
-            surroundings=read_surroundings(one.get("surroundings")), member=str(name),
+            shape=read_shape(one.get("geometry")),
+            surroundings=read_surroundings(one.get("environment")), member=str(name),
             airframe=str(one.get("airframe") or ""), duration_s=_seconds(message.get("duration_s")),
         )
         for name, one in (message.get("robots") or {}).items()
@@ -101,7 +101,7 @@ def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
     """Identity at the step endpoint (16 bytes, or none for an observer), the step endpoint, its shorter way for
     processes of the plant's user ('' for none), and the telemetry endpoint."""
     identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
-    near = message.get("near_step_endpoint", "")
+    near = message.get("local_step_endpoint", "")
     if (
         type(identity) is not bytes
         or len(identity) not in (0, 16)

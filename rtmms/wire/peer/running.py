@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from rtmms.base.errors import ModelError
 from rtmms.wire.endpoints.addresses import EXCHANGE
 from rtmms.wire.peer.client import Link, connect
-from rtmms.wire.peer.controller import COMMON, Controller
+from rtmms.wire.peer.controller import COMMON, Controller, declared
 from rtmms.wire.peer.core_affinity import Placing
 from rtmms.wire.peer.session import Settable
 
@@ -26,12 +26,12 @@ class Answering(Protocol):
 
 
 class Figures:
-    """A controller's `figures`, told now and then, where they are others than before."""
+    """A controller's `metrics`, reported now and then, where they are others than before."""
 
     EACH_S = 1.0
 
     def __init__(self, controller: Controller, tell: Callable[[dict[str, Any]], None]) -> None:
-        self._names: Sequence[str] = getattr(controller, "figures", ())
+        self._names: Sequence[str] = declared(controller, "metrics")
         self._controller, self._tell, self._next = controller, tell, 0.0
         self._told: dict[str, Any] = {}
 
@@ -74,24 +74,25 @@ def run_controller(
     tell   gets what the plant refused, and once that `update` returned None, as text for a person
     NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
     """
-    tracks: Sequence[str] = getattr(controller, "tracks", ())
+    points: Sequence[str] = declared(controller, "setpoints")
     prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
     if prepare is not None:
         prepare()
     placing = Placing()
-    settable = Settable({name: getattr(controller, name) for name in controller.settable}, controller.change)
+    tunable = {name: getattr(controller, name) for name in declared(controller, "tunable_parameters")}
+    settable = Settable(tunable, declared(controller, "on_parameters_changed", None))
     with connect(
         exchange or EXCHANGE, name=name or type(controller).__name__.lower(), claim=controller.claim,
         outputs=controller.outputs, timeout_s=timeout_s, token=token, keys=keys, reconnect=reconnect,
         **{name: getattr(controller, name) for name in COMMON},
-        settable=settable, errors="collect", tracks={name: getattr(controller, name) for name in tracks},
+        tunable_parameters=settable, errors="collect", setpoints={name: getattr(controller, name) for name in points},
     ) as link:  # fmt: skip
         plant = link.plant
         controller.start(plant)
         placing.start(plant.period_s)
         drives, told, silent = bool(plant.granted), set[str](), False
         update, command, errors = controller.update, link.command, link.errors
-        figures = Figures(controller, link.tell)
+        figures = Figures(controller, link.report_metrics)
         quick = answering(link, controller) if answering is not None and drives else None
         for state in link:
             if link.plant is not plant:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from numbers import Real
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
-from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError, shown
+from rtmms.base.errors import ModelError, RenamedWarning, RtmmsError, UnknownNameError, shown
 from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.endpoints.session_files import origin_of_token, read_token
@@ -22,13 +23,16 @@ from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.messages import (
     EXCHANGE_BYTES,
     MOST_FIGURES,
+    PROTOCOL,
     Hello,
     NotConnectedError,
     Refused,
     RefusedError,
     RequestError,
     decode_from_plant,
+    from_version,
     hello_message,
+    in_version,
     packer,
     read_figures,
     read_settable,
@@ -145,6 +149,7 @@ class Attachment:
         self.data: Dialled | None = None
         self.near = False
         self._identity = b""
+        self.protocol = PROTOCOL
         self._closed = False
         self._dealers = Dealers(terms.keys, self._shared)
         try:
@@ -262,9 +267,14 @@ class Attachment:
             if message is None:
                 continue
             if message["type"] == "welcome":
-                return message
+                if message.get("protocol") == 1:
+                    self.protocol = 1
+                return from_version(message, self.protocol)
             if message["type"] == "error":
                 code, text = str(message.get("code", "")), str(message.get("text", ""))
+                if code == "protocol" and self.protocol != 1:  # a plant of an older rtmms
+                    self.protocol, again = 1, 0.0
+                    continue
                 if code == "token" and terms.token is None and read_token(place) != sent:
                     again = 0.0
                     continue
@@ -283,7 +293,9 @@ class Attachment:
 
     def _hello(self, token: str) -> bytes:
         settable = self.terms.settable.values if self.terms.settable is not None else {}
-        hello = replace(self.terms.hello, token=token, identity=self._identity, settable=settable)
+        hello = replace(
+            self.terms.hello, token=token, identity=self._identity, settable=settable, protocol=self.protocol
+        )
         return self._pack(hello_message(hello))
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
@@ -466,14 +478,14 @@ class Session:
     __slots__ = (
         "__dict__", "__weakref__", "_again_at", "_at", "_closed", "_figures", "_gap_s", "_link_figures", "_looked_at",
         "_pack", "_reconnect", "_refusals", "_requests", "_terms", "ended", "errors", "exchange", "lost", "name",
-        "plant", "settable",
+        "plant", "tunable_parameters",
     )  # fmt: skip
 
     def __init__(
         self, terms: Terms, timeout_s: float | None = 5.0, reconnect: bool = False, refusals: Refusals | None = None
     ) -> None:  # fmt: skip
         self._terms, self._reconnect, self._refusals = terms, reconnect, refusals or Refusals("collect")
-        self.settable: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
+        self.tunable_parameters: Mapping[str, Any] = terms.settable.values if terms.settable is not None else {}
         self.exchange, self.name = terms.exchange, terms.hello.name
         self.ended = self.lost = ""
         self._figures: Mapping[str, Any] = {}
@@ -519,7 +531,20 @@ class Session:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
         return self._requests.request(self._at, op, args, timeout_s)
 
+    @property
+    def settable(self) -> Mapping[str, Any]:
+        """Old name of `tunable_parameters`."""
+        text = "Link.settable is Link.tunable_parameters now; the old name goes with the next version"
+        warnings.warn(text, RenamedWarning, stacklevel=2)
+        return self.tunable_parameters
+
     def tell(self, figures: Mapping[str, Any]) -> None:
+        """Old name of `report_metrics`."""
+        text = "Link.tell is Link.report_metrics now; the old name goes with the next version"
+        warnings.warn(text, RenamedWarning, stacklevel=2)
+        self.report_metrics(figures)
+
+    def report_metrics(self, figures: Mapping[str, Any]) -> None:
         """Numbers, flags and short texts of this peer, for the plant's report and `rtmms status`; the last ones count.
         ModelError for other values, or more than 16."""
         try:
@@ -540,7 +565,8 @@ class Session:
         values = {**self._link_figures, **self._figures}
         if len(values) > MOST_FIGURES:
             values = dict(self._figures)
-        self._at.exchange.send(b"", self._pack({"type": "figures", "values": values, **(more or {})}))
+        message = {"type": "metrics", "values": values, **(more or {})}
+        self._at.exchange.send(b"", self._pack(in_version(message, self._at.protocol)))
 
     def report_watch(self, watch: Mapping[str, Any]) -> None:
         """Send the plant, for its report, what a bridge knows of the silences and losses of its own peer.

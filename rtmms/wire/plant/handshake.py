@@ -17,12 +17,15 @@ from rtmms.plant.protocol import Channel, Composed, Plant, describe_plant
 from rtmms.wire.endpoints.keys import Allowed
 from rtmms.wire.plant.peers import LIVE, READY, Peer, Peers, RateLimit
 from rtmms.wire.protocol.messages import (
+    METRICS,
     Hello,
     Reason,
     Refused,
     Request,
     channel_map,
     decode,
+    in_version,
+    name_in,
     not_a_message,
     packer,
     plain_parameters,
@@ -195,11 +198,11 @@ class HandshakePort:
                 continue
             try:
                 message = decode(frame, self._cap)
-                if message["type"] == "figures":
+                if message["type"] in METRICS:
                     self._take_figures(peer, message)
             except Refused:
                 continue
-            if message["type"] == "bye" or (message["type"] == "figures" and peer.name not in names):
+            if message["type"] == "bye" or (message["type"] in METRICS and peer.name not in names):
                 due.pop(exchange_id, None)
             due = {one: end for one, end in due.items() if now_ns < end}
 
@@ -275,7 +278,7 @@ class HandshakePort:
             welcome = self._enter(hello, exchange_id, trusted)
             if key is not None:
                 self._peers.by_exchange_id[exchange_id].key = key
-            self._socket.send(exchange_id, self._pack(welcome))
+            self._socket.send(exchange_id, self._pack(in_version(welcome, hello.protocol)))
         elif kind == "request":
             try:
                 self._take(exchange_id, peer, message)
@@ -287,10 +290,10 @@ class HandshakePort:
                 self._peers.depart(peer)
         elif kind == "parameters" and peer is not None:
             self._relay.heard(peer, message)
-        elif kind == "figures" and peer is not None:
+        elif kind in METRICS and peer is not None:
             self._take_figures(peer, message)
         else:
-            expected = "hello, request, parameters, figures and bye"
+            expected = "hello, request, parameters, metrics and bye"
             raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
@@ -317,7 +320,7 @@ class HandshakePort:
         told = self._strangers_told if peer is None else peer.told
         if not told.take(monotonic_ns()):
             return
-        code, text = refusal.code, refusal.text
+        code, text = name_in(1 if peer is None else peer.asked.protocol, refusal.code), refusal.text
         if refusal.id is None:
             self.say(exchange_id, {"type": "error", "code": code, "text": text})
         elif peer is None:
@@ -408,8 +411,8 @@ class Scope:
     def told(self) -> dict[str, Any]:
         """Of the plant in a welcome: as it is now."""
         return {
-            "robot": self.robot, "parameters": plain_parameters(self.plant), "shape": plain_shape(self.plant),
-            "surroundings": told_surroundings(self.plant), "airframe": describe_plant(self.plant).airframe,
+            "robot": self.robot, "parameters": plain_parameters(self.plant), "geometry": plain_shape(self.plant),
+            "environment": told_surroundings(self.plant), "airframe": describe_plant(self.plant).airframe,
             "actuators": [channel_map(channel) for channel in self.actuators],
             "outputs": [channel_map(channel) for channel in self.outputs],
         }  # fmt: skip

@@ -262,7 +262,7 @@ class Peer(PeerState):
             "starved": self.state is DEAD and self.starved, "commands": self.commands,
             "late": self.late, "every": self.multirate.every, "delay": self.multirate.delay, "clamped": self.clamped,
             "rejected": self.rejected, "refusal": self.refusal, "states_withheld": self.skipped,
-            "settable": dict(self.settable), "figures": dict(self.figures),
+            "settable": dict(self.settable), "metrics": dict(self.figures), "figures": dict(self.figures),
         }  # fmt: skip
 
 

@@ -29,12 +29,12 @@ from rtmms.wire.plant.step_port import StepPort, with_hint
 from rtmms.wire.protocol.messages import (
     COMMAND_BYTES,
     EXCHANGE_BYTES,
-    PROTOCOL,
     AddressError,
     Hello,
     Reason,
     Refused,
     Request,
+    name_in,
     packer,
 )
 from rtmms.wire.protocol.port import Answering, Guests, Hosting, Publishing
@@ -261,7 +261,7 @@ class Tending:
             if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
                 code, text, unknown = peer.error
                 text = with_hint(text, unknown, self._peers.names)
-                self._port.say(peer, {"type": "error", "code": code, "text": text})
+                self._port.say(peer, {"type": "error", "code": name_in(peer.asked.protocol, code), "text": text})
                 peer.error, peer.error_ns = None, now_ns
             if peer.state in (WARMING, READY):
                 self._warm_up(peer, now_ns, outputs)
@@ -529,7 +529,7 @@ class Server:
         return {
             "late": self._port.late, "rejected": dict(self._port.rejected), "peers": peers,
             "set_points": self.set_points(), "ticks": None if ticks is None else ticks.report(),
-            "forced_looks": self._forced_looks,
+            "forced_polls": self._forced_looks,
             "links": {name: link.report() for name, link in self._peers.links.items()},
         }  # fmt: skip
 
@@ -537,6 +537,7 @@ class Server:
         """What each peer of the report has sent of itself, in its order: after `close` with what came at the end."""
         now = self._peers.summary
         changing = (
+            "metrics",
             "figures",
             "first_command_s",
             "silences",
@@ -662,18 +663,18 @@ class Server:
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
         plant, paced, told = self._plant, self.mode == "realtime", scope.told()
         return {
-            "type": "welcome", "protocol": PROTOCOL, "session": self.session, "identity": identity,
+            "type": "welcome", "protocol": hello.protocol, "session": self.session, "identity": identity,
             "step_endpoint": self.endpoints["step"], "robot": scope.robot, "dt": plant.dt, "mode": self.mode,
             "period_s": plant.dt / self.rate if paced else None,
             "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
             "actuators": told["actuators"], "outputs": told["outputs"], "granted": granted,
             "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
             "selected": [channel.name for channel in channels], "parameters": told["parameters"],
-            "surroundings": told["surroundings"], "shape": told["shape"], "airframe": told["airframe"],
+            "environment": told["environment"], "geometry": told["geometry"], "airframe": told["airframe"],
             "duration_s": self._duration_s,
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,
-            "near_step_endpoint": self.near_step, "topic": self.robot, "member": hello.robot,
+            "local_step_endpoint": self.near_step, "topic": self.robot, "robot_name": hello.robot,
             "robots": {} if hello.robot else self._scopes.robots(),
         }  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Messages of version 1: names, limits, frames, strict reading, and faults."""
+"""Messages of versions 1 and 2: names, limits, frames, strict reading, and faults."""
 
 from __future__ import annotations
 
@@ -47,15 +47,22 @@ CREDITS = 4
 """States that may lie unanswered with a claimant before the plant stops sending it more."""
 
 
-# Messages of the wire, version 1: names, limits, and the strict reading of each message.
+# Messages of the wire: names, limits, and the strict reading of each message.
 #
 # docs/protocol.md is the text of record. Reading is strict in what it needs and blind to what it does not know, so that
 # a
 # later version can add fields at the end.
 
 
-PROTOCOL = 1
-SPOKEN = (1,)
+PROTOCOL = 2
+SPOKEN = (1, 2)
+IN_VERSION_1: Mapping[str, str] = {
+    "interpolation": "between", "local_step_endpoint": "near_step_endpoint", "robot_name": "member",
+    "geometry": "shape", "environment": "surroundings", "metrics": "figures", "malformed": "garbled",
+}  # fmt: skip
+"""Names of version 1 for fields, types and codes of messages that version 2 calls otherwise."""
+METRICS = ("metrics", IN_VERSION_1["metrics"])
+"""Types of the message in which a peer reports numbers of its own."""
 
 HOLD, LINEAR = "hold", "linear"
 INTERPOLATIONS = (HOLD, LINEAR)
@@ -66,7 +73,7 @@ from where the actuators are to the new ones, reached after n steps."""
 class Reason:
     """Why a message was refused: the codes of `error` messages and the keys of `rejected` in the report."""
 
-    GARBLED = "garbled"
+    MALFORMED = "malformed"
     OVERSIZE = "oversize"
     TYPE = "unknown_type"
     PROTOCOL = "protocol"
@@ -104,7 +111,7 @@ def not_a_message(kind: str, cap: int) -> Refused:
     """What came was one only in part: see the kinds of port.py."""
     if kind == OVERSIZE:
         return Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
-    return Refused(Reason.GARBLED, "a message is one frame here")
+    return Refused(Reason.MALFORMED, "a message is one frame here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,22 +202,19 @@ def _identity(value: Any, _: Any) -> bytes:
 
 def _interpolation(value: Any, _: Any) -> str:
     if value not in INTERPOLATIONS:
-        raise _wrong(f"between must be one of {', '.join(INTERPOLATIONS)}; got {shown(value)}")
+        raise _wrong(f"interpolation must be one of {', '.join(INTERPOLATIONS)}; got {shown(value)}")
     return str(value)
 
 
-def _said(
-    read: Callable[[Any, Any], Any], default: Any = MISSING, *, wire: str = "", always: bool = False, same: bool = True
-) -> Any:  # fmt: skip
+def _said(read: Callable[[Any, Any], Any], default: Any = MISSING, *, always: bool = False, same: bool = True) -> Any:
     """A field of a hello.
 
     read    the value as it came, and the fields before it by name, to the value; Refused
-    wire    its name on the wire, where that is another one
     always  sent where it has its default, too
     same    of two hellos that ask for the same place it is the same
     """
     made: Any = {"default_factory": dict} if default == {} else {"default": default}
-    return field(compare=same, metadata={"read": read, "wire": wire, "always": always}, **made)
+    return field(compare=same, metadata={"read": read, "always": always}, **made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,22 +232,58 @@ class Hello:
     ticks: bool = _said(_ticks, False)
     identity: bytes = _said(_identity, b"", same=False)
     delay: int = _said(_delay, 0)
-    interpolation: str = _said(_interpolation, HOLD, wire="between")
+    interpolation: str = _said(_interpolation, HOLD)
     settable: Mapping[str, Any] = _said(lambda value, _: read_settable({"settable": value}), {}, same=False)
     tracks: Mapping[str, Any] = _said(lambda value, _: read_tracks({"tracks": value}), {}, same=False)
     robot: str = _said(_robot, "")
+    protocol: int = field(default=PROTOCOL, compare=False)
+
+
+_HELLO_FIELDS = tuple(one for one in fields(Hello) if one.metadata)
+
+
+def name_in(version: int, name: str) -> str:
+    """Return what a version of the protocol calls a field, a type or a code of version 2."""
+    return IN_VERSION_1.get(name, name) if version == 1 else name
+
+
+def in_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return a message with the names of fields, type and code of a version of the protocol."""
+    if version != 1:
+        return dict(message)
+    found = {IN_VERSION_1.get(name, name): value for name, value in message.items()}
+    for name in ("type", "code"):
+        if name in found:
+            found[name] = IN_VERSION_1.get(found[name], found[name])
+    if isinstance(found.get("robots"), dict):
+        found["robots"] = {name: in_version(one, 1) for name, one in found["robots"].items()}
+    return found
+
+
+_IN_VERSION_2 = {old: new for new, old in IN_VERSION_1.items()}
+
+
+def from_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
+    """Return a welcome of a version of the protocol with the names of version 2."""
+    if version != 1:
+        return dict(message)
+    found = {_IN_VERSION_2.get(name, name): value for name, value in message.items()}
+    if isinstance(found.get("robots"), dict):
+        robots = found["robots"].items()
+        found["robots"] = {name: from_version(one, 1) if isinstance(one, dict) else one for name, one in robots}
+    return found
 
 
 def hello_message(hello: Hello) -> dict[str, Any]:
     """As it is sent."""
-    message: dict[str, Any] = {"type": "hello", "protocol": PROTOCOL}
-    for one in fields(Hello):
+    message: dict[str, Any] = {"type": "hello", "protocol": hello.protocol}
+    for one in _HELLO_FIELDS:
         value = getattr(hello, one.name)
         if value or one.metadata["always"]:
             plain = list(value) if type(value) is tuple else dict(value) if isinstance(value, Mapping) else value
             if one.metadata["always"] or plain != one.default:
-                message[one.metadata["wire"] or one.name] = plain
-    return message
+                message[one.name] = plain
+    return in_version(message, hello.protocol)
 
 
 def read_hello(message: Mapping[str, Any]) -> Hello:
@@ -252,9 +292,9 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
     if type(version) is not int or version not in SPOKEN:
         spoken = ", ".join(map(str, SPOKEN))
         raise Refused(Reason.PROTOCOL, f"hello: protocol {shown(version)} is not spoken here; spoken: {spoken}")
-    read: dict[str, Any] = {}
-    for one in fields(Hello):
-        key = one.metadata["wire"] or one.name
+    read: dict[str, Any] = {"protocol": version}
+    for one in _HELLO_FIELDS:
+        key = name_in(version, one.name)
         if key in message or (one.default is MISSING and one.default_factory is MISSING):
             read[one.name] = one.metadata["read"](message.get(key), read)
         elif one.default is not MISSING:
@@ -279,10 +319,10 @@ def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer tells of itself: names to numbers, flags, short texts or nil; Refused."""
     given = message.get("values")
     if type(given) is not dict or len(given) > MOST_FIGURES:
-        raise Refused(Reason.WRONG_TYPE, f"figures: values must be a map of at most {MOST_FIGURES} names")
+        raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MOST_FIGURES} names")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
-            raise Refused(Reason.WRONG_TYPE, f"figures: a name and a number, flag or short text, got {shown(name)}")
+            raise Refused(Reason.WRONG_TYPE, f"metrics: a name and a number, flag or short text, got {shown(name)}")
     return given
 
 
@@ -303,18 +343,18 @@ def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
     if given is None:
         return None
     if type(given) is not dict or not all(type(given.get(name)) is bool for name in ("watched", "learned")):
-        raise Refused(Reason.WRONG_TYPE, f"figures: watch: expected a map with watched and learned, got {shown(given)}")
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: expected a map with watched and learned, got {shown(given)}")
     silences, losses = given.get("silences"), given.get("losses")
     if not (type(silences) is list and len(silences) <= MAX_SILENCES and all(map(_is_silence, silences))):
-        raise Refused(Reason.WRONG_TYPE, f"figures: watch: silences: expected at most {MAX_SILENCES} of three numbers")
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: silences: expected at most {MAX_SILENCES} of three numbers")
     if not (type(losses) is list and len(losses) <= MAX_SILENCES and all(map(_finite, losses))):
-        raise Refused(Reason.WRONG_TYPE, f"figures: watch: losses: expected at most {MAX_SILENCES} numbers")
+        raise Refused(Reason.WRONG_TYPE, f"metrics: watch: losses: expected at most {MAX_SILENCES} numbers")
     for name in ("period_s", "first_s"):
         if given.get(name) is not None and not _finite(given[name]):
-            raise Refused(Reason.WRONG_TYPE, f"figures: watch: {name}: expected a number, got {shown(given[name])}")
+            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a number, got {shown(given[name])}")
     for name in _COUNTS:
         if type(given.get(name)) is not int or given[name] < 0:
-            raise Refused(Reason.WRONG_TYPE, f"figures: watch: {name}: expected a count, got {shown(given.get(name))}")
+            raise Refused(Reason.WRONG_TYPE, f"metrics: watch: {name}: expected a count, got {shown(given.get(name))}")
     known = ("watched", "learned", "period_s", "first_s", "silences", "losses", *_COUNTS)
     return {name: given.get(name) for name in known}
 
@@ -467,7 +507,7 @@ def decode(
     """The message in a frame of at most `cap` bytes.
 
     longest_list, longest_map  entries a list or a map may claim; each claim costs memory before its entries are read
-    Refused (oversize, garbled, unknown_type) for anything that is not one whole msgpack map with a text `type`.
+    Refused (oversize, malformed, unknown_type) for anything that is not one whole msgpack map with a text `type`.
     """
     size = len(frame)
     if size > cap:
@@ -486,9 +526,9 @@ def decode(
             )
         )
     except Exception as fault:  # whatever a decoder makes of a stranger's bytes, it is the stranger's fault
-        raise Refused(Reason.GARBLED, f"not a msgpack message: {type(fault).__name__}") from None
+        raise Refused(Reason.MALFORMED, f"not a msgpack message: {type(fault).__name__}") from None
     if type(message) is not dict:
-        raise Refused(Reason.GARBLED, f"a message must be a map, got {type(message).__name__}")
+        raise Refused(Reason.MALFORMED, f"a message must be a map, got {type(message).__name__}")
     if type(message.get("type")) is not str:
         raise Refused(Reason.TYPE, "a message must have a 'type', as text")
     return message

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-MESSAGE, OVERSIZE, GARBLED = "message", "oversize", "garbled"
+MESSAGE, OVERSIZE, MALFORMED = "message", "oversize", "malformed"
 """Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none. Those
 that are no message are named as the reasons for refusing them, see messages.Reason."""
 

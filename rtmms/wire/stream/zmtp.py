@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtmms.wire.protocol.port import GARBLED, MESSAGE, OVERSIZE
+from rtmms.wire.protocol.port import MALFORMED, MESSAGE, OVERSIZE
 
 _SIGNATURE, _LAST = 0xFF, 0x7F
 _GREETING = 64
@@ -27,9 +27,9 @@ GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes
 
 
 class ZmtpError(Exception):
-    """The other side speaks something else; the connection is to be closed. `kind`: GARBLED, or far too long."""
+    """The other side speaks something else; the connection is to be closed. `kind`: MALFORMED, or far too long."""
 
-    def __init__(self, text: str, kind: str = GARBLED) -> None:
+    def __init__(self, text: str, kind: str = MALFORMED) -> None:
         super().__init__(text)
         self.kind = kind
 
@@ -78,7 +78,7 @@ class Reader:
         self._greeted = self.ready = False
         self.identity = b""
         self._skip = 0  # bytes of a frame that is passed over
-        self._fault = ""  # of the message under way: '', GARBLED (frames), OVERSIZE
+        self._fault = ""  # of the message under way: '', MALFORMED (frames), OVERSIZE
         self._within = False  # a message of several frames has begun
         self._idle = 0  # frames since the last message, or since something came
 
@@ -112,7 +112,7 @@ class Reader:
         return len(self._bytes)
 
     def next(self) -> tuple[str, bytes] | None:
-        """(READY, b''), (MESSAGE, frame), (GARBLED, b'') or (OVERSIZE, b''); None when more bytes are needed.
+        """(READY, b''), (MESSAGE, frame), (MALFORMED, b'') or (OVERSIZE, b''); None when more bytes are needed.
 
         Looks at _IDLE frames and one more at most. ZmtpError for what is no ZMTP 3 with NULL, is far too long, or goes
         on and on without a message.
@@ -133,7 +133,7 @@ class Reader:
             if not self.ready:
                 raise ZmtpError("a message before READY")
             if flags & _MORE or self._within:
-                self._fault = self._fault or GARBLED
+                self._fault = self._fault or MALFORMED
             self._within = bool(flags & _MORE)
             if not self._within:
                 fault, self._fault, self._idle = self._fault, "", 0

@@ -113,6 +113,7 @@ def test_the_parts_come_in_their_order_and_are_taken_back(monkeypatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(scheduling, "may_raise", lambda priority: True)
     monkeypatch.setattr(scheduling, "allowed", lambda: [0, 1])
+    monkeypatch.setattr(scheduling.CoreClaim, "take", lambda *_: True)  # other runs may hold cores
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cores: asked.append(f"cores {sorted(cores)}"))
     monkeypatch.setattr(scheduling, "lock", lambda early: (asked.append("lock"), (True, ""))[1])
     monkeypatch.setattr(scheduling, "unlock", lambda: asked.append("unlock"))

@@ -99,7 +99,7 @@ def test_a_random_state_has_the_same_accelerations_and_wrenches(given: dict[str,
 @pytest.mark.parametrize("dt", [1e-3, 1e-2])
 @pytest.mark.parametrize("steps", [8, pytest.param(50, marks=pytest.mark.full)])
 def test_steps_end_in_the_same_state(given: dict[str, Any], dt: float, steps: int) -> None:
-    plant = rtmms.load("manta", dt=dt, **given)
+    plant = rtmms.load("manta", dt=dt, start_depth_m=0.0, **given)
     assert isinstance(plant, Manta)
     plain = PlainRun(plant.parameters, dt)
     command = np.zeros(4)

@@ -74,7 +74,7 @@ def test_two_halves_are_the_whole(damping, omega):
 @pytest.mark.parametrize("damping", [46.0, 1e3])
 def test_a_stiff_servo_moves_its_rods_and_no_more(damping):
     """One command held at 1 ms: the rods creep there, and the robot hardly moves."""
-    plant = load(servo_damping=damping)
+    plant = load(servo_damping=damping, start_depth_m=0.0)
     for _ in range(3000):
         plant.step(np.array([0.3, 0.3, 0.3, 0.3]))
     seen = plant.observe()

@@ -33,14 +33,14 @@ from rtmms.wire.peer.running import run_controller
 
 class Mine(rtmms.Controller):
     outputs = ("speed", "position")
-    settable = ("gain",)
+    tunable_parameters = ("gain",)
     gain = 1.0
 
     def start(self, plant):
         self.memory = np.array([0.0, self.gain])
 
-    def change(self, values):
-        super().change(values)
+    def on_parameters_changed(self, values):
+        super().on_parameters_changed(values)
         self.memory[1] = self.gain
 
     @rtmms.compiled

@@ -448,7 +448,7 @@ def test_the_report_has_the_silences_of_a_bridges_own_peer(tcp: Looping) -> None
     with rtmms.connect(tcp.host.exchange, name="board", claim="*") as link:
         next(iter(link))
         link.report_watch(WATCH | {"silences": [[0.001, 1, 0.25], [0.3, 300, None]]})
-        link.tell({"plans": 3})
+        link.report_metrics({"plans": 3})
         tcp.wait(lambda: any(one["figures"] for one in tcp.host.summaries))
         (peer,) = (one for one in tcp.host.server._peers.all if one.name == "board")
         found = tcp.host.server._peers.summary(peer)
@@ -472,7 +472,7 @@ def test_the_report_has_the_silences_of_a_bridges_own_peer(tcp: Looping) -> None
 )  # fmt: skip
 def test_a_watch_that_is_none_is_refused_on_both_sides(wrong: dict[str, Any], host: Host, raw: Raw) -> None:
     raw.join(["*"])
-    message = {"type": "figures", "values": {"plans": 3}, "watch": WATCH | wrong}
+    message = {"type": "metrics", "values": {"plans": 3}, "watch": WATCH | wrong}
     raw.exchange.send(msgpack.packb(message))
     host.until(lambda: raw.exchange.poll(0))
     answer = msgpack.unpackb(raw.exchange.recv())
@@ -488,9 +488,9 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
 ) -> None:
     _, silent, gone = (make_raw(host).join([claim], claim[:5]) for claim in ("left.front", "left.back", "right.*"))
     for peer, told in ((silent, {"plans": 3}), (gone, {"plans": 4})):
-        peer.exchange.send(msgpack.packb({"type": "figures", "values": told}))
+        peer.exchange.send(msgpack.packb({"type": "metrics", "values": told}))
     host.until(lambda: sum(bool(one["figures"]) for one in host.summaries) == 2)
-    silent.exchange.send(msgpack.packb({"type": "figures", "values": {"plans": [5]}}))  # none: the ones before count
+    silent.exchange.send(msgpack.packb({"type": "metrics", "values": {"plans": [5]}}))  # none: the ones before count
     silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))
     gone.exchange.close(0)
     host.server.close()
@@ -540,9 +540,9 @@ def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
 def test_figures_of_another_kind_are_the_controllers_mistake(tcp: Looping) -> None:
     with (
         rtmms.connect(tcp.host.exchange, name="mine") as link,
-        pytest.raises(rtmms.ModelError, match=r"figures: .*, got 'x'"),
+        pytest.raises(rtmms.ModelError, match=r"metrics: .*, got 'x'"),
     ):
-        link.tell({"x": [1.0]})
+        link.report_metrics({"x": [1.0]})
 
 
 def test_a_raw_peer_and_a_link_share_a_plant(host: Host, make_raw: Callable[[Host], Raw]) -> None:

@@ -17,7 +17,7 @@ WELCOME = {
     "type": "welcome", "protocol": 1, "session": "s", "identity": b"\x01" * 16, "robot": "toy", "dt": 1e-3,
     "mode": "free", "period_s": None, "deadline_s": None, "actuators": [CHANNEL], "outputs": [CHANNEL],
     "granted": ["torque"], "selected": ["torque"], "step_endpoint": "tcp://127.0.0.1:9",
-    "telemetry_endpoint": "tcp://127.0.0.1:9", "near_step_endpoint": "",
+    "telemetry_endpoint": "tcp://127.0.0.1:9", "local_step_endpoint": "",
 }  # fmt: skip
 OBSERVER = {"granted": [], "identity": b""}
 
@@ -69,7 +69,7 @@ def test_endpoints_that_are_none_are_told(said: dict[str, Any]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("said", [{}, OBSERVER, {"near_step_endpoint": "ipc:///a\0b/step-9"},
-                                  {"near_step_endpoint": "ipc:///nowhere/step-9"}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("said", [{}, OBSERVER, {"local_step_endpoint": "ipc:///a\0b/step-9"},
+                                  {"local_step_endpoint": "ipc:///nowhere/step-9"}], ids=str)  # fmt: skip
 def test_others_are_joined_though_nobody_is_there_yet(said: dict[str, Any]) -> None:
     assert joined(said) is None

@@ -21,7 +21,7 @@ def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
     welcome = raw.hello(["left.*"], outputs=["speed", "pos*"])
     assert (welcome["type"], welcome["protocol"], welcome["robot"], welcome["mode"]) == (
         "welcome",
-        1,
+        2,
         "toy",
         "realtime",
     )
@@ -45,7 +45,7 @@ def test_nobody_paces_lockstep(make_host: Callable[..., Host], make_raw: Callabl
 @pytest.mark.parametrize(
     ("hello", "code"),
     [
-        ({"protocol": 2}, "protocol"),
+        ({"protocol": 3}, "protocol"),
         ({"protocol": "1"}, "protocol"),
         ({"protocol": True}, "protocol"),
         ({"name": ""}, "wrong_type"),
@@ -72,7 +72,7 @@ def test_a_bad_hello_is_refused_by_name(raw: Raw, hello: dict[str, Any], code: s
 
 def test_the_near_miss_and_the_spoken_versions_are_told(raw: Raw) -> None:
     assert "left.front" in raw.hello(["left.fornt"])["text"]
-    assert "spoken: 1" in raw.hello([], protocol=7)["text"]
+    assert "spoken: 1, 2" in raw.hello([], protocol=7)["text"]
 
 
 def test_an_observer_needs_no_token_and_leaves_no_trace(raw: Raw) -> None:

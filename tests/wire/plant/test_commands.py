@@ -222,7 +222,7 @@ def bad(values: Any = None, **fields: Any) -> bytes:
         (bad(step=None), "wrong_type"),
         (bad(step=66), "too_early"),
         (bad(step=1 << 62), "too_early"),
-        (b"\xc1", "garbled"),
+        (b"\xc1", "malformed"),
         (msgpack.packb({"type": "comand"}), "unknown_type"),
         (msgpack.packb({"type": "hello"}), "unknown_type"),
         (msgpack.packb({"seq": 3}), "unknown_type"),
@@ -247,11 +247,11 @@ def test_a_bad_command_is_refused_by_name_and_changes_nothing(peer: Raw, frame: 
     assert peer.host.command[0] == -0.1
 
 
-def test_a_command_of_several_frames_is_garbled(peer: Raw) -> None:
+def test_a_command_of_several_frames_is_malformed(peer: Raw) -> None:
     peer.send(bad({"left.front": 0.5}), b"more", b"and more")
     peer.command(ALL)
     assert exchange(peer)
-    assert peer.host.rejected == {"garbled": 1}
+    assert peer.host.rejected == {"malformed": 1}
     assert peer.host.command[0] == 0.1
 
 

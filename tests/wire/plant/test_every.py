@@ -199,7 +199,7 @@ def test_more_than_wait_their_turn_are_refused(host: Host, raw: Raw) -> None:
 
 
 def test_between_two_commands_a_straight_line_is_followed(host: Host, raw: Raw) -> None:
-    raw.join(["left.*"], every=4, delay=4, between="linear")
+    raw.join(["left.*"], every=4, delay=4, interpolation="linear")
     values = []
     for k in range(13):
         host.publish()
@@ -235,7 +235,7 @@ def test_a_delay_that_makes_no_sense_is_refused(host: Host, raw: Raw, every: int
     answer = raw.hello(["left.*"], every=every, delay=delay)
     assert (answer["type"], answer["code"]) == ("error", "wrong_type")
     assert "delay must be a whole number" in answer["text"]
-    assert raw.hello(["left.*"], between="cubic")["code"] == "wrong_type"
+    assert raw.hello(["left.*"], interpolation="cubic")["code"] == "wrong_type"
 
 
 def test_a_link_answers_for_the_later_step(make_host: Callable[..., Host]) -> None:

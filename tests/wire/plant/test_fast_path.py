@@ -122,7 +122,7 @@ UNUSUAL = {
     "nothing": "if k % 4 == 0: values = {}",
     "refused first": "if k % 5 == 0: raw({names[0]: float('nan')}); raw({'tail': 1.0}); raw(values, seq=1)",
     "ahead": "if k % 6 == 0: raw({names[0]: 0.7}, step=k + 2)\nif k % 6 == 2: continue",
-    "garbled": "if k % 9 == 0: link._send(b'\\xc1')",
+    "malformed": "if k % 9 == 0: link._send(b'\\xc1')",
     "more fields": "if k % 3 == 0: raw(values, step=k, at=[k, 0.5]); continue",
     "another form": "raw(values, step=k)\ncontinue",
     "in two pieces": (

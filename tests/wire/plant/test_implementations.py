@@ -12,7 +12,7 @@ from rtmms.wire.peer.client import Link
 from rtmms.wire.peer.session import Terms
 from rtmms.wire.plant.server import Sockets
 from rtmms.wire.protocol.messages import Hello
-from rtmms.wire.protocol.port import GARBLED, GONE, MESSAGE
+from rtmms.wire.protocol.port import GONE, MALFORMED, MESSAGE
 from rtmms.wire.stream.listener import Selecting
 from rtmms.wire.stream.steps import Steps
 from tests.wire.bench import Host, Raw
@@ -64,7 +64,7 @@ def test_a_step_misses_nothing_and_says_what_came(make: Make, make_raw: Callable
     assert host.something_comes(5.0)
     heard = steps.next()
     assert heard is not None
-    assert heard[:2] == (who, GARBLED)
+    assert heard[:2] == (who, MALFORMED)
     assert steps.send(b"\x01" * 16, b"nobody") == GONE
     assert steps.connected(who) in (True, None)
     peer.vanish()

@@ -39,7 +39,7 @@ statistics = Statistics()
 loop = Loop(plant, server, MonotonicClock(), Realtime(Schedule(PERIOD_NS, 15_000)), Policies(overrun=sys.argv[1]),
             statistics, steps=None)
 outcome = loop.run()
-print(outcome.ended, statistics.overruns * 3 > statistics.steps, server.report()["forced_looks"] > 0, flush=True)
+print(outcome.ended, statistics.overruns * 3 > statistics.steps, server.report()["forced_polls"] > 0, flush=True)
 server.close()
 """
 PEER = """

@@ -121,16 +121,16 @@ def test_settable_that_makes_no_sense_is_refused(host: Host, raw: Raw, wrong: An
 
 @pytest.mark.parametrize("wrong", [None, 3, {"": 1}, {"x": [1]}, {"x": "y" * 129}, {str(k): 1 for k in range(17)}])
 def test_figures_that_make_no_sense_are_refused_and_the_last_ones_count(host: Host, owner: Raw, wrong: Any) -> None:
-    owner.exchange.send(msgpack.packb({"type": "figures", "values": {"plans": 3, "late": None}}))
+    owner.exchange.send(msgpack.packb({"type": "metrics", "values": {"plans": 3, "late": None}}))
     host.until(lambda: host.summaries[0]["figures"])
-    owner.exchange.send(msgpack.packb({"type": "figures", "values": wrong}))
+    owner.exchange.send(msgpack.packb({"type": "metrics", "values": wrong}))
     assert read_message(host, owner)["code"] == "wrong_type"
     assert host.summaries[0]["figures"] == {"plans": 3, "late": None}
 
 
 def test_a_motion_that_a_peer_plans_stands_among_the_set_points(host: Host, owner: Raw) -> None:
     told = {"planned_motion": "0,0,0 1,1,1", "planned_samples": "9,9,9", "plans": 3}
-    owner.exchange.send(msgpack.packb({"type": "figures", "values": told}))
+    owner.exchange.send(msgpack.packb({"type": "metrics", "values": told}))
     host.until(lambda: host.summaries[0]["figures"])
     points = host.server.set_points()
     assert {name: points[name] for name in told if name in points} == {
@@ -142,7 +142,9 @@ def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> 
     with Looping(make_host(token=None)) as running:
         place = running.host.exchange
         with (
-            rtmms.connect(place, name="mine", claim="left.*", settable={"gain": 1.0, "on": True, "mode": "a"}) as link,
+            rtmms.connect(
+                place, name="mine", claim="left.*", tunable_parameters={"gain": 1.0, "on": True, "mode": "a"}
+            ) as link,
             rtmms.connect(place, name="person") as person,
         ):
             replies: list[tuple[bool, Any]] = []
@@ -159,6 +161,6 @@ def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> 
                 link.command({"left.front": 0.1}, state.step)
                 person.look_around()
     assert [ok for ok, _ in replies] == [True, False, False, False, False]
-    assert dict(link.settable) == {"gain": 3.0, "on": True, "mode": "5"}
-    assert type(link.settable["gain"]) is float
+    assert dict(link.tunable_parameters) == {"gain": 3.0, "on": True, "mode": "5"}
+    assert type(link.tunable_parameters["gain"]) is float
     assert "mine: gain: expected a number, got 'x'" in str(replies[1][1])

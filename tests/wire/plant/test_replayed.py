@@ -184,10 +184,10 @@ def test_an_old_plant_is_understood() -> None:
 def test_an_unknown_version_is_told_the_ones_that_are_spoken(make_host: Callable[..., Host]) -> None:
     host = make_host()
     peer = Raw(host)
-    for version in (0, 2, 99, "1", None):
+    for version in (0, 3, 99, "1", None):
         answer = peer.ask(type="hello", protocol=version, name=7, claim="broken", outputs={}, token=[])
         assert (answer["type"], answer["code"]) == ("error", "protocol")
-        assert answer["text"].endswith("spoken: 1")
+        assert answer["text"].endswith("spoken: 1, 2")
     peer.vanish()
 
 

@@ -134,5 +134,5 @@ def test_parameters_and_set_points_are_told_by_robot(pair: Pair) -> None:
             if not asking.is_alive():
                 break
         asking.join(10.0)
-        assert link.settable["depth_m"] == 2.0
+        assert link.tunable_parameters["depth_m"] == 2.0
         assert answers == [{"values": {"depth_m": 2.0}}]

@@ -35,39 +35,39 @@ def test_garbage_is_refused_or_a_map_with_a_type(frame: bytes) -> None:
         said = type(decode(frame, CAP)["type"]).__name__
     except Refused as refusal:
         said = refusal.code
-    assert said in ("garbled", "unknown_type", "str")
+    assert said in ("malformed", "unknown_type", "str")
 
 
 @given(messages, st.data())
-def test_a_truncated_frame_is_garbled(message: dict[str, Any], data: st.DataObject) -> None:
+def test_a_truncated_frame_is_malformed(message: dict[str, Any], data: st.DataObject) -> None:
     frame = packer()(message)
     with pytest.raises(Refused) as refused:
         decode(frame[: data.draw(st.integers(0, len(frame) - 1))], 1 << 20)
-    assert refused.value.code == "garbled"
+    assert refused.value.code == "malformed"
 
 
 @given(messages, st.binary(min_size=1, max_size=9))
-def test_a_frame_with_something_behind_it_is_garbled(message: dict[str, Any], tail: bytes) -> None:
+def test_a_frame_with_something_behind_it_is_malformed(message: dict[str, Any], tail: bytes) -> None:
     with pytest.raises(Refused) as refused:
         decode(packer()(message) + tail, 1 << 20)
-    assert refused.value.code == "garbled"
+    assert refused.value.code == "malformed"
 
 
 @pytest.mark.parametrize(
     ("frame", "code"),
     [
-        (b"", "garbled"),
+        (b"", "malformed"),
         (b"\x80" * (CAP + 1), "oversize"),
-        (b"\x91" * CAP, "garbled"),  # lists within lists within lists
-        (b"\xdd\xff\xff\xff\xff" * 800, "garbled"),  # each says it has four thousand million entries
-        (b"\x81\xa4type" + b"\xdc\x04\x00" * 1000, "garbled"),
-        (b"\xdf\xff\xff\xff\xff", "garbled"),
-        (b"\xdb\xff\xff\xff\xffabc", "garbled"),
-        (b"\xc7\xff\x05" + b"x" * 255, "garbled"),
-        (b"\x81\xa4type\xa2\xff\xfe", "garbled"),  # not UTF-8
-        (b"\x81\x01\x02", "garbled"),  # a key that is no text
-        (msgpack.packb([1, 2]), "garbled"),
-        (msgpack.packb(3), "garbled"),
+        (b"\x91" * CAP, "malformed"),  # lists within lists within lists
+        (b"\xdd\xff\xff\xff\xff" * 800, "malformed"),  # each says it has four thousand million entries
+        (b"\x81\xa4type" + b"\xdc\x04\x00" * 1000, "malformed"),
+        (b"\xdf\xff\xff\xff\xff", "malformed"),
+        (b"\xdb\xff\xff\xff\xffabc", "malformed"),
+        (b"\xc7\xff\x05" + b"x" * 255, "malformed"),
+        (b"\x81\xa4type\xa2\xff\xfe", "malformed"),  # not UTF-8
+        (b"\x81\x01\x02", "malformed"),  # a key that is no text
+        (msgpack.packb([1, 2]), "malformed"),
+        (msgpack.packb(3), "malformed"),
         (msgpack.packb({}), "unknown_type"),
         (msgpack.packb({"type": 3}), "unknown_type"),
         (msgpack.packb({"type": None}), "unknown_type"),

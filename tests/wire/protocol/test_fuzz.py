@@ -174,7 +174,7 @@ def test_a_peer_survives_anything_that_a_plant_says() -> None:
     error = {"type": "error", "code": "seq", "text": "command: seq must rise"}
     samples = packed(STATE, STATE | {"type": "telemetry"}, STATE | {"step": -1, "outputs": {}}, error, BYE)
     outcomes = try_parser((read, samples), 2000)
-    assert {"state, clamped False", "bye", "error", "wrong_type", "garbled"} <= set(outcomes)
+    assert {"state, clamped False", "bye", "error", "wrong_type", "malformed"} <= set(outcomes)
 
 
 def test_a_peer_survives_any_welcome() -> None:
@@ -246,4 +246,4 @@ def test_a_listener_survives_any_bytes() -> None:
     samples = [shaken + messages, messages, ready(b"DEALER"), shaken, encoded((b"y" * 1500,)) + encoded((b"z",))]
     outcomes = try_parser((read, samples), 2000)
     assert {"message", "ready", "closed", "more to come"} <= set(outcomes)
-    assert set(outcomes) <= {"message", "garbled", "oversize", "ready", "closed", "more to come"}
+    assert set(outcomes) <= {"message", "malformed", "oversize", "ready", "closed", "more to come"}

@@ -143,7 +143,7 @@ def test_bytes_one_by_one(victim: Victim) -> None:
         peer.sendall(bytes([byte]))
         time.sleep(1e-4)
     got = b""
-    while b"garbled" not in got:
+    while b"malformed" not in got:
         got += peer.recv(4096)
     peer.close()
 
@@ -207,7 +207,7 @@ def test_pieces_make_no_difference(sent: list[list[bytes]], data: st.DataObject)
         if any(len(frame) > 512 for frame in one):
             expected.append(("oversize", b""))
         else:
-            expected.append(("message", one[0]) if len(one) == 1 else ("garbled", b""))
+            expected.append(("message", one[0]) if len(one) == 1 else ("malformed", b""))
     reader, heard = Reader(frozenset([b"DEALER"]), 512), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.protocol.port import FULL, GARBLED, GONE, MESSAGE, OVERSIZE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Heard
 from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.hostile import reset
@@ -97,7 +97,7 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
 def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
-    assert read_message(steps)[:2] == (PEER, GARBLED)
+    assert read_message(steps)[:2] == (PEER, MALFORMED)
     assert read_message(steps) == (PEER, MESSAGE, b"sound", None)
     peer.close()
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import GARBLED, MESSAGE, Guests
+from rtmms.wire.protocol.port import MALFORMED, MESSAGE, Guests
 from rtmms.wire.stream.listener import Listener
 from rtmms.wire.stream.publisher import Publisher
 from rtmms.wire.stream.zmtp import _IDLE, GREETING, READY, Reader, ZmtpError, encoded, ready
@@ -63,7 +63,7 @@ def test_a_few_of_them_among_messages_are_passed_by(looked: list[int]) -> None:
     few = b"\x04\x00" * _IDLE + encoded([b"said"])
     reader.feed(GREETING + ready(b"DEALER") + few * 100 + encoded([b"two", b"frames"]) * 100)
     assert reader.next() == (READY, b"")
-    assert [reader.next() for _ in range(200)] == [(MESSAGE, b"said")] * 100 + [(GARBLED, b"")] * 100
+    assert [reader.next() for _ in range(200)] == [(MESSAGE, b"said")] * 100 + [(MALFORMED, b"")] * 100
     for _ in range(100):
         reader.feed(b"\x04\x00" * _IDLE)  # a little at a time
         assert reader.next() is None
@@ -86,7 +86,7 @@ def test_it_is_cut_off_and_counted(
         at.serve(1 << 62)
         if (heard := at.next()) is not None:
             refused.append(heard[1])
-    assert refused == [Reason.GARBLED]
+    assert refused == [Reason.MALFORMED]
     assert max(looked) <= MOST
     assert sum(looked) <= 2 * MOST
     peer.close()
@@ -100,7 +100,7 @@ def test_a_plant_counts_it(host: Host, role: str, kind: bytes) -> None:
     with socket.create_connection((name, int(port)), PATIENCE_S) as peer:
         peer.sendall(said)
         host.until(lambda: host.rejected)
-    assert host.rejected == {Reason.GARBLED: 1}
+    assert host.rejected == {Reason.MALFORMED: 1}
 
 
 def test_a_stranger_pays_for_its_patterns(host: Host, raw: Any) -> None:
