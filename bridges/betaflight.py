@@ -264,7 +264,7 @@ class Betaflight(rtmms.Bridge):
         self._gone.silent(self._heard)
         if not self._awake:
             self._answers += 1
-            if not self._awake:
+            if self._answers < PROBES:
                 return
             self._wake()
         self._under_way = False
