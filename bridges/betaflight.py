@@ -44,6 +44,10 @@ _GONE_S = 1.0
 """Silence after which a Betaflight that answers is another one, s of wall time."""
 RESEND_S = 0.02
 """Time without motors after which the motion is sent again, s of wall time."""
+PROBE_S, PROBES = 0.6, 3
+"""A Betaflight that is not there, or still starts, gets a packet this rarely, s of wall time, until it has answered so
+many. It answers what comes after 0.5 s of silence at once, and does not touch its sensors, which may not be there yet:
+more of them make it end, or stay without motors for good."""
 
 
 def parse(datagram: bytes) -> tuple[float, ...]:
@@ -163,6 +167,7 @@ class Betaflight(rtmms.Bridge):
         self.tick_s = 0.01
         self._under_way = False
         self._sent_at = self._heard = 0.0
+        self._answers, self._was_awake = 0, False
         self._last: rtmms.State | None = None
         self._newest: rtmms.State | None = None
         self._packet = b""
@@ -188,12 +193,8 @@ class Betaflight(rtmms.Bridge):
 
     def on_state(self, state: rtmms.State) -> None:
         due = self._pacer.on_state(state)
-        if self.waits:
-            if due is not None or self._last is None:
-                self._send(state)
-            return
         self._newest = state
-        if not self._under_way:
+        if due is not None if self.waits else self._awake and not self._under_way:
             self._send(state)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
@@ -212,8 +213,7 @@ class Betaflight(rtmms.Bridge):
                 self.counts.add("not_finite")
                 return
         self._last, self._sent_at, self._under_way = state, monotonic(), True
-        # pulses that reach a Betaflight before it has started stop it for good
-        if self._rc and self._heard and self._sent_at - self._heard < _GONE_S:
+        if self._rc and self._awake:
             pulses = [self._rc[i](state) if i in self._rc else round(_MIDDLE_US) for i in range(1, _RC_CHANNELS + 1)]
             self._transmit(_RC.pack(self._stamp, *pulses), self._rc_address)
         self._transmit(_STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address)
@@ -260,15 +260,14 @@ class Betaflight(rtmms.Bridge):
                 self._take(motors)
 
     def _take(self, motors: tuple[float, ...]) -> None:
-        now = monotonic()
-        if self._heard and now - self._heard > _GONE_S:
-            self.io.tell("Betaflight is there again")
-            if self.reset:
-                self._pacer.reset()
-        if not self._heard:
-            self.io.tell("Betaflight is there")
-        self._heard, self._under_way, self.unmet = now, False, ""
-        self._gone.silent(now)
+        self._heard, self.unmet = monotonic(), ""
+        self._gone.silent(self._heard)
+        if not self._awake:
+            self._answers += 1
+            if self._answers < PROBES:
+                return
+            self._wake()
+        self._under_way = False
         limited = {str(i): min(1.0, max(0.0, value)) for i, value in enumerate(motors, 1)}
         self._pacer.drive(self._map.to_actuators(limited))
         if self.waits:
@@ -277,15 +276,32 @@ class Betaflight(rtmms.Bridge):
         elif self._newest is not None and self._newest is not self._last:
             self._send(self._newest)
 
+    @property
+    def _awake(self) -> bool:
+        """It has started, and answers."""
+        return self._answers >= PROBES
+
+    def _wake(self) -> None:
+        self.io.tell("Betaflight is there again" if self._was_awake else "Betaflight is there")
+        if self._was_awake and self.reset:
+            self._pacer.reset()
+        self._was_awake = True
+
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
+        if self._awake and now - self._heard > _GONE_S:
+            self._answers = 0
         self._gone.check(now, self._last.time if self._last is not None else 0.0)
-        state = self._last if self.waits else self._newest
-        if self._under_way and state is not None and now - self._sent_at >= RESEND_S:
-            self.counts.add("unanswered")
+        state = self._newest
+        if state is None or now - self._sent_at < (RESEND_S if self._awake else PROBE_S):
+            return
+        if not self._awake:
             self._send(state)
+        elif self._under_way:
+            self.counts.add("unanswered")
+            self._send(self._last if self.waits and self._last is not None else state)
 
 
 def _pulse(word: str, plant: rtmms.PlantInfo, place: str) -> Any:
