@@ -238,7 +238,7 @@ def _series_of(one: Objective, recording: Recording, lead_in: float) -> Series:
     has_phase = one.kind == "harmonic" and (one.phase_rad is not None or one.value is None)
     components = tuple(range(size)) if component < 0 else (component,)
     if measured is not None:
-        there = np.isfinite(measured.values).any(axis=0)
+        there: Any = np.isfinite(measured.values).any(axis=0)
         components = tuple(k for k in components if there[k]) or components
     feature = Feature(one, frequency, end - whole / frequency, end, has_phase, components)
     if one.value is not None:
