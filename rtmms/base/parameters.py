@@ -282,7 +282,7 @@ def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False
 
 
 NOT_PARAMETERS = ("dt", "preset")
-"""Keywords of a function that makes a plant, beside its parameters."""
+"""Keywords of a function that makes a plant which are not its parameters."""
 
 
 @lru_cache(maxsize=64)

@@ -1,4 +1,4 @@
-"""Objectives beside time series: mean speeds, and harmonics of an output at the frequency of the drive.
+"""Objectives other than time series: mean speeds, and harmonics of an output at the frequency of the drive.
 
 A person may have no table with a clock, but a mean speed and amplitudes of a motion. Each objective becomes one
 sample of a recording, with a noise, and the fit treats it as any other sample.
