@@ -249,8 +249,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-STEP_S = 1.0 / 240.0
-"""s: four steps a frame of the recordings."""
+STEP_S = 1.0 / 360.0
+"""s: six steps a frame of the recordings."""
 FLEXIBLE_STEP_S = 1.0 / 1920.0
 """s: with a hinge at the fin's root, whose drag is stiff."""
 NODES = 3
