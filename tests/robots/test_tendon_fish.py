@@ -101,9 +101,7 @@ def test_reproduce_prints_what_the_contract_says(capsys: pytest.CaptureFixture[s
     row = found["recordings"]["f0_50"]
     assert (row["measured_m_s"], row["fitted"]) == (0.0229, False)
     off = [abs(one["model_m_s"] - one["measured_m_s"]) for one in found["recordings"].values()]
-    others = [
-        abs(one["model_m_s"] - one["measured_m_s"]) for one in found["recordings"].values() if not one["fitted"]
-    ]
+    others = [abs(one["model_m_s"] - one["measured_m_s"]) for one in found["recordings"].values() if not one["fitted"]]
     assert found["mean_abs_error_m_s"]["all"] == pytest.approx(np.mean(off))
     assert found["mean_abs_error_m_s"]["not_fitted"] == pytest.approx(np.mean(others))
     assert found["mean_abs_error_m_s"]["all"] < 0.0102
