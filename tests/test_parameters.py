@@ -167,15 +167,15 @@ def test_each_parameter_of_our_controllers_is_declared() -> None:
     for name, kind in PEERS.items():
         if issubclass(kind, Controller) and is_dataclass(kind):
             assert set(parameters_of(kind)) == {one.name for one in fields(kind) if one.init}, name
-            assert set(kind.settable) >= set(settable(kind)), name
-    assert PEERS["gait"].settable[:2] == ("amplitude_deg", "frequency_hz")  # type: ignore[attr-defined]
+            assert set(kind.tunable_parameters) >= set(settable(kind)), name
+    assert PEERS["gait"].tunable_parameters[:2] == ("amplitude_deg", "frequency_hz")  # type: ignore[attr-defined]
 
 
 def test_a_class_of_a_users_own_has_the_settable_that_it_names() -> None:
     class Mine(Controller):
         tunable_parameters = ("gain",)
 
-    assert (Mine.settable, Controller.settable) == (("gain",), ())
+    assert (Mine.tunable_parameters, Controller.tunable_parameters) == (("gain",), ())
 
 
 # --- Tables of files

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-SLOW = 4.0
+SLOW = 8.0
 LIBRARIES = {
     "mavlink": ("pymavlink.dialects.v20.common", "rtmms_bridges.autopilot.setpoints"), "can": ("can",),
     "serial": ("rtmms_bridges.lines.framing",), "mqtt": ("paho.mqtt.client",), "zenoh": ("zenoh",),
@@ -123,6 +123,7 @@ def main(kind: str, place: str, period_s: str) -> None:
     pause_s = [float(period_s)]
     for module in LIBRARIES.get(kind, ()):
         importlib.import_module(module)
+    print("loaded", flush=True)
     sys.stdin.readline()
     signal.signal(signal.SIGUSR1, lambda *_: pause_s.append(SLOW * pause_s[0]))
     send, due, k = opened[kind](place), time.monotonic(), 0
