@@ -24,8 +24,9 @@ from PIL import Image
 
 from rtmms.base.spatial import quaternion_matrix
 from rtmms.record.log import open_log
+from rtmms.view.camera import FROM
 from rtmms.view.film import Take, pictures, write_film
-from rtmms.view.picture import FROM, Picture
+from rtmms.view.picture import Picture
 from rtmms.view.recording import Recording, recorded
 
 IMAGES = Path(__file__).parents[1] / "images"

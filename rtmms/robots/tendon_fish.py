@@ -82,18 +82,18 @@ class TendonFish:
     head: Annotated[str, Parameter(
         "planar: the head stays in the plane; rolling: it may roll on a spring.", choices=("planar", "rolling"),
     )] = "planar"
-    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.108
-    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 37.19
+    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.016
+    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 35.27
     plate_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the plates.", ge=0)] = 1.0
-    fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.05
-    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 2.159
+    fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.009637
+    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.976
     wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.0
-    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04074
-    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.5619
+    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04631
+    linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.0
     skin_area_m2: Annotated[float, Parameter(
         "Wetted area with the friction of a boundary layer, along the head.", "m2", ge=0,
     )] = 0.0
-    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.481e-3
+    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.182e-3
     sheet_n_m: Annotated[float, Parameter("Stiffness of each hinge.", "N m/rad", ge=0)] = 0.65
     sheet_n_m_s: Annotated[float, Parameter("Damping of each hinge.", "N m s/rad", ge=0)] = 0.0
     fin_n_m: Annotated[float, Parameter(
@@ -105,6 +105,9 @@ class TendonFish:
     roll_n_m: Annotated[float, Parameter("Stiffness of head=rolling.", "N m/rad", ge=0)] = 10.0
     roll_n_m_s: Annotated[float, Parameter("Damping of head=rolling.", "N m s/rad", ge=0)] = 1.0
     water_density_kg_m3: Annotated[float, Parameter("Density of the water.", "kg/m3")] = 1000.0
+    motor_rad_s: Annotated[float, Parameter(
+        "Speed of the motor where nothing commands it: 0.747 beats of the tail a second.", "rad/s", signed=True,
+    )] = 4.694
     motor_limit_rad_s: Annotated[float, Parameter("Limit of the motor's speed.", "rad/s")] = 31.4
     motor_bandwidth_rad_s: Annotated[float, Parameter("How fast the motor follows its command.", "rad/s")] = 20.0
     integrator: Integrator = "rk4"
@@ -215,7 +218,7 @@ def describe(p: TendonFish) -> Mechanism:
 
 def _actuators(p: TendonFish) -> list[Any]:
     most = p.motor_limit_rad_s
-    motor = JointSpeed("motor", -most, most, p.motor_bandwidth_rad_s)
+    motor = JointSpeed("motor", -most, most, p.motor_bandwidth_rad_s, p.motor_rad_s)
     cables = []
     for side, name in ((-1.0, "left"), (1.0, "right")):
         path = [("motor", (0.0, side * 0.055, side * 0.0345))]
@@ -235,8 +238,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     """The fish as a plant (entry point 'tendon_fish'). Parameters: see TendonFish; presets: planar (the default),
     rolling.
 
-    Actuator: motor.speed, rad/s. Outputs besides those of a tree: the markers m0, m1, m2, m4, ..., m9 (m, world), at
-    the places of the recordings.
+    Actuator: motor.speed, rad/s; a turn of the motor is a beat of the tail. Outputs besides those of a tree: the
+    markers m0, m1, m2, m4, ..., m9 (m, world), at the places of the recordings.
     """
     p: TendonFish = build(TendonFish, given, preset=preset, presets=PRESETS)
     return TreePlant(
@@ -246,8 +249,8 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     )  # fmt: skip
 
 
-STEP_S = 1.0 / 240.0
-"""s: four steps a frame of the recordings."""
+STEP_S = 1.0 / 360.0
+"""s: six steps a frame of the recordings."""
 FLEXIBLE_STEP_S = 1.0 / 1920.0
 """s: with a hinge at the fin's root, whose drag is stiff."""
 NODES = 3

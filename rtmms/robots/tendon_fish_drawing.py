@@ -36,7 +36,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
         _part("mount", d.block(0.046, 0.03, 0.1), 0.1, (52, 56, 62), head),
         _part("body", d.block(0.155, 0.02, 0.105), 0.2005, METAL, head),
         d.Part("top_fin", d.moved(d.plate([(-x, z) for x, z in TOP_FIN_M][::-1], 0.003), (0, 0, 0), UPRIGHT), ACRYLIC,
-               head, opacity=0.7, at_rest=True),
+               head, opacity=0.7, at_rest=bool(head)),
     ]  # fmt: skip
     arms = [d.moved(d.block(0.015, 0.01, 0.0395), (-0.1655, -side * 0.055, side * 0.01975)) for side in (-1, 1)]
     shaft = d.moved(d.block(0.015, 0.12, 0.015), (-0.1655, 0.0, 0.0))
@@ -58,4 +58,4 @@ def _part(
     name: str, mesh: d.Mesh, x: float, colour: d.Colour, frame: str, *, z: float = 0.0, opacity: float = 1.0
 ) -> d.Part:
     """Return a part whose middle is x behind the head's origin and z above it."""
-    return d.Part(name, d.moved(mesh, (-x, 0.0, z)), colour, frame, opacity=opacity, at_rest=True)
+    return d.Part(name, d.moved(mesh, (-x, 0.0, z)), colour, frame, opacity=opacity, at_rest=bool(frame))
