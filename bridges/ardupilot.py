@@ -107,7 +107,7 @@ class ArduPilot(Worded):
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
         "those of the airframe, or channel i is actuator i; 1000 to 2000 us over its limits.",
     )] = ()  # fmt: skip
-    words: Annotated[dict[str, str], Parameter(
+    parameter_channels: Annotated[dict[str, str], Parameter(
         "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "
         "'-' before the name changes the sign.",
     )] = field(default_factory=dict)  # fmt: skip
@@ -146,12 +146,16 @@ class ArduPilot(Worded):
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: each frame gets a state; frame_rate sets how many there are")
         check(self.more)
-        self._words = Words(self.words, tuple(str(i) for i in range(1, _CHANNELS + 1)))
+        self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CHANNELS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
 
     def claims(self) -> tuple[str, ...]:
-        return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
+        return (
+            tuple(entry.actuator for entry in self.channels)
+            or self.claim
+            or (() if self.parameter_channels else ("*",))
+        )
 
     def requirements(self) -> Requirements:
         """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames; an observer needs each state."""

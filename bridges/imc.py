@@ -59,7 +59,7 @@ class Imc(Worded):
         "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels servo.N and "
         "thruster.N.",
     )] = ()  # fmt: skip
-    words: Annotated[dict[str, str], Parameter(
+    parameter_channels: Annotated[dict[str, str], Parameter(
         "heading_deg, depth_m, speed_m_s, pitch_deg that set parameters of a controller; plans need "
         "heading_deg.",
     )] = field(default_factory=dict)  # fmt: skip
@@ -88,7 +88,7 @@ class Imc(Worded):
         for entry in self._map.entries:
             if not channels_known(entry.channel):
                 raise rtmms.ModelError(f"channels: expected servo.N or thruster.N, got '{entry.channel}'")
-        self._words = Words(self.words, CHANNELS)
+        self._words = Words(self.parameter_channels, CHANNELS)
 
     def claims(self) -> tuple[str, ...]:
         return self.claim or self._map.actuators
@@ -394,7 +394,7 @@ class Imc(Worded):
         if not start:
             return
         if not self._words.knows(("heading_deg",)):
-            raise Refusal("plan", "nothing steers: words=heading_deg=CONTROLLER.PARAMETER")
+            raise Refusal("plan", "nothing steers: parameter_channels=heading_deg=CONTROLLER.PARAMETER")
         self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
         self.peer_watch.fed()
         self.io.tell(f"plan '{self._plan[:40]}': {len(course)} waypoints")

@@ -61,7 +61,7 @@ class Mavlink(Worded):
         "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels x, y, z, r "
         "(MANUAL_CONTROL) and 1 to 12 (MAV_CMD_DO_SET_ACTUATOR), values -1 to 1; none: it drives nothing.",
     )] = ()  # fmt: skip
-    words: Annotated[dict[str, str], Declared(
+    parameter_channels: Annotated[dict[str, str], Declared(
         "Channels that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
         "sign.",
     )] = field(default_factory=dict)  # fmt: skip
@@ -121,7 +121,7 @@ class Mavlink(Worded):
             if entry.channel not in AXES + ACTUATORS:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, AXES + ACTUATORS)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = Words(self.words, AXES + ACTUATORS)
+        self._words = Words(self.parameter_channels, AXES + ACTUATORS)
         self._signing = Signing(_key(self.key)) if self.key else None
 
     def claims(self) -> tuple[str, ...]:

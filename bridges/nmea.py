@@ -91,11 +91,11 @@ class Nmea(Worded):
         "Channels of the peer, each with its actuator: actuator = scale (value - trim); channels are "
         "set-points.",
     )] = ()  # fmt: skip
-    words: Annotated[dict[str, str], Parameter(
+    parameter_channels: Annotated[dict[str, str], Parameter(
         "Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.",
     )] = field(default_factory=dict)  # fmt: skip
     lost: Annotated[dict[str, float], Parameter(
-        "New values of `words` by channel when the peer is lost; the others keep theirs.",
+        "New values of `parameter_channels` by channel when the peer is lost; the others keep theirs.",
     )] = field(default_factory=dict)  # fmt: skip
     peer_timeout_s: float = 10.0
     pose: Annotated[PoseNames, Parameter(
@@ -121,10 +121,10 @@ class Nmea(Worded):
             if entry.channel not in self._points.channels:
                 unknown = rtmms.UnknownNameError("channel", entry.channel, self._points.channels)
                 raise rtmms.ModelError(f"channels: {unknown}")
-        self._words = Words(self.words, self._points.channels)
+        self._words = Words(self.parameter_channels, self._points.channels)
         for channel in self.lost:
-            if channel not in self.words:
-                raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.words)}")
+            if channel not in self.parameter_channels:
+                raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.parameter_channels)}")
 
     def claims(self) -> tuple[str, ...]:
         return self.claim or self._map.actuators
@@ -303,7 +303,9 @@ class Nmea(Worded):
         """A course that was set stays set, but for the words of `lost`."""
         rtmms.Bridge.on_peer_lost(self, why)
         if self.lost:
-            self.io.tell(f"{why}: {', '.join(f'{self.words[name]}={value:g}' for name, value in self.lost.items())}")
+            self.io.tell(
+                f"{why}: {', '.join(f'{self.parameter_channels[name]}={value:g}' for name, value in self.lost.items())}"
+            )
             self._words.take(self.lost)
 
     # -- time --------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ class Px4(Worded):
         "those of the airframe, or channel i is actuator i; over its limits, from 0 where the lower limit is 0, "
         "else from -1.",
     )] = ()  # fmt: skip
-    words: Annotated[dict[str, str], Parameter(
+    parameter_channels: Annotated[dict[str, str], Parameter(
         "Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the "
         "sign; 0 while not armed.",
     )] = field(default_factory=dict)  # fmt: skip
@@ -150,14 +150,18 @@ class Px4(Worded):
             raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
         if self.field_ned_gauss and (len(self.field_ned_gauss) != 3 or not any(self.field_ned_gauss)):
             raise rtmms.ModelError(f"field_ned_gauss: expected 3 numbers, not all 0, got {self.field_ned_gauss}")
-        self._words = Words(self.words, tuple(str(i) for i in range(1, _CONTROLS + 1)))
+        self._words = Words(self.parameter_channels, tuple(str(i) for i in range(1, _CONTROLS + 1)))
         if self.plant_silent == "still" and not self.watchdog_periods:
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
         if self.ground:
             host_port(self.ground, "ground")
 
     def claims(self) -> tuple[str, ...]:
-        return tuple(entry.actuator for entry in self.channels) or self.claim or (() if self.words else ("*",))
+        return (
+            tuple(entry.actuator for entry in self.channels)
+            or self.claim
+            or (() if self.parameter_channels else ("*",))
+        )
 
     def requirements(self) -> Requirements:
         """Each state where it claims nothing, because telemetry has fewer than PX4 has frames."""

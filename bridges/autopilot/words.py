@@ -28,13 +28,13 @@ class Words:
         self._table: dict[str, tuple[str, float]] = {}
         for channel, text in table.items():
             if channel not in channels:
-                raise ModelError(f"words: {UnknownNameError('channel', channel, channels)}")
+                raise ModelError(f"parameter_channels: {UnknownNameError('channel', channel, channels)}")
             name = text.removeprefix("-")
             owner, dot, parameter = name.partition(".")
             if not (owner and dot and parameter):
-                raise ModelError(f"words.{channel}: expected CONTROLLER.PARAMETER, got '{text}'")
+                raise ModelError(f"parameter_channels.{channel}: expected CONTROLLER.PARAMETER, got '{text}'")
             if any(name == other for other, _ in self._table.values()):
-                raise ModelError(f"words.{channel}: '{name}' stands in it twice")
+                raise ModelError(f"parameter_channels.{channel}: '{name}' stands in it twice")
             self._table[channel] = name, -1.0 if text.startswith("-") else 1.0
         self._ask: Ask | None = None
         self._refused: Callable[[str], object] = str

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeGuard, TypeVar, runtime_checkable
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.base.parameters import parameters_of
+from rtmms.base.terminal import print_text
 from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import file_parameters, is_file, load_named, path_of
 from rtmms.base.typed import shown, spelled, typed
@@ -33,7 +34,26 @@ def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T
     words = dict(words)
     path = words.pop("config", None)
     table = {} if path is None else read_toml(path)
+    known = hints(cls)
+    words, table = (_current(f"{kind} '{name}'", one, known) for one in (words, table))
     return _made(cls, f"{kind} '{name}'", "" if path is None else path, table, words)
+
+
+OLD_KEYS: Mapping[str, str] = {"words": "parameter_channels"}
+"""Old names of parameters of bridges, which work for one minor version."""
+
+
+def _current(owner: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+    """Values by the present names of parameters; an old name prints a sentence."""
+    found: dict[str, Any] = {}
+    for key, value in given.items():
+        head, dot, rest = key.partition(".")
+        new = OLD_KEYS.get(head, "")
+        if new in known and head not in known:
+            print_text(f"rtmms: {owner}: {head} is {new} now; the old name goes with the next version", err=True)
+            key = new + dot + rest
+        found[key] = value
+    return found
 
 
 def hints(cls: type) -> dict[str, Any]:

@@ -435,8 +435,8 @@ def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
 
 def test_pulses_are_a_controllers_words(port: int, autopilot: Autopilot, asked: dict[str, float]) -> None:
     words = {"3": "mixer.thrust", "1": "-mixer.yaw", "32": "mixer.roll"}
-    assert ArduPilot(words=words).claims() == ()
-    with Sailing(bridge(port, channels=(RUDDER,), words=words), mode="realtime") as sailing:
+    assert ArduPilot(parameter_channels=words).claims() == ()
+    with Sailing(bridge(port, channels=(RUDDER,), parameter_channels=words), mode="realtime") as sailing:
         autopilot.pulses[2], autopilot.pulses[0] = 1750, 1900
         autopilot.exchange()
         wait(lambda: asked == {"mixer.thrust": 0.5, "mixer.yaw": -0.8})
@@ -449,5 +449,5 @@ def test_pulses_are_a_controllers_words(port: int, autopilot: Autopilot, asked: 
 
 @pytest.mark.parametrize("table", [{"33": "mixer.thrust"}, {"x": "mixer.thrust"}, {"1": "thrust"}])
 def test_tables_of_words_that_make_no_sense(table: dict[str, str]) -> None:
-    with pytest.raises(rtmms.ModelError, match="words"):
-        bridge(9002, words=table)
+    with pytest.raises(rtmms.ModelError, match="parameter_channels"):
+        bridge(9002, parameter_channels=table)

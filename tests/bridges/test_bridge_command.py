@@ -208,7 +208,7 @@ def test_a_run_whose_autopilot_never_came_has_failed(tmp_path: Path, name: str, 
     if name == "px4":
         pytest.importorskip("pymavlink")
     words = ("run", "quadrotor", "--controller", "hover", "--duration", "0.3", "--rate", "0.5", "--json")
-    bridge = ("--bridge", f"{name}:port=0,words=1=hover.x_m")
+    bridge = ("--bridge", f"{name}:port=0,parameter_channels=1=hover.x_m")
     said = rtmms(tmp_path, *words, *bridge)
     assert (said.status, said.report["ended"]) == (1, "duration")
     assert f"bridge {name} ended with exit status 1: " in said.err

@@ -51,17 +51,17 @@ ADDRESSES = {
 }  # fmt: skip
 
 PLAIN = {
-    "ardupilot": ("peer", "words", "more"),
+    "ardupilot": ("peer", "parameter_channels", "more"),
     "can": ("interface", "channel", "options", "signals", "counter", "checksum"),
     "dds": ("interface", "namespace", "odom", "body"),
     "foxglove": ("world", "body", "origins"),
     "helics": ("federate", "core", "broker_key", "core_words", "subscribe", "partners"),
-    "imc": ("system", "peer", "words"),
+    "imc": ("system", "peer", "parameter_channels"),
     "lcm": ("url", "prefix"),
-    "mavlink": ("words", "values"),
+    "mavlink": ("parameter_channels", "values"),
     "mqtt": ("topic", "client_id", "user"),
-    "nmea": ("peer", "sentences", "water_speed", "epoch", "set_points", "words", "lost"),
-    "px4": ("peer", "words"),
+    "nmea": ("peer", "sentences", "water_speed", "epoch", "set_points", "parameter_channels", "lost"),
+    "px4": ("peer", "parameter_channels"),
     "serial": ("safe",),
     "udp": ("peer", "safe"),
     "view": ("telemetry",),

@@ -55,7 +55,9 @@ def told(child: subprocess.Popen[str]) -> dict[str, Any]:
 
 
 def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float]) -> None:
-    bridge = Imc(system="torpedo-test", port=reserve_ports(), home=HOME, channels=DRIVES, words=WORDS, state_hz=50.0)
+    bridge = Imc(
+        system="torpedo-test", port=reserve_ports(), home=HOME, channels=DRIVES, parameter_channels=WORDS, state_hz=50.0
+    )
     with Sailing(bridge, "realtime", dt=1e-2) as sailing:
         child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(reserve_ports())],
                                  stdout=subprocess.PIPE, text=True, cwd=ROOT)  # fmt: skip
@@ -128,7 +130,7 @@ def swim(bridge: Imc, info: Any, step: int, x: float, y: float, depth: float = 2
 
 def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
-    bridge = opened(Imc(port=0, home=HOME, words=WORDS, state_hz=10.0), info)
+    bridge = opened(Imc(port=0, home=HOME, parameter_channels=WORDS, state_hz=10.0), info)
     announce(bridge, peer)
     swim(bridge, info, 0, 0.0, 0.0)
     say(bridge, peer, sample_plan(HOME, ((10.0, 20.0), (30.0, 0.0))))
@@ -149,7 +151,7 @@ def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, flo
 
 def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
-    bridge = opened(Imc(port=0, home=HOME, words=WORDS), info)
+    bridge = opened(Imc(port=0, home=HOME, parameter_channels=WORDS), info)
     announce(bridge, peer)
     request = sample_plan(HOME, ((10.0, 20.0),))
     keep = imcpy.PlanDB()
@@ -180,7 +182,10 @@ def test_without_words_a_plan_fails_and_says_why(peer: socket.socket) -> None:
     announce(bridge, peer)
     say(bridge, peer, sample_plan(HOME, ((10.0, 20.0),)))
     (answer,) = [one for one in answers(peer) if isinstance(one, imcpy.PlanControl)]
-    assert (answer.type.name, answer.info) == ("FAILURE", "nothing steers: words=heading_deg=CONTROLLER.PARAMETER")
+    assert (answer.type.name, answer.info) == (
+        "FAILURE",
+        "nothing steers: parameter_channels=heading_deg=CONTROLLER.PARAMETER",
+    )
     bridge.close("the test is over")
 
 
@@ -291,7 +296,7 @@ def test_a_stranger_is_not_heard(peer: socket.socket) -> None:
 def test_abort_lets_go(peer: socket.socket, asked: dict[str, float]) -> None:
     actuators = (Channel("thrust", "m/s"), Channel("rudder", "rad/s"))
     info = replace(plant_info(*POSE, actuators=actuators), granted=("thrust", "rudder"))
-    bridge = opened(Imc(port=0, home=HOME, channels=DRIVES, words=WORDS), info)
+    bridge = opened(Imc(port=0, home=HOME, channels=DRIVES, parameter_channels=WORDS), info)
     thrust, speed = imcpy.SetThrusterActuation(), imcpy.DesiredSpeed()
     thrust.id, thrust.value, speed.value = 0, 0.5, 0.75
     for message in (thrust, speed):
@@ -329,7 +334,10 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
         ({"network": "0.0.0.0"}, "network: expected an IPv4 address of this machine"),
         ({"nodes": ("neptus",)}, "nodes: expected HOST:PORT, got 'neptus'"),
         ({"channels": (ChannelMapping(channel="fin.1", actuator="a"),)}, r"channels: expected servo\.N or thruster\.N"),
-        ({"words": {"heading": "autopilot.heading_deg"}}, "unknown channel 'heading'; did you mean heading_deg"),
+        (
+            {"parameter_channels": {"heading": "autopilot.heading_deg"}},
+            "unknown channel 'heading'; did you mean heading_deg",
+        ),
     ],
 )
 def test_wrong_words(words: dict[str, Any], text: str) -> None:

@@ -231,23 +231,23 @@ def test_words_are_those_of_the_mixer() -> None:
     page = (ROOT / "docs" / "bridges" / "mavlink.md").read_text()
     told = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
     assert set(told) == {"thrust", "yaw", "pitch", "roll"}
-    assert set(told) <= set(load_controller("mixer").settable)
+    assert set(told) <= set(load_controller("mixer").tunable_parameters)
 
 
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ({"w": "mixer.thrust"}, "words: unknown channel 'w'"), ({"z": "thrust"}, "words.z: expected CONTROLLER.PARAM"),
-        ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "words.r: 'mixer.yaw' stands in it twice"),
+        ({"w": "mixer.thrust"}, "parameter_channels: unknown channel 'w'"), ({"z": "thrust"}, "parameter_channels.z: expected CONTROLLER.PARAM"),
+        ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "parameter_channels.r: 'mixer.yaw' stands in it twice"),
     ],
 )  # fmt: skip
 def test_tables_of_words_that_make_no_sense(station: Station, table: dict[str, str], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        bridge(station, words=table)
+        bridge(station, parameter_channels=table)
 
 
 def test_words_are_set_once_a_station_has_armed_it(station: Station) -> None:
-    with Sailing(driven(station, words={"z": "mixer.thrust"})) as sailing:
+    with Sailing(driven(station, parameter_channels={"z": "mixer.thrust"})) as sailing:
         station.hear("HEARTBEAT")
         station.mav.manual_control_send(1, 0, 0, 500, 0, 0)
         assert station.command(400, 1.0) == 0

@@ -565,7 +565,7 @@ def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) 
     info = plant_info(*POSE)
     bridge = opened(
         Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{reserve_ports()}", home=HOME, set_points={"PRTMS": "speed"},
-             words={"APB.heading_deg": "autopilot.heading_deg", "PRTMS.speed": "autopilot.speed_m_s"},
+             parameter_channels={"APB.heading_deg": "autopilot.heading_deg", "PRTMS.speed": "autopilot.speed_m_s"},
              lost={"PRTMS.speed": 0.0}), info,
     )  # fmt: skip
     told = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
@@ -588,7 +588,7 @@ def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) 
         ({"sentences": ("RMC:0",)}, "expected a rate > 0"),
         ({"set_points": {"GPAPB": "x"}}, "set_points: expected the head of a sentence, .* got 'GPAPB'"),
         ({"set_points": {"PRTMS": "x:miles"}}, "set_points.PRTMS: expected FIELD, FIELD:compass or FIELD:knots"),
-        ({"words": {"APB.head": "autopilot.heading_deg"}}, "unknown channel 'APB.head'; did you mean APB.heading_deg"),
+        ({"parameter_channels": {"APB.head": "autopilot.heading_deg"}}, "unknown channel 'APB.head'; did you mean APB.heading_deg"),
         ({"lost": {"APB.heading_deg": 0.0}}, "lost: unknown channel 'APB.heading_deg'"),
         ({"epoch": "noon"}, "epoch: expected a time as 2026-06-01T12:00:00, got 'noon'"),
     ],

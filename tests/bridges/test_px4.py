@@ -436,8 +436,11 @@ def test_the_example_is_one() -> None:
 
 def test_controls_are_a_controllers_words(port: int, asked: dict[str, float]) -> None:
     words = {"3": "mixer.thrust", "1": "-mixer.yaw"}
-    assert Px4(words=words).claims() == ()
-    with Sailing(bridge(port, channels=(RUDDER,), words=words), mode="realtime") as sailing, Autopilot(port) as px4:
+    assert Px4(parameter_channels=words).claims() == ()
+    with (
+        Sailing(bridge(port, channels=(RUDDER,), parameter_channels=words), mode="realtime") as sailing,
+        Autopilot(port) as px4,
+    ):
         px4.controls[2], px4.controls[0], px4.controls[1] = 0.25, 0.5, math.nan
         px4.frame()
         wait(lambda: asked == {"mixer.thrust": 0.25, "mixer.yaw": -0.5})
