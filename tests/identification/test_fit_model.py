@@ -415,7 +415,7 @@ def test_a_urdf_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("robot", "parameter"), [
     ("cat", "mass_kg"), ("continuous_eel", "length_m"), ("eel", "c2"), ("fish", "length_m"),
     ("fluid_swimmer", "half_length_m"), ("manta", "drag_coefficient"), ("modal_moth", "pressure"),
-    ("moth", "pressure"), ("purcell", "length_m"), ("quadrotor", "mass_kg"), ("roller_racer", "seat_kg"),
+    ("moth", "span_m"), ("purcell", "length_m"), ("quadrotor", "mass_kg"), ("roller_racer", "seat_kg"),
     ("satellite", "mass_kg"), ("snake", "half_length_m"), ("snakeboard", "mass_kg"), ("torpedo", "length_m"),
     ("trikke", "frame_kg"), ("unicycle", "wheel_m"),
 ])  # fmt: skip
