@@ -13,6 +13,7 @@ import pytest
 import rtmms
 from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.base.parameters import parameter_values
 from rtmms.identification.descent import Iteration, Watch
 from rtmms.identification.fit_model import Identified, Reader, identified
 from rtmms.identification.fitting import Settings
@@ -369,3 +370,56 @@ def test_a_robot_in_a_plane_keeps_roll_pitch_and_heave() -> None:
 def test_objective_of_a_speed_in_its_words() -> None:
     assert Objective("mean_speed").parts == ("position", -1)
     assert Objective("mean_speed", "velocity[0]").parts == ("velocity", 0)
+
+
+ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0 0 -0.2"/><mass value="1.0"/>
+<inertia ixx="0.02" iyy="0.02" izz="0.002" ixy="0" ixz="0" iyz="0"/></inertial></link>
+<joint name="shoulder" type="continuous"><parent link="base"/><child link="upper"/><axis xyz="0 1 0"/>
+<dynamics damping="0.1" friction="0"/></joint></robot>"""
+
+
+def driven(robot: str, parameter: str, factor: float = 1.05, **words: Any) -> tuple[dict[str, Any], float]:
+    """Columns of a run of a robot with a parameter that differs from the model's, and its value."""
+    usual = parameter_values(rtmms.load(robot, **words))[parameter]
+    plant = rtmms.load(robot, **{**words, parameter: factor * usual})
+    steps = int(np.clip(1.0 / plant.dt, 60, 600))
+    time = plant.dt * np.arange(steps + 1)
+    low = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
+    high = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
+    middle = np.array([one.neutral for one in plant.actuators])
+    reach = np.minimum(np.minimum(high - middle, middle - low), 1.0)
+    reach = np.where(reach > 0.0, reach, 0.1 * (high - low))
+    wave = 0.2 * reach * np.sin(2.0 * np.pi * time[:, None] + np.arange(len(low)))
+    commands = np.clip(middle + wave, low, high)
+    small = [one.name for one in plant.outputs if np.prod(one.shape) <= 24]
+    rows = {name: [plant.observe()[name]] for name in small}
+    for command in commands[:-1]:
+        plant.step(command)
+        for name, value in plant.observe().items():
+            if name in rows:
+                rows[name].append(value)
+    columns = {f"command.{one.name}": commands[:, k] for k, one in enumerate(plant.actuators)}
+    return {"time": time, **columns, **{name: np.array(row) for name, row in rows.items()}}, factor * usual
+
+
+@pytest.mark.full
+def test_a_urdf_file(tmp_path: Path) -> None:
+    path = str(tmp_path / "arm.urdf")
+    Path(path).write_text(ARM)
+    data, truth = driven(path, "gravity_m_s2", dt=DT)
+    found = rtmms.identify(path, data, fit="gravity_m_s2", dt=DT, at_rest=True, threads=1)
+    assert found.values["gravity_m_s2"] == pytest.approx(truth, rel=1e-5)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize(("robot", "parameter"), [
+    ("cat", "mass_kg"), ("continuous_eel", "length_m"), ("eel", "c2"), ("fish", "length_m"),
+    ("fluid_swimmer", "half_length_m"), ("manta", "drag_coefficient"), ("modal_moth", "pressure"),
+    ("moth", "span_m"), ("purcell", "length_m"), ("quadrotor", "mass_kg"), ("roller_racer", "seat_kg"),
+    ("satellite", "mass_kg"), ("snake", "half_length_m"), ("snakeboard", "mass_kg"), ("torpedo", "length_m"),
+    ("trikke", "frame_kg"), ("unicycle", "wheel_m"),
+])  # fmt: skip
+def test_every_robot(robot: str, parameter: str) -> None:
+    data, truth = driven(robot, parameter)
+    found = rtmms.identify(robot, data, fit=parameter, at_rest=True, threads=2)
+    assert found.values[parameter] == pytest.approx(truth, rel=1e-3)
