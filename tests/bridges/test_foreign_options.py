@@ -44,7 +44,7 @@ CONTROLLER_FILES = {
 }
 
 ADDRESSES = {
-    "ardupilot": ("host",), "estimator": ("to",), "foxglove": ("host",), "helics": ("broker", "local_interface"),
+    "ardupilot": ("host",), "betaflight": ("host", "peer"), "estimator": ("to",), "foxglove": ("host",), "helics": ("broker", "local_interface"),
     "imc": ("network", "nodes"), "mavlink": ("stations", "host"), "mosaik": ("host",), "mqtt": ("host",),
     "nmea": ("to", "listen", "pd6"), "px4": ("host", "ground"), "udp": ("host", "bind"), "view": ("host",),
     "zenoh": ("listen", "connect"),
@@ -52,6 +52,7 @@ ADDRESSES = {
 
 PLAIN = {
     "ardupilot": ("peer", "parameter_channels", "more"),
+    "betaflight": ("rc",),
     "can": ("interface", "channel", "options", "signals", "counter", "checksum"),
     "dds": ("interface", "namespace", "odom", "body"),
     "foxglove": ("world", "body", "origins"),

@@ -237,7 +237,8 @@ def test_words_are_those_of_the_mixer() -> None:
 @pytest.mark.parametrize(
     ("table", "text"),
     [
-        ({"w": "mixer.thrust"}, "parameter_channels: unknown channel 'w'"), ({"z": "thrust"}, "parameter_channels.z: expected CONTROLLER.PARAM"),
+        ({"w": "mixer.thrust"}, "parameter_channels: unknown channel 'w'"),
+        ({"z": "thrust"}, "parameter_channels.z: expected CONTROLLER.PARAM"),
         ({"z": "mixer.yaw", "r": "-mixer.yaw"}, "parameter_channels.r: 'mixer.yaw' stands in it twice"),
     ],
 )  # fmt: skip
