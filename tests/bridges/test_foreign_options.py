@@ -44,7 +44,8 @@ CONTROLLER_FILES = {
 }
 
 ADDRESSES = {
-    "ardupilot": ("host",), "betaflight": ("host", "peer"), "estimator": ("to",), "foxglove": ("host",), "helics": ("broker", "local_interface"),
+    "ardupilot": ("host",), "betaflight": ("host", "peer"), "estimator": ("to",),
+    "foxglove": ("host",), "helics": ("broker", "local_interface"),
     "imc": ("network", "nodes"), "mavlink": ("stations", "host"), "mosaik": ("host",), "mqtt": ("host",),
     "nmea": ("to", "listen", "pd6"), "px4": ("host", "ground"), "udp": ("host", "bind"), "view": ("host",),
     "zenoh": ("listen", "connect"),

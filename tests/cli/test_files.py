@@ -107,6 +107,7 @@ READS = {
     ("identify", "files"): ("identify", "{}.csv", *FIT),
     ("identify", "--columns"): ("identify", "run.csv", *FIT, "--columns", "{}.toml"),
     ("identify", "--preset"): ("identify", "run.csv", *FIT, "--preset", "{}.toml"),
+    ("identify", "--objective"): ("identify", "run.csv", *FIT, "--objective", "{}.toml"),
     ("identify", "--sensors"): ("identify", "run.csv", *FIT, "--sensors", "{}.toml"),
     ("trim", "--preset"): ("trim", "eel", "--preset", "{}.toml"),
     ("export-fmu", "--preset"): ("export-fmu", "torpedo", "--preset", "{}.toml", "-o", "a.fmu"),

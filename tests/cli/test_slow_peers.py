@@ -17,7 +17,7 @@ PACE = Pace(period_s=1e-3, deadline_s=0.85e-3)
 
 def peer(late: int = 900, commands: int = 1000, every: int = 1, delay: int = 0, **figures: float) -> dict[str, Any]:
     return {"name": "mine", "claim": ["*"], "late": late, "commands": commands, "every": every, "delay": delay,
-            "figures": figures}  # fmt: skip
+            "metrics": figures}  # fmt: skip
 
 
 def figures(usual: float, slowest: float | None = None, reading: float = 5.0) -> dict[str, float]:

@@ -78,7 +78,7 @@ def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
 @pytest.mark.parametrize(("failed", "said"), [(1.0, "100 %"), (0.25, "25 %"), (0.05, ""), (None, "")])
 def test_a_planner_whose_candidates_fail_is_told(failed: float | None, said: str) -> None:
     told = report()
-    told["exchange"]["peers"] = [{"name": "predictive", "every": 5, "figures": {"failed": failed}}]
+    told["exchange"]["peers"] = [{"name": "predictive", "every": 5, "metrics": {"failed": failed}}]
     lines = warnings_of(told)
     assert len(lines) == bool(said)
     if said:
