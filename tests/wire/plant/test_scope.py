@@ -121,7 +121,12 @@ def test_parameters_and_set_points_are_told_by_robot(pair: Pair) -> None:
     with (
         Looping(pair) as running,
         rtmms.connect(
-            pair.exchange, name="two.gait", claim=["*"], robot="two", settable={"depth_m": 1.0}, tracks={"depth_m": 1.0}
+            pair.exchange,
+            name="two.gait",
+            claim=["*"],
+            robot="two",
+            tunable_parameters={"depth_m": 1.0},
+            setpoints={"depth_m": 1.0},
         ) as link,
         rtmms.connect(pair.exchange, name="eye") as eye,
     ):
