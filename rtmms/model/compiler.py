@@ -94,9 +94,10 @@ def _check_kinds(mechanism: Mechanism) -> None:
     for k, body in enumerate(mechanism.bodies):
         expect(body, (Body,), f"{where}: bodies[{k}]")
     check_modal(mechanism.bodies)
+    kinds = (*(kind for kind in Element.__subclasses__() if kind is not Resistance), *Resistance.__subclasses__())
     for body in all_bodies(mechanism.bodies):
         for i, element in enumerate(body.elements):
-            expect(element, (Element,), f"body '{body.name}': elements[{i}]")
+            expect(element, kinds, f"body '{body.name}': elements[{i}]")
             expect(element.placement, (Placement,), f"body '{body.name}': elements[{i}]: placement")
         for i, solid in enumerate(body.solids):
             if not isinstance(solid, Solid) or not hasattr(solid, "__dict__"):

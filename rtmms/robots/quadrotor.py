@@ -13,6 +13,7 @@ from rtmms.base.parameters import Parameter, build, in_model, settable
 from rtmms.fluids.ambient import Flow
 from rtmms.mechanism.actuators import Rotor
 from rtmms.mechanism.plant import Remade, TreePlant
+from rtmms.model.compiled import State
 from rtmms.model.compiler import compile_model
 from rtmms.model.contacts import Floor
 from rtmms.model.description import Body, Mechanism
@@ -101,14 +102,13 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
         )
         for name, (x, y, spin) in ROTORS.items()
     ]
-    model = compile_model(describe(p))
-    start = model.state()
-    start.position[2] = p.foot_m
     return TreePlant(
-        model, step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
+        describe(p), step_of("quadrotor", dt, 2e-3), actuators=rotors, parameters=p, method=p.integrator,
         substeps=p.substeps, flow=Flow((p.wind_x_m_s, p.wind_y_m_s, p.wind_z_m_s)), nodes={"strip_nodes": 1},
         recent_outputs=("motor", "angular_velocity"), medium="air", airframe=AIRFRAME, settable=settable(Quadrotor),
-        remake=_remake, initial=start if p.floor else None,
+        remake=_remake,
+        initial=State(np.array([0.0, 0.0, p.foot_m]), np.array([1.0, 0, 0, 0]), np.zeros(0), np.zeros(6), np.zeros(0))
+        if p.floor else None,
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
         parts.append(d.Part(f"plate{k}", d.merged(plate, arm), BLUE, f"joint{first + 1 + k}", at_rest=True))
     last, upper = HINGES_M[-1], [(-HINGES_M[-1] - x, z) for x, z in FIN_M]
     outline = [*upper, *((x, -z) for x, z in upper[-2::-1])]
-    fin = d.moved(d.plate(outline[::-1], 0.002), (0, 0, 0), UPRIGHT)
+    fin = d.moved(d.plate(outline, 0.002), (0, 0, 0), UPRIGHT)
     sheet = d.moved(d.block(0.014, 0.002, 0.045), (-last - 0.023, 0.0, 0.0))
     flexible = float(p["fin_n_m"]) > 0.0
     parts.append(d.Part("fin", d.merged(fin, sheet), RED, f"joint{first + 5 + flexible}", opacity=0.9, at_rest=True))

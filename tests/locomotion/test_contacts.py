@@ -33,7 +33,7 @@ def cart(*contacts: object, axis: tuple[float, float, float] = (0.0, 1.0, 0.0), 
         (cart(m.Wheel("wheel", 0.1, normal=(0, 1, 0))), "must be level with the ground, got an angle of 90 deg"),
         (cart(m.Wheel("wheel", 0.1), kind="prismatic"), "joint 'wheel' must be revolute, got 'prismatic'"),
         (cart(m.Axle("hull", placement=3)), "placement must be a Placement, got 3"),  # type: ignore[arg-type]
-        (cart("axle"), "contacts[0]: expected an Axle, a Wheel or a Plane, got 'axle'"),
+        (cart("axle"), "contacts[0]: expected an Axle, a Wheel, a Plane or a Floor, got 'axle'"),
         (cart(m.Axle("hull"), m.Axle("hull", m.at(1.0))), "2 rows of contact are called 'hull.axle'; give them names"),
         (cart(m.Wheel("wheel", 0.1, name="a"), m.Wheel("wheel", 0.1, name="b")), "joint 'wheel' has a wheel already"),
         (replace(cart(m.Plane("hull")), base="fixed"), "contacts need base='free', got base='fixed'"),

@@ -144,6 +144,19 @@ def test_feet_of_a_leg_reach_below_the_base() -> None:
     assert seen["position"][2] == pytest.approx(-0.5 + 0.5 - G / 2000.0 - 1e-3, abs=3e-4)
 
 
+def test_the_quadrotor_takes_off_and_lands() -> None:
+    """It stands on its feet, rises with more than its weight, and stands again without creep."""
+    plant: Any = rtmms.load("quadrotor", floor=True)
+    hover = plant.parameters.hover_rad_s
+    assert plant.observe()["position"][2] == 0.05
+    assert run(plant, 1.0, [0.0] * 4)[-1]["floor_force"] == pytest.approx([0.5 * G / 4.0] * 4, rel=1e-6)
+    assert run(plant, 0.6, [1.2 * hover] * 4)[-1]["position"][2] > 0.2
+    assert not np.any(plant.observe()["floor_force"])
+    rest = run(plant, 4.0, [0.0] * 4)[-1]
+    assert rest["position"][2] == pytest.approx(0.05 - G / 100.0**2, abs=1e-9)
+    assert np.abs(run(plant, 2.0, [0.0] * 4)[-1]["position"] - rest["position"]).max() < 1e-12
+
+
 @pytest.mark.parametrize(
     ("floor", "text"),
     [
