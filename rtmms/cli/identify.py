@@ -100,14 +100,19 @@ def identify(
     from rtmms.identification.fitting import Settings
     from rtmms.identification.objectives import read_objectives
     from rtmms.identification.unknowns import asked_for
+    from rtmms.plant.step_advice import known_step
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)
     with _Progress(quiet=quiet) as progress:
         watch = Watch(progress.say, progress.iterated, Budget(budget))
         recordings = _recordings(files, _names(channels or ""), words, progress, read_objectives(objectives), lead_in)
+        model = recordings[0].build()
+        known = known_step(model)
+        if known is not None and known.warning and not quiet:
+            print_text(f"rtmms: identify: {recordings[0].name}: {known.warning}", err=True)
         asked = asked_for(
-            _names(names), recordings, recordings[0].build(), limits, priors, _names(*per_recording),
+            _names(names), recordings, model, limits, priors, _names(*per_recording),
             delay_per_recording=delay_per_recording,
         )  # fmt: skip
         settings_ = Settings(
