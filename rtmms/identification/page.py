@@ -106,6 +106,10 @@ def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: 
                      f"<style>{_STYLE}</style></head><body>\n{text}\n</body></html>\n", "-o")  # fmt: skip
 
 
+MAX_TITLE = 80
+"""Characters of the title of a figure."""
+
+
 def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
     """Return the values with their spread and the channels beside the model, as one figure; written where path says.
 
@@ -115,11 +119,13 @@ def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> A
         Where the file cannot be written.
     """
     with styled():
-        whole = figure(9.0, 1.5 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
-        parts: Any = whole.subfigures(2, 1, height_ratios=[1.0 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
+        whole = figure(9.0, 2.0 + 0.4 * len(evidence.names) + 1.5 * _rows(solution))
+        parts: Any = whole.subfigures(2, 1, height_ratios=[1.5 + 0.4 * len(evidence.names), 1.5 * _rows(solution)])
         above, below = parts
         _spread(above, solution, evidence)
-        above.subplots_adjust(left=0.2, bottom=0.3)
+        titles = [one.name for one in solution.residuals.predictor.recordings]
+        above.suptitle(f"Fit to {', '.join(titles)}"[:MAX_TITLE], x=0.08, ha="left", fontweight="bold")
+        above.subplots_adjust(left=0.2, bottom=0.3, top=0.8)
         _series(below, solution)
         below.subplots_adjust(left=0.08, right=0.97, top=0.95, bottom=0.08, hspace=0.75)
         if path is not None:
@@ -226,15 +232,20 @@ def _series(drawn: Any, solution: Solution) -> None:
             begin = segment.first * residuals.predictor.recordings[0].dt
             every = max(1, len(block.time) // MOST_POINTS)
             time = begin + block.time[::every]
-            axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, rasterized=False)
+            first = block is own[0]
+            axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, label="measured" if first else None)
             marker = "+" if block.series.feature is not None else None
             expected = residuals.expected(block, told, solution.z)[::every, k]
-            axes.plot(time, expected, color=BLUE, lw=1.0, marker=marker, ms=9.0)
+            label = "model" if first else None
+            axes.plot(time, expected, color=BLUE, lw=1.0, marker=marker, ms=9.0, label=label)
             if not block.fitted.all():
                 end = begin + float(block.time[~block.fitted][0]), begin + float(block.time[-1])
         if end is not None:
-            axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0)
-        axes.set(title=f"{own[0].series.component(k)}, {own[0].series.unit or '1'}")
+            axes.axvspan(*end, color=GRID, alpha=0.6, lw=0.0, label="held back")
+        unit = own[0].series.unit
+        axes.set(title=f"{own[0].series.component(k)}, {unit}" if unit else own[0].series.component(k))
+        if axes is panels[0]:
+            axes.legend(loc="upper left", markerscale=3.0)
     panels[-1].set(xlabel="time, s")
     if hasattr(drawn, "tight_layout"):
         drawn.tight_layout()
