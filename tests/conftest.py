@@ -149,10 +149,9 @@ def forgotten_modules(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     folder = str(request.getfixturevalue("tmp_path")) + os.sep
-    before = set(sys.modules)
     yield
-    for name in set(sys.modules) - before:
-        if (getattr(sys.modules[name], "__file__", None) or "").startswith(folder):
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(folder):
             del sys.modules[name]
 
 

@@ -173,7 +173,7 @@ TELLS = """
 import rtmms
 
 class Tells(rtmms.Controller):
-    claim, figures = ("*",), ("seen",)
+    claim, metrics = ("*",), ("seen",)
     seen = 0
 
     def update(self, state):
@@ -189,4 +189,4 @@ def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
     said = shell(tmp_path, "run", *words)
     assert said.status == 0, said.err
     (peer,) = said.report["exchange"]["peers"]
-    assert peer["figures"] == {"seen": said.report["steps"]}
+    assert peer["metrics"] == {"seen": said.report["steps"]}

@@ -122,7 +122,7 @@ RENAMED: Mapping[str, str] = {
     "schedule.blame": "schedule.causes", "schedule.blame.own_exchange": "schedule.causes.loop_overhead",
     "witness": "stall_detector", "accuracy.use": "accuracy.recommended_step", "accuracy.sentence": "accuracy.message",
     "robots.*.begins_m": "robots.*.start_position_m", "exchange.forced_looks": "exchange.forced_polls",
-    "exchange.rejected.garbled": "exchange.rejected.malformed", "exchange.peers.*.figures": "exchange.peers.*.metrics",
+    "exchange.peers.*.figures": "exchange.peers.*.metrics",
 }  # fmt: skip
 """Old names of keys, which stand for one minor version; * is each element."""
 

@@ -404,7 +404,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 class Telling(rtmms.Controller):
     """Tells how many states it saw."""
 
-    claim, figures = ("left.*",), ("seen",)
+    claim, metrics = ("left.*",), ("seen",)
     seen = 0
 
     def update(self, state: rtmms.State) -> dict[str, float]:

@@ -100,7 +100,7 @@ def test_the_report_has_renamed_keys_twice() -> None:
     assert report["witness"] == {"present": True}
     assert (report["accuracy"]["use"], report["accuracy"]["sentence"]) == (None, "fine")
     assert report["robots"]["one"]["begins_m"] == [0.0]
-    assert report["exchange"]["rejected"]["garbled"] == 3
+    assert report["exchange"]["rejected"] == {"malformed": 3}, "sums of refusals stay what they are"
     assert [peer["figures"] for peer in report["exchange"]["peers"]] == [{"plans": 1}, {}]
     assert report["deprecated"] == dict(RENAMED)
     short: dict[str, Any] = {"accuracy": None, "schedule": {}}
