@@ -108,7 +108,7 @@ class TendonFish:
     motor_rad_s: Annotated[float, Parameter(
         "Speed of the motor where nothing commands it: 0.747 beats of the tail a second.", "rad/s", signed=True,
     )] = 4.694
-    motor_limit_rad_s: Annotated[float, Parameter("Limit of the motor's speed.", "rad/s")] = 31.4
+    motor_limit_rad_s: Annotated[float, Parameter("Limit of the motor's speed.", "rad/s")] = 16.0
     motor_bandwidth_rad_s: Annotated[float, Parameter("How fast the motor follows its command.", "rad/s")] = 20.0
     integrator: Integrator = "rk4"
     substeps: Substeps = 1
