@@ -130,7 +130,7 @@ class ArduPilot(Worded):
     )] = None  # fmt: skip
     peer_timeout_s: float = 1.0
     peer_gone_s: Annotated[float, Parameter(
-        "Silence of an autopilot that was heard, after which a run with a duration ends (wall time); 0: never.", "s",
+        "Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never.", "s",
         ge=0,
     )] = PEER_GONE_S  # fmt: skip
     reset: Annotated[bool, Parameter("A restarted autopilot resets the plant, at most once in 2 s.")] = True
@@ -187,7 +187,7 @@ class ArduPilot(Worded):
         self._socket = bound(family_of(self.host), (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
-        self.unmet = f"ArduPilot was never heard on {place}"
+        self.unmet = f"ArduPilot sent nothing to {place}"
         self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:

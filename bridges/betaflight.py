@@ -132,7 +132,7 @@ class Betaflight(rtmms.Bridge):
     noise: Annotated[float, Parameter("Factor on the usual errors of the receiver; 0: none.", ge=0)] = 1.0
     peer_timeout_s: float = 1.0
     peer_gone_s: Annotated[float, Parameter(
-        "Silence of a Betaflight that was heard, after which a run with a duration ends (wall time); 0: never.", "s",
+        "Silence of Betaflight after its first packet that ends a run with a duration (wall time); 0: never.", "s",
         ge=0,
     )] = PEER_GONE_S  # fmt: skip
     reset: Annotated[bool, Parameter("A restarted Betaflight resets the plant, at most once in 2 s.")] = True
@@ -179,7 +179,7 @@ class Betaflight(rtmms.Bridge):
         self._socket = bound(family, (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
-        self.unmet = f"Betaflight was never heard on {place}"
+        self.unmet = f"Betaflight sent nothing to {place}"
         self.io.tell(f"waiting for Betaflight on {place}; {self._admission.told(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:

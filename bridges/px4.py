@@ -201,7 +201,7 @@ class Px4(Worded):
         place = f"TCP {self.host}:{self._peer.address[1]}"
         if self._own.names:
             self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
-        self.unmet = f"PX4 was never heard on {place}"
+        self.unmet = f"PX4 sent nothing to {place}"
         self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:

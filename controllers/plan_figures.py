@@ -1,4 +1,4 @@
-"""What a controller that plans tells of its plans: the attributes that its `metrics` name, and a line at the end."""
+"""What a controller that plans reports of its plans: the attributes that its `metrics` name, and a line at the end."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Bridge:
         "Periods without a state after which `on_silence` is called; 0: never.", ge=0,
     )] = 0  # fmt: skip
     peer_timeout_s: Annotated[float, Parameter(
-        "Silence after which a peer that was heard is lost (wall time); 0: never.", "s", ge=0,
+        "Silence after its first message by which a peer counts as lost (wall time); 0: never.", "s", ge=0,
     )] = 0.0  # fmt: skip
     peer_lost: Annotated[Literal["hold", "neutral"], Parameter(
         "What actuators of a lost peer do: keep their values, or return to neutral.",

@@ -126,7 +126,7 @@ def identify(
             pinned=tuple(_names(*pin)),
         )
         result = identified(recordings, asked, settings_, watch)
-    told = result.report
+    report = result.report
     source = ", ".join(one.name for one in recordings)
     if written is not None:
         from rtmms.identification.page import preset_text, write_text
@@ -136,16 +136,16 @@ def identify(
         from rtmms.identification.page import page
 
         if output.suffix == ".html":
-            page(*result.parts, told, output)
+            page(*result.parts, report, output)
         else:
             result.figure(output)
     if as_json:
         from rtmms.cli.running.report import plain
 
-        print_json(json.dumps(plain(told), allow_nan=False))
+        print_json(json.dumps(plain(report), allow_nan=False))
     else:
-        _print(told)
-    return INTERRUPTED if told["note"].startswith("Ctrl-C") else 0
+        _print(report)
+    return INTERRUPTED if report["note"].startswith("Ctrl-C") else 0
 
 
 def _refuse_outputs(files: tuple[Path, ...], written: Path | None, output: Path | None, *, force: bool) -> None:
@@ -292,7 +292,7 @@ MAX_SHOWN = 8
 """Values in a line of progress."""
 
 
-def _print(told: dict[str, Any]) -> None:
+def _print(report: dict[str, Any]) -> None:
     from rich.table import Table
 
     from rtmms.identification.evidence import sentences
@@ -301,7 +301,7 @@ def _print(told: dict[str, Any]) -> None:
     table = Table(box=None, pad_edge=False)
     for name in ("parameter", "value", "standard error", "from", ""):
         table.add_column(name, justify="right" if name in ("value", "standard error", "from") else "left")
-    for name, one in told["parameters"].items():
+    for name, one in report["parameters"].items():
         error = "-" if one["standard_error"] is None else f"{one['standard_error']:.3g}"
         note = f"at its {'lower' if one['bound'] == 'low' else 'upper'} bound" if one["at_bound"] else one["unit"]
         table.add_row(cell(name), f"{one['value']:.6g}", error, f"{one['start']:.6g}", cell(note))
@@ -310,22 +310,22 @@ def _print(told: dict[str, Any]) -> None:
     fits = Table(box=None, pad_edge=False)
     for name in ("channel", "rms", "noise", "held back", "unit", "residuals"):
         fits.add_column(name, justify="left" if name in ("channel", "unit", "residuals") else "right")
-    for name, one in told["fit"].items():
+    for name, one in report["fit"].items():
         held = "-" if one["held_out_rms"] is None else f"{one['held_out_rms']:.3g}"
         white = "white" if one["white"] else f"correlated ({one['correlation']:.2f})"
         fits.add_row(cell(name), f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, cell(one["unit"]), white)
     out.print(fits)
-    for line in _free(told):
+    for line in _free(report):
         print_text(line)
-    for line in sentences(told):
+    for line in sentences(report):
         print_text(line)
 
 
-def _free(told: dict[str, Any]) -> list[str]:
+def _free(report: dict[str, Any]) -> list[str]:
     """What is free beside --fit, a sentence for each reason."""
     reasons: dict[tuple[str, str], list[str]] = {}
-    for one in told["free"]:
-        if one["name"] not in told["parameters"]:
+    for one in report["free"]:
+        if one["name"] not in report["parameters"]:
             first, _, rest = one["name"].partition(".")
             segment, _, word = rest.partition(".")
             start = first == "start" and segment.isdigit()

@@ -12,7 +12,7 @@ from rtmms.base.spatial import Array, cross, scalar
 from rtmms.fluids.morison import in_axes, out_of_axes, relative, square
 from rtmms.model.elements import Element
 from rtmms.model.layout import S_TWIST, S_WRENCH
-from rtmms.model.resistances import LEAST_TURBULENT_RE, DragArea, LinearDrag, Resistance, SkinFriction
+from rtmms.model.resistances import MIN_TURBULENT_RE, DragArea, LinearDrag, Resistance, SkinFriction
 
 # columns: axes by rows (row frame = E element frame) 9, origin 3, element, row; N s^2/m2: of |V| V, and of |V_i| V_i 3;
 # skin friction: 1/2 rho S (kg/m), length / viscosity (s/m), Reynolds number of the transition, A; matrix 36
@@ -47,7 +47,7 @@ def _row(e: int, row: int, element: Any) -> Array:
         case SkinFriction():
             out[SKIN] = 0.5 * element.density * element.wetted_area
             out[PER_SPEED] = element.length / element.viscosity
-            out[TRANSITION] = max(element.transition, LEAST_TURBULENT_RE)
+            out[TRANSITION] = max(element.transition, MIN_TURBULENT_RE)
             out[DEFICIT] = element.deficit()
     return out
 

@@ -14,7 +14,7 @@ from rtmms.base.budget import Budget
 
 Array = npt.NDArray[np.float64]
 
-FIRST_DAMPING, LEAST_DAMPING, MOST_DAMPING = 1e-4, 1e-12, 1e10
+FIRST_DAMPING, MIN_DAMPING, MAX_DAMPING = 1e-4, 1e-12, 1e10
 """Of Levenberg and Marquardt: a share of the diagonal of J' J."""
 RAISED, LOWERED = 6.0, 0.15
 ITERATIONS = 40
@@ -66,7 +66,7 @@ class Iteration:
 
 @dataclass
 class Watch:
-    """What is told of a fit while it runs, and its wall time.
+    """Progress of a fit while it runs, and its wall time.
 
     Attributes
     ----------
@@ -170,10 +170,10 @@ def descend(
         watch.slope = jacobian
         gradient, information = jacobian.T @ residual, jacobian.T @ jacobian
         size = np.maximum(np.diag(information), 1e-12 * max(float(np.diag(information).max(initial=0.0)), 1e-300))
-        reachable = _fall(_bounded(information, gradient, size, LEAST_DAMPING, z, low, high), information, gradient)
+        reachable = _fall(_bounded(information, gradient, size, MIN_DAMPING, z, low, high), information, gradient)
         _tell(watch, values_of(z), cost, len(residual), moved, reachable)
         if reachable <= max(SETTLED, ROUGH * cost if rough else 0.0):
-            step = _bounded(information, gradient, size, LEAST_DAMPING, z, low, high)
+            step = _bounded(information, gradient, size, MIN_DAMPING, z, low, high)
             found = problem.value(np.clip(z + step, low, high))
             if float(found @ found) < cost:
                 z, cost = np.clip(z + step, low, high), float(found @ found)
@@ -203,9 +203,9 @@ def descend(
                 continue
             if new < cost:
                 if cost - new > 0.25 * expected:
-                    damping = max(damping * LOWERED, LEAST_DAMPING)
+                    damping = max(damping * LOWERED, MIN_DAMPING)
                 break
-            damping = min(max(damping, 1e-6) * RAISED, MOST_DAMPING)
+            damping = min(max(damping, 1e-6) * RAISED, MAX_DAMPING)
         else:
             break
         if not new < cost:

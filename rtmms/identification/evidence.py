@@ -134,13 +134,13 @@ def _more(solution: Solution) -> Array:
 
     jacobian, residuals = solution.jacobian, solution.residuals
     out: Array = np.zeros((jacobian.shape[1], jacobian.shape[1]))
-    told, effective, coloured = residuals.told(solution.z), 0.0, list[tuple[Array, Array]]()
+    predicted, effective, coloured = residuals.predicted(solution.z), 0.0, list[tuple[Array, Array]]()
     for block, part in zip(residuals.blocks, residuals.sources, strict=True):
         count, width = int(block.fitted.sum()), block.values.shape[1]
         if count <= 4 * LAGS // 2:
             continue
         slope = jacobian[part].reshape(count, width, -1)
-        off = residuals.differences(block, told, solution.z)[block.fitted] / block.sigma
+        off = residuals.differences(block, predicted, solution.z)[block.fitted] / block.sigma
         for c in range(width):
             r = np.nan_to_num(off[:, c])
             if _whiteness(r)[1] >= WHITE:
@@ -252,13 +252,13 @@ def _size(solution: Solution, k: int) -> float:
 
 def _channels(solution: Solution) -> dict[str, Channel]:
     residuals = solution.residuals
-    told = residuals.told(solution.z)
+    predicted = residuals.predicted(solution.z)
     groups: dict[str, list[Block]] = {}
     for block in residuals.blocks:
         groups.setdefault(block.channel, []).append(block)
     found = {}
     for name, own in groups.items():
-        off = [residuals.differences(block, told, solution.z) for block in own]
+        off = [residuals.differences(block, predicted, solution.z) for block in own]
         seen = np.concatenate([rows[block.fitted] for rows, block in zip(off, own, strict=True)])
         held = np.concatenate([rows[~block.fitted] for rows, block in zip(off, own, strict=True)])
         checks = [
@@ -284,13 +284,13 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     """Return what is wrong with a fit and what to do, a sentence each: recordings and channels that are further off
     than their noise, and what pushes a parameter to its bound."""
     residuals = solution.residuals
-    told = residuals.told(solution.z)
+    predicted = residuals.predicted(solution.z)
     found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
     worst: list[tuple[float, str]] = []
     for block in residuals.blocks:
         feature = block.series.feature
         noise = np.nan_to_num(block.series.noise if feature is not None else solution.noise[block.channel])
-        off = residuals.differences(block, told, solution.z)[block.fitted]
+        off = residuals.differences(block, predicted, solution.z)[block.fitted]
         size, level = _rms(off), float(np.sqrt(np.mean(noise**2)))
         if size <= POOR * level or not np.isfinite(off).any():
             continue
@@ -392,18 +392,18 @@ def combination(names: list[str], shares: list[float]) -> str:
     return " ".join(word if not k else f"{signs[k]} {word}" for k, word in enumerate(words))
 
 
-def sentences(told: Mapping[str, Any]) -> list[str]:
+def sentences(report: Mapping[str, Any]) -> list[str]:
     """What a person should not miss."""
     found = []
-    for one in told["combinations"]:
+    for one in report["combinations"]:
         words = combination(one["names"], one["shares"])
         known = "not at all" if one["relative_error"] > 1e3 else f"to {100.0 * one['relative_error']:.2g} %"
         what = "cannot be told from this data" if len(one["names"]) == 1 else "cannot be told apart"
         found.append(
             f"{', '.join(one['names'])}: {what} (relative change {words} is known {known}; threshold "
-            f"{100.0 * told['threshold']:.0f} %)"
+            f"{100.0 * report['threshold']:.0f} %)"
         )
-    return [*([told["note"]] if told["note"] else []), *found, *told["advice"]]
+    return [*([report["note"]] if report["note"] else []), *found, *report["advice"]]
 
 
 def as_words(solution: Solution, evidence: Evidence, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -90,13 +90,14 @@ class Identified:
         """{recording: {channel: Prediction}} with the values that were found."""
         solution = self._solution
         residuals, found = solution.residuals, dict[str, dict[str, Prediction]]()
-        told = residuals.told(solution.z)
+        predicted = residuals.predicted(solution.z)
         parts: dict[tuple[str, str], list[tuple[Array, Array, Array, Any, str]]] = {}
         for block in residuals.blocks:
             segment = solution.segments[block.segment]
             recording = solution.recordings[segment.recording]
             time = block.time + segment.first * recording.dt
-            rows = (time, block.values, residuals.expected(block, told, solution.z), block.fitted, block.series.unit)
+            expected = residuals.expected(block, predicted, solution.z)
+            rows = (time, block.values, expected, block.fitted, block.series.unit)
             parts.setdefault((recording.name, block.channel), []).append(rows)
         for (recording_name, channel), several in parts.items():
             columns = [np.concatenate(column) for column in list(zip(*several, strict=True))[:4]]

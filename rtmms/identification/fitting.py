@@ -75,7 +75,7 @@ def blocks(recordings: Sequence[Recording], segments: Sequence[Segment], sigma: 
 class Residuals:
     """Of unknowns z, each in what counts as one of it (`Unknown.scale`).
 
-    told     the last prediction is kept: value and slope are asked for at the same point
+    predicted     the last prediction is kept: value and slope are asked for at the same point
     central  whether slopes are central differences, which take twice the runs of differences to one side
     """
 
@@ -123,12 +123,12 @@ class Residuals:
                 offsets[one.segment, one.coordinate] = value
         return Case(values, offsets)
 
-    def told(self, z: Array) -> list[dict[str, Array]]:
+    def predicted(self, z: Array) -> list[dict[str, Array]]:
         if self._at is None or not np.array_equal(self._at, z):
             self._told, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
         return self._told
 
-    def _aligned(self, told: list[dict[str, Array]]) -> list[dict[str, Array]]:
+    def _aligned(self, predicted: list[dict[str, Array]]) -> list[dict[str, Array]]:
         """Harmonics without a common clock, at the time of each recording under which they fit best.
 
         The delay is eliminated: residuals are functions of the other unknowns alone, and their slopes are those of the
@@ -141,7 +141,7 @@ class Residuals:
             ]  # fmt: skip
             pairs = []
             for block, feature in own:
-                model, measured = told[segment][block.channel][0], block.values[0]
+                model, measured = predicted[segment][block.channel][0], block.values[0]
                 rate = 2.0 * np.pi * feature.frequency_hz * feature.objective.order
                 pairs.append((complex(*model), complex(*measured), float(block.sigma[0]), rate))
             if not pairs or not np.isfinite([one[0] for one in pairs]).all():
@@ -149,10 +149,10 @@ class Residuals:
             delay = aligning_delay(pairs)
             for (block, _), (model, _, _, rate) in zip(own, pairs, strict=True):
                 turned = model * np.exp(-1j * rate * delay)
-                told[segment][block.channel] = np.array([[turned.real, turned.imag]])
-        return told
+                predicted[segment][block.channel] = np.array([[turned.real, turned.imag]])
+        return predicted
 
-    def expected(self, block: Block, told: Sequence[dict[str, Array]], z: Array) -> Array:
+    def expected(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
         """(k, w) what the sensor would say: interpolated, with its delay, gain, and errors that last."""
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
@@ -160,7 +160,7 @@ class Residuals:
         if block.series.feature is None:
             own += [(k, one) for k, one in self._of.get(ALL_CHANNELS, []) if one.recording in (-1, number)]
         delay = sum((z[k] * one.scale for k, one in own if one.kind is Kind.DELAY), 0.0)
-        rows = told[block.segment][block.channel]
+        rows = predicted[block.segment][block.channel]
         at = np.clip((block.time - delay) / recording.dt - 1.0, 0.0, len(rows) - 1.0)
         before = np.minimum(at.astype(np.int64), max(len(rows) - 2, 0))
         share = (at - before)[:, None]
@@ -185,16 +185,16 @@ class Residuals:
                 y[:, one.component] += z[k] * one.scale
         return y
 
-    def differences(self, block: Block, told: Sequence[dict[str, Array]], z: Array) -> Array:
+    def differences(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
         """(k, w) expected - measured, in the channel's unit; nan where nothing was measured."""
-        return self.expected(block, told, z) - block.values
+        return self.expected(block, predicted, z) - block.values
 
-    def _data(self, told: Sequence[dict[str, Array]], z: Array, only: Iterable[int] | None = None) -> Array:
+    def _data(self, predicted: Sequence[dict[str, Array]], z: Array, only: Iterable[int] | None = None) -> Array:
         """(size,) what the fit sees, 0 where nothing was measured; blocks not in `only` stay 0."""
         out = np.zeros(self.size)
         for k in range(len(self.blocks)) if only is None else only:
             block = self.blocks[k]
-            off = self.differences(block, told, z)[block.fitted]
+            off = self.differences(block, predicted, z)[block.fitted]
             measured = np.isfinite(block.values[block.fitted])
             off = np.where(measured, np.clip(np.where(np.isfinite(off), off / block.sigma, FAR), -FAR, FAR), 0.0)
             out[self.sources[k]] = off.ravel()
@@ -203,14 +203,14 @@ class Residuals:
     def value(self, z: Array) -> Array:
         """(size + priors,) in deviations."""
         tail = [(z[k] * self.scale[k] - mean) / deviation for k, mean, deviation in self.priors]
-        return np.concatenate([self._data(self.told(z), z), tail])
+        return np.concatenate([self._data(self.predicted(z), z), tail])
 
     def slope(self, z: Array) -> Array:
         """(size + priors, unknowns). ModelError where the model fails beside z."""
         out = np.zeros((self.size + len(self.priors), len(z)))
         for row, (k, _, deviation) in enumerate(self.priors):
             out[self.size + row, k] = self.scale[k] / deviation
-        told = self.told(z)
+        predicted = self.predicted(z)
         groups = self._moved_together()
         cases, steps = [], []
         for group in groups:
@@ -228,11 +228,11 @@ class Residuals:
         for number, (group, (up, down)) in enumerate(zip(groups, steps, strict=True)):
             self.progress(f"derivative {number + 1} of {len(groups)}")
             ends = steps[number]
-            high, low = (told if point is z else self._aligned(next(answers)) for point in ends)
+            high, low = (predicted if point is z else self._aligned(next(answers)) for point in ends)
             if not _sound(high):  # one-sided where the model fails on the other side
-                high, up = told, z
+                high, up = predicted, z
             if not _sound(low):
-                low, down = told, z
+                low, down = predicted, z
             if up is z and down is z:
                 other = 2.0 * z - np.where(ends[0] == z, ends[1], ends[0])
                 low, down = self._aligned(self.predictor.one(self.case(other))), other
@@ -253,7 +253,7 @@ class Residuals:
                 j for j, block in enumerate(self.blocks)
                 if one.channel in (block.channel, ALL_CHANNELS) and one.recording in (-1, self._recording_of(block))
             ]  # fmt: skip
-            out[: self.size, k] = (self._data(told, up, only) - self._data(told, down, only)) / (2.0 * STEP)
+            out[: self.size, k] = (self._data(predicted, up, only) - self._data(predicted, down, only)) / (2.0 * STEP)
         return out
 
     def narrow(self, z: Array, beyond: Array) -> bool:
@@ -318,9 +318,9 @@ class Residuals:
         return list(groups.values())
 
 
-def _sound(told: Sequence[dict[str, Array]]) -> bool:
+def _sound(predicted: Sequence[dict[str, Array]]) -> bool:
     """Whether the model ran to the end of all segments."""
-    return all(bool(np.isfinite(rows[-1]).all()) for part in told for rows in part.values())
+    return all(bool(np.isfinite(rows[-1]).all()) for part in predicted for rows in part.values())
 
 
 # The fit: Gauss-Newton with bounds, channels weighted by what their noise turns out to be.
@@ -379,7 +379,7 @@ class Solution:
 
     z          (n,) in what counts as one of each unknown;  cost  sum of squares, with priors
     residuals  at it;  jacobian  (rows, n) with the priors' rows, residual (rows,)
-    noise      of each channel (w,), as told or as seen in the values;  sigma  the weights that it came to
+    noise      of each channel (w,), as given or as seen in the values;  sigma  the weights that it came to
     others     values from other starting points, with their cost
     note       why the search ended early, '' where it did not
     """
@@ -547,9 +547,9 @@ class _Search:
     def explained(self) -> bool:
         """Whether all channels are as near as their noise."""
         residuals = self.residuals
-        told = residuals.told(self.z)
+        predicted = residuals.predicted(self.z)
         for block in residuals.blocks:
-            off = residuals.differences(block, told, self.z)[block.fitted]
+            off = residuals.differences(block, predicted, self.z)[block.fitted]
             noise = block.series.noise if block.series.feature is not None else self.noise[block.channel]
             least = np.maximum(np.nan_to_num(noise), self.usual[block.channel])
             if (np.sqrt(mean_square(off)) > EXPLAINED * least).any():
@@ -574,14 +574,14 @@ def _first_states(recordings: Sequence[Recording], segments: Sequence[Segment], 
 
 def _noise(recordings: Sequence[Recording]) -> tuple[dict[str, Array], dict[str, Array]]:
     """Of each channel its noise, over all recordings, and the least that counts."""
-    told: dict[str, list[Array]] = {}
+    given: dict[str, list[Array]] = {}
     sizes: dict[str, list[Array]] = {}
     for recording in recordings:
         for one in recording.series:
-            told.setdefault(one.channel, []).append(noise_of(one))
+            given.setdefault(one.channel, []).append(noise_of(one))
             size = float(np.sqrt(np.mean(spread(one.values) ** 2)))
             sizes.setdefault(one.channel, []).append(np.full(one.width, max(size, 1e-9)))
-    noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in told.items()}
+    noise = {name: np.sqrt(np.mean(np.square(rows), axis=0)) for name, rows in given.items()}
     return noise, {name: LEAST_NOISE * np.mean(rows, axis=0) for name, rows in sizes.items()}
 
 
@@ -641,11 +641,11 @@ def _weigh(
     residuals: Residuals, z: Array, sigma: dict[str, Array], noise: dict[str, Array], usual: dict[str, Array]
 ) -> float:
     """Channels that fit worse than their noise count by how well they fit. The largest change, a share."""
-    told = residuals.told(z)
+    predicted = residuals.predicted(z)
     off: dict[str, list[Array]] = {}
     for block in residuals.blocks:
         if block.series.feature is None:  # of an objective the noise is given
-            off.setdefault(block.channel, []).append(residuals.differences(block, told, z)[block.fitted])
+            off.setdefault(block.channel, []).append(residuals.differences(block, predicted, z)[block.fitted])
     change = 0.0
     for name, rows in off.items():
         rms = np.sqrt(mean_square(np.concatenate(rows)))

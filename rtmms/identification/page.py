@@ -85,18 +85,18 @@ _OF_FIT = (
 _OF_SERIES = "Dots: measured. Line: the model. Shaded: held back."
 
 
-def page(solution: Solution, evidence: Evidence, told: Mapping[str, Any], path: Path) -> None:
+def page(solution: Solution, evidence: Evidence, report: Mapping[str, Any], path: Path) -> None:
     """Write it, whole or not at all; ModelError where that is not possible."""
-    title = f"{_word(told['robot'])}: identified parameters"
-    held, count = 100.0 * told["hold_out"], len(evidence.names)
+    title = f"{_word(report['robot'])}: identified parameters"
+    held, count = 100.0 * report["hold_out"], len(evidence.names)
     parts = [
         f"<h1>{title}</h1>",
-        f"<p>From {_word(', '.join(told['logs']))}; the last {held:.0f} % of each were held back.</p>",
-        *(f'<p class="note">{_word(line)}</p>' for line in sentences(told)),
-        "<h2>Parameters</h2>", _parameters(told),
+        f"<p>From {_word(', '.join(report['logs']))}; the last {held:.0f} % of each were held back.</p>",
+        *(f'<p class="note">{_word(line)}</p>' for line in sentences(report)),
+        "<h2>Parameters</h2>", _parameters(report),
         _svg(_spread, 9.0, 0.9 + 0.5 * count, solution, evidence), _small(_OF_SPREAD),
         "<h2>Correlation</h2>", _svg(_correlation, 2.6 + 0.55 * count, 1.6 + 0.5 * count, evidence),
-        "<h2>Fit</h2>", _fit(told), _small(_OF_FIT),
+        "<h2>Fit</h2>", _fit(report), _small(_OF_FIT),
         _svg(_series, 9.0, 0.6 + 1.9 * _rows(solution), solution), _small(_OF_SERIES),
         "<h2>Residuals' correlation in time</h2>", _svg(_whiteness, 9.0, 0.6 + 1.5 * _rows(solution), solution),
     ]  # fmt: skip
@@ -148,17 +148,17 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><tr>{head}</tr>{body}</table>"
 
 
-def _parameters(told: Mapping[str, Any]) -> str:
+def _parameters(report: Mapping[str, Any]) -> str:
     rows = []
-    for name, one in told["parameters"].items():
+    for name, one in report["parameters"].items():
         error = "" if one["standard_error"] is None else f"{one['standard_error']:.3g}"
         rows.append((name, f"{one['value']:.6g}", error, one["unit"], f"{one['start']:.6g}", one["bound"] or ""))
     return _table(("parameter", "value", "standard error", "unit", "from", "at bound"), rows)
 
 
-def _fit(told: Mapping[str, Any]) -> str:
+def _fit(report: Mapping[str, Any]) -> str:
     rows = []
-    for name, one in told["fit"].items():
+    for name, one in report["fit"].items():
         held = "" if one["held_out_rms"] is None else f"{one['held_out_rms']:.3g}"
         rows.append((name, f"{one['rms']:.3g}", f"{one['noise']:.3g}", held, one["unit"], str(one["samples"]),
                      "yes" if one["white"] else f"no ({one['correlation']:.2f})"))  # fmt: skip
@@ -216,7 +216,7 @@ def _rows(solution: Solution) -> int:
 def _series(drawn: Any, solution: Solution) -> None:
     """Of each channel its component that moves most, in the first recording."""
     residuals = solution.residuals
-    told = residuals.told(solution.z)
+    predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
     for axes, name in zip(panels, solution.noise, strict=False):
         own = [
@@ -235,7 +235,7 @@ def _series(drawn: Any, solution: Solution) -> None:
             first = block is own[0]
             axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, label="measured" if first else None)
             marker = "+" if block.series.feature is not None else None
-            expected = residuals.expected(block, told, solution.z)[::every, k]
+            expected = residuals.expected(block, predicted, solution.z)[::every, k]
             label = "model" if first else None
             axes.plot(time, expected, color=BLUE, lw=1.0, marker=marker, ms=9.0, label=label)
             if not block.fitted.all():
@@ -253,11 +253,11 @@ def _series(drawn: Any, solution: Solution) -> None:
 
 def _whiteness(drawn: Any, solution: Solution) -> None:
     residuals = solution.residuals
-    told = residuals.told(solution.z)
+    predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
     for axes, name in zip(panels, solution.noise, strict=False):
         block = max((b for b in residuals.blocks if b.channel == name), key=lambda b: int(b.fitted.sum()))
-        off = np.nan_to_num(residuals.differences(block, told, solution.z)[block.fitted])
+        off = np.nan_to_num(residuals.differences(block, predicted, solution.z)[block.fitted])
         count = len(off)
         if count < 3 * LAGS:
             say(axes, f"{name}: too few samples")

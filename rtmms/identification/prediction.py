@@ -146,8 +146,8 @@ class Predictor:
                         runs = pool(commands, before, outputs=())
                         before = runs.final[0]
                         plant.restore(before)
-                        told = {name: rows[one.first] for name, rows in recording.states.items() if name in MOVING}
-                        _place(plant, told)
+                        seen = {name: rows[one.first] for name, rows in recording.states.items() if name in MOVING}
+                        _place(plant, seen)
                         one.base = _present(plant)
                         before = plant.snapshot()
         finally:
@@ -181,17 +181,17 @@ class Predictor:
             steps = one.last - one.first
             outputs = {name: values[row, :steps] for name, values in runs.outputs.items()}
             motion = np.concatenate([outputs[name] for name in MOVING], axis=1) if set(MOVING) <= set(outputs) else None
-            told = {}
+            seen = {}
             for series in recording.series:
                 if series.feature is not None:
                     rows = outputs[series.feature.output].reshape(steps, -1)
-                    told[series.channel] = series.feature.of(time[:steps], rows)[0][None, :]
+                    seen[series.channel] = series.feature.of(time[:steps], rows)[0][None, :]
                 elif series.instrument is None:
-                    told[series.channel] = outputs[series.channel].reshape(steps, series.width)
+                    seen[series.channel] = outputs[series.channel].reshape(steps, series.width)
                 else:
                     moved = np.zeros((steps, 13)) if motion is None else motion
-                    told[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
-            found.append(told)
+                    seen[series.channel] = read_along(series.instrument, moved, outputs, plant, recording.dt)
+            found.append(seen)
         return found
 
     def refusal(self, case: Case) -> str:
@@ -271,9 +271,9 @@ def _present(plant: Plant) -> tuple[Array, int]:
     return plant.present()
 
 
-def _place(plant: Plant, told: Mapping[str, Array]) -> None:
+def _place(plant: Plant, seen: Mapping[str, Array]) -> None:
     """Where it was measured to be, as far as it was and as it can stand there."""
-    given = {name: value for name, value in told.items() if np.isfinite(value).all()}
+    given = {name: value for name, value in seen.items() if np.isfinite(value).all()}
     if "quaternion" in given:
         given["quaternion"] = given["quaternion"] / np.linalg.norm(given["quaternion"])
     pose = {name: value for name, value in given.items() if name in MOVING}
@@ -290,11 +290,11 @@ def can_be_placed(plant: Plant) -> bool:
     """Whether its pose and twist can be put to others."""
     if not isinstance(plant, Forking) or not hasattr(plant, "place"):
         return False
-    told = plant.observe()
-    if not set(MOVING) <= told.keys():
+    seen = plant.observe()
+    if not set(MOVING) <= seen.keys():
         return False
     try:
-        plant.place(**{name: told[name] for name in MOVING})
+        plant.place(**{name: seen[name] for name in MOVING})
     except RtmmsError:
         return False
     return True
@@ -315,12 +315,12 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
     """
     free = not isinstance(plant, Coordinated) or plant.coordinates().pose >= 0
     plant.reset()
-    told = plant.observe()
+    seen = plant.observe()
     base = _movable_base(plant, commands) if free and can_be_placed(plant) else (False,) * 12
     plant.reset()
-    if not {"joint_position", "joint_velocity"} <= told.keys():
+    if not {"joint_position", "joint_velocity"} <= seen.keys():
         return FirstState(start_names(()), base, known=False)
-    before, position = plant.snapshot(), np.ravel(told["joint_position"])
+    before, position = plant.snapshot(), np.ravel(seen["joint_position"])
     joints = []
     for joint in range(len(position)):
         movable = False
@@ -357,8 +357,8 @@ def _movable_base(plant: Plant, commands: Array | None) -> tuple[bool, ...]:
     before, twists, movable = plant.snapshot(), list[Array](), list[bool]()
 
     def twist() -> Array:
-        told = plant.observe()
-        return np.concatenate([told["velocity"], told["angular_velocity"]])
+        seen = plant.observe()
+        return np.concatenate([seen["velocity"], seen["angular_velocity"]])
 
     usual = twist()
     for k in range(6):
@@ -415,17 +415,17 @@ def _span(rows: Array) -> Array:
 
 def _shift(plant: Plant, offset: Array) -> None:
     """Pose by an offset in the body's axes, twist by one; joints' positions and velocities."""
-    told, joints = plant.observe(), offset[12:]
+    seen, joints = plant.observe(), offset[12:]
     if joints.any():
-        count = np.size(told["joint_position"])
+        count = np.size(seen["joint_position"])
         moves = np.concatenate([joints, np.zeros(2 * count - len(joints))])  # the last joints may be imposed
         plant.place(  # type: ignore[attr-defined]
-            joint_position=np.ravel(told["joint_position"]) + moves[:count],
-            joint_velocity=np.ravel(told["joint_velocity"]) + moves[count:],
+            joint_position=np.ravel(seen["joint_position"]) + moves[:count],
+            joint_velocity=np.ravel(seen["joint_velocity"]) + moves[count:],
         )
     if not offset[:12].any():
         return
-    w, x, y, z = told["quaternion"]
+    w, x, y, z = seen["quaternion"]
     p, turn = offset[:3], offset[3:6]
     half = 0.5 * float(np.linalg.norm(turn))
     a, b, c = turn * (0.5 if half < 1e-9 else 0.5 * np.sin(half) / half)
@@ -437,6 +437,6 @@ def _shift(plant: Plant, offset: Array) -> None:
         w * b - x * c + y * s + z * a, w * c + x * b - y * a + z * s,
     ])  # fmt: skip
     plant.place(  # type: ignore[attr-defined]
-        position=told["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
-        velocity=told["velocity"] + offset[6:9], angular_velocity=told["angular_velocity"] + offset[9:12],
+        position=seen["position"] + p + w * t + np.cross(u, t), quaternion=quaternion / np.linalg.norm(quaternion),
+        velocity=seen["velocity"] + offset[6:9], angular_velocity=seen["angular_velocity"] + offset[9:12],
     )  # fmt: skip

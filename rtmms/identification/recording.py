@@ -192,9 +192,9 @@ def of_plant(
     for step in range(len(commands) + 1):
         if step:
             plant.step(commands[step - 1])
-        told = plant.observe()
+        seen = plant.observe()
         for one in kept:
-            rows[one].append(np.ravel(told[one]))
+            rows[one].append(np.ravel(seen[one]))
     columns = {one: np.array(values) for one, values in rows.items()}
     shapes = {channel.name: channel.shape for channel in plant.outputs}
     series = tuple(_series(one, columns, tools, plant.outputs, plant.dt) for one in names)
@@ -312,7 +312,7 @@ def spread(rows: Array) -> Array:
 
 
 def noise_of(one: Series) -> Array:
-    """(w,) standard deviation of a sample's noise: as told, else from fourth differences of the values, which a motion
+    """(w,) standard deviation of a sample's noise: as given, else from fourth differences of the values, which a motion
     that is sampled often has hardly any of; nan of a column in which nothing was measured."""
     found = one.noise.copy()
     for k in np.flatnonzero(~np.isfinite(found)):

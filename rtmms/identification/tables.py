@@ -171,8 +171,8 @@ def of_mapping(data: Mapping[str, Any], name: str) -> Table:
             raise ModelError(f"{name}: {key}: expected a column of numbers, got {values!r:.60}")
     lengths = {key: len(column) for key, column in found.items()}
     if len(set(lengths.values())) > 1 or not found:
-        told = ", ".join(f"{key} {count}" for key, count in list(lengths.items())[:8]) or "none"
-        raise ModelError(f"{name}: expected columns of one length, got {told}")
+        lengths_text = ", ".join(f"{key} {count}" for key, count in list(lengths.items())[:8]) or "none"
+        raise ModelError(f"{name}: expected columns of one length, got {lengths_text}")
     texts = {key: values for key, values in data.items() if key in found}
     return Table(Path(name), found, texts)
 
@@ -344,8 +344,8 @@ def _all_series(
     for tool in tools:
         parts = _parts(tool)
         if any(part in measured for part in parts):
-            told = [noise_of.get(part, math.nan) for part in parts]
-            noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in told])
+            given = [noise_of.get(part, math.nan) for part in parts]
+            noise = np.array([tool.noise if math.isnan(one) and tool.noise > 0.0 else one for one in given])
             found[tool.channel] = _one(tool.channel, parts, measured, time, tool.unit, noise, tool, begin)
     for channel in plant.outputs:
         parts = Signal(channel.name, channel.unit, tuple(channel.shape), channel.frame).columns
@@ -372,7 +372,7 @@ def _one(
     nothing = np.full(len(time), math.nan)
     values = np.stack([measured.get(part, nothing) for part in parts], axis=1)
     rows = np.isfinite(values).any(axis=1)
-    if tool is not None and tool.clock in measured:  # it tells when it was sampled, and repeats what it told last
+    if tool is not None and tool.clock in measured:  # it has the time of the sample, and repeats the last one
         clock = measured[tool.clock] - begin
         rows &= np.concatenate([[False], np.diff(clock) > 0.0])
         time = clock

@@ -38,7 +38,7 @@ OF_CHANNELS = (Kind.DELAY, Kind.GAIN, Kind.BIAS)
 """Of them a person asks by KIND.CHANNEL."""
 ALL_CHANNELS = "*"
 """Channel of an unknown that all channels of a recording have in common."""
-LONGEST_DELAY_S = 1.0
+MAX_DELAY_S = 1.0
 """Bound of a delay, to either side."""
 
 
@@ -136,7 +136,7 @@ def asked_for(
 def _named(name: str, recordings: Sequence[Recording], plant: Plant) -> list[Unknown]:
     kind, _, channel = name.partition(".")
     if name == Kind.DELAY.value:
-        size, most = 0.01, LONGEST_DELAY_S
+        size, most = 0.01, MAX_DELAY_S
         return [Unknown(name, Kind.DELAY, 0.0, size, -most, most, None, True, "s", ALL_CHANNELS)]
     if kind in [one.value for one in OF_CHANNELS] and channel:
         return _of_channel(name, Kind(kind), channel, recordings)
@@ -149,7 +149,7 @@ def _of_channel(name: str, kind: Kind, channel: str, recordings: Sequence[Record
         raise UnknownNameError(f"channel of --fit {kind.value}", channel, known)
     one = known[channel]
     if kind is Kind.DELAY:
-        return [Unknown(name, kind, 0.0, 0.01, -LONGEST_DELAY_S, LONGEST_DELAY_S, None, True, "s", channel)]
+        return [Unknown(name, kind, 0.0, 0.01, -MAX_DELAY_S, MAX_DELAY_S, None, True, "s", channel)]
     if kind is Kind.GAIN:
         return [Unknown(name, kind, 1.0, 1.0, channel=channel)]
     size = _spread(one)

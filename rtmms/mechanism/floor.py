@@ -30,9 +30,9 @@ PRESSES, STORED = range(2)
 FLOOR = Layout(
     "Floor",
     model("points", "floor_points", FLOOR_WIDTH), number("reach", unit="m"), number("highest", unit="m"),
-    number("count", INTEGER), state("anchor", "floor_points", 3), scratch("told", "floor_points", 2),
+    number("count", INTEGER), state("anchor", "floor_points", 3), scratch("loads", "floor_points", 2),
 )  # fmt: skip
-"""anchor: x, y (m, world), 1 where the point touches. told: N (N) and J in the springs, of the last evaluation.
+"""anchor: x, y (m, world), 1 where the point touches. loads: N (N) and J in the springs, of the last evaluation.
 highest: of the floors; count: points, 0 of a tree without a floor."""
 
 
@@ -51,17 +51,17 @@ def press(floor: Any, topology: Any, state: Any, s: Any) -> None:
     """
     if floor is not None:  # noqa: SIM102
         if floor.count > 0:
-            points, anchor, told = floor.points, floor.anchor, floor.told
+            points, anchor, loads = floor.points, floor.anchor, floor.loads
             for i in range(points.shape[0]):
-                told[i, PRESSES] = told[i, STORED] = 0.0 * state[2]
+                loads[i, PRESSES] = loads[i, STORED] = 0.0 * state[2]
             if is_near(floor, state):
                 place(topology, state[0:3], state[3:7], s)
                 for i in range(points.shape[0]):
-                    press_point(points, anchor, told, i, s)
+                    press_point(points, anchor, loads, i, s)
 
 
 @kernel
-def press_point(points: Any, anchor: Any, told: Any, i: int, s: Any) -> None:
+def press_point(points: Any, anchor: Any, loads: Any, i: int, s: Any) -> None:
     """Add the force on one point to S_WRENCH."""
     j, w = int(points[i, F_ROW]), S_WORLD_ROT
     px, py, pz = points[i, F_PLACE], points[i, F_PLACE + 1], points[i, F_PLACE + 2]
@@ -80,12 +80,12 @@ def press_point(points: Any, anchor: Any, told: Any, i: int, s: Any) -> None:
     normal = k * d - slow * vz
     if not normal.real > 0.0:
         normal = 0.0 * d
-    told[i, PRESSES], told[i, STORED] = normal, 0.5 * k * d * d
+    loads[i, PRESSES], loads[i, STORED] = normal, 0.5 * k * d * d
     x, y = 0.0 * d, 0.0 * d
     if anchor[i, TOUCHES].real > 0.0:
         x = s[j, S_WORLD_POS] + s[j, w] * px + s[j, w + 1] * py + s[j, w + 2] * pz - anchor[i, ANCHOR_X]
         y = s[j, S_WORLD_POS + 1] + s[j, w + 3] * px + s[j, w + 4] * py + s[j, w + 5] * pz - anchor[i, ANCHOR_Y]
-        told[i, STORED] += 0.5 * k * (x * x + y * y)
+        loads[i, STORED] += 0.5 * k * (x * x + y * y)
     x, y = -k * x - slow * vx, -k * y - slow * vy
     size, most = x * x + y * y, points[i, F_FRICTION] * normal
     if size.real > (most * most).real:
@@ -145,6 +145,6 @@ def floor_energy(floor: Any) -> float:
     """J in the floor's springs at the evaluation just made."""
     energy = 0.0
     if floor is not None:
-        for i in range(floor.told.shape[0]):
-            energy += floor.told[i, STORED]
+        for i in range(floor.loads.shape[0]):
+            energy += floor.loads[i, STORED]
     return energy

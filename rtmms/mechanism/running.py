@@ -438,7 +438,7 @@ class Running(KernelPlant):
             values["reaction"], values["lost"] = ground.reaction.copy(), ground.lost[0].copy()
             values["work"] = values["work"] + ground.lost[1]
         if len(self.model.floor):
-            values["floor_force"] = self.system.floor.told[:, PRESSES].copy()
+            values["floor_force"] = self.system.floor.loads[:, PRESSES].copy()
         if len(self.attached.tendons):
             values |= self._told_tendons(values)
         chosen = self._observed.chosen

@@ -186,25 +186,25 @@ class SkinFriction(Resistance):
         _refuse_below(self.density, 0.0, f"{where}.density", "kg/m3", above=True)
         _refuse_below(self.viscosity, 0.0, f"{where}.viscosity", "m2/s", above=True)
         transition = _refuse_below(self.transition, 0.0, f"{where}.transition", "")
-        if 0.0 < transition < LEAST_TURBULENT_RE:
+        if 0.0 < transition < MIN_TURBULENT_RE:
             raise ModelError(
-                f"{where}.transition: expected 0 (turbulent) or a Reynolds number >= {LEAST_TURBULENT_RE:g}, got "
+                f"{where}.transition: expected 0 (turbulent) or a Reynolds number >= {MIN_TURBULENT_RE:g}, got "
                 f"{self.transition!r}"
             )
 
     def coefficient(self, reynolds: float) -> float:
         """Return C_f at a Reynolds number > 0."""
-        if reynolds <= max(self.transition, LEAST_TURBULENT_RE):
+        if reynolds <= max(self.transition, MIN_TURBULENT_RE):
             return blasius(reynolds)
         return prandtl_schlichting(reynolds) - self.deficit() / reynolds
 
     def deficit(self) -> float:
         """Return A of the law with transition."""
-        at = max(self.transition, LEAST_TURBULENT_RE)
+        at = max(self.transition, MIN_TURBULENT_RE)
         return at * (prandtl_schlichting(at) - blasius(at)) if self.transition > 0.0 else 0.0
 
 
-LEAST_TURBULENT_RE = 1e4
+MIN_TURBULENT_RE = 1e4
 """Reynolds number below which the turbulent law is not used: it has no meaning there."""
 
 

@@ -137,7 +137,7 @@ def connect(
     reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
     tunable_parameters   of this peer, that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
                at first: `link.tunable_parameters` has the present ones
-    setpoints  of this peer by the name of what they are of, as Controller.setpoints: the plant's report tells
+    setpoints  of this peer by the name of what they are of, as Controller.setpoints: the plant's report has
                how far the truth was off them. One that is tunable has its present value
     settable, tracks   the old names of these two
     robot      of several robots on one clock: the name of the one to be linked to, whose channels then have the names

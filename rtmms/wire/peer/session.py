@@ -22,7 +22,7 @@ from rtmms.wire.libzmq.sockets import MUTE, Dealers, Handshake
 from rtmms.wire.peer.decode import read_places, read_welcome
 from rtmms.wire.protocol.messages import (
     EXCHANGE_BYTES,
-    MOST_FIGURES,
+    MAX_METRICS,
     PROTOCOL,
     Hello,
     NotConnectedError,
@@ -563,7 +563,7 @@ class Session:
         if self._closed or self.lost:
             return
         values = {**self._link_figures, **self._figures}
-        if len(values) > MOST_FIGURES:
+        if len(values) > MAX_METRICS:
             values = dict(self._figures)
         message = {"type": "metrics", "values": values, **(more or {})}
         self._at.exchange.send(b"", self._pack(in_version(message, self._at.protocol)))

@@ -40,7 +40,7 @@ MOST_EVERY = 10_000
 """A claimant may ask for each n-th state only; n is at most this."""
 
 MOST_SETTABLE = 64
-MOST_FIGURES, TEXT_LENGTH = 16, 128
+MAX_METRICS, TEXT_LENGTH = 16, 128
 MOST_TRACKS, TRACK_LENGTH = 16, 4096
 
 CREDITS = 4
@@ -318,8 +318,8 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
 def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
     """What a peer tells of itself: names to numbers, flags, short texts or nil; Refused."""
     given = message.get("values")
-    if type(given) is not dict or len(given) > MOST_FIGURES:
-        raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MOST_FIGURES} names")
+    if type(given) is not dict or len(given) > MAX_METRICS:
+        raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
     for name, value in given.items():
         if type(name) is not str or not 0 < len(name) <= NAME_LENGTH or not _plain(value):
             raise Refused(Reason.WRONG_TYPE, f"metrics: a name and a number, flag or short text, got {shown(name)}")

@@ -182,4 +182,4 @@ def test_one_that_never_came_is_waited_for(rehearse: Any) -> None:
     run, _ = rehearse("lockstep")
     run.run(100.0)
     assert not run.stopped
-    assert run.bridge.unmet.startswith("ArduPilot was never heard on UDP")
+    assert run.bridge.unmet.startswith("ArduPilot sent nothing to UDP")

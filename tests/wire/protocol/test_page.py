@@ -71,7 +71,7 @@ def test_hello_and_command_are_read_by_the_fields_of_the_page() -> None:
         ("Limits", "each of 1 to {} characters |", limits.PATTERN_LENGTH),
         ("Limits", "| entries of settable | {}:", limits.MOST_SETTABLE),
         ("Limits", "| entries of tracks | {}:", limits.MOST_TRACKS),
-        ("Limits", "| entries of metrics | {}:", limits.MOST_FIGURES),
+        ("Limits", "| entries of metrics | {}:", limits.MAX_METRICS),
         ("hello", "0 to {} and to 64 every", limits.MOST_EVERY),
         ("Limits", "| unanswered states | {} |", limits.CREDITS),
         ("Limits", "| steps that a command may be ahead | {},", limits.AHEAD_STEPS),
