@@ -123,7 +123,7 @@ class Estimator(rtmms.Bridge):
 
         half = 0.5 * radians(self.heading_deg)
         self._estimator = Filter(
-            self._sensors, position=self.position or (0.0, 0.0, 0.0), quaternion=(cos(half), 0.0, 0.0, sin(half)),
+            self._sensors, position=self.position or None, quaternion=(cos(half), 0.0, 0.0, sin(half)),
             gravity=self._gravity, surface=self._surface,
         )  # fmt: skip
         self._time, self._slot, self._lost_since = -inf, -1, inf

@@ -144,6 +144,8 @@ class Senses:
             return self._motion
         now: Estimate = self.estimator.estimate()
         doubts |= self._lost(now, time)
+        if not self.estimator.knows_height:
+            doubts.add("depth")
         gyro, bias = outputs["imu.gyro"], now.gyro_bias
         q = now.quaternion.tolist()
         world = _three(now.velocity.tolist())

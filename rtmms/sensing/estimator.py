@@ -127,6 +127,8 @@ def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iter
 # newest rates and forces add is put on top. Errors of the sensors that last are states too (see estimation, lasting).
 
 
+UNKNOWN_HEIGHT_M = 1e3
+"""Standard deviation of a start whose height nobody states."""
 GATES = {1: 10.83, 3: 16.27}
 """The chi-squared distribution's 99.9 % by degrees of freedom: a measurement that is less likely is not believed."""
 SETTLES_S = 2.0
@@ -193,7 +195,8 @@ class Estimator:
     """Takes states as a controller gets them, and tells where the robot is.
 
     sensors    as the robot has them, by name (read_profile gives them): one imu, and any of depth, dvl, gps, mag
-    position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad)
+    position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad). Without a position the
+               start is x = y = 0, and the first depth gives the height, of a robot without a depth sensor z = 0
     gravity    m/s2: (3,) of the world, or what pulls down
     surface    m, height of the water's surface, from which depth counts
     more       on the variance of each measurement, for what the sensors' sheets do not tell (mountings, tides):
@@ -203,7 +206,7 @@ class Estimator:
     """
 
     def __init__(
-        self, sensors: Mapping[str, Sensor], *, position: Any = (0.0, 0.0, 0.0), velocity: Any = (0.0, 0.0, 0.0),
+        self, sensors: Mapping[str, Sensor], *, position: Any = None, velocity: Any = (0.0, 0.0, 0.0),
         quaternion: Any = (1.0, 0.0, 0.0, 0.0), deviations: tuple[float, float, float] = (0.1, 0.1, 0.05),
         gravity: Any = 9.80665, surface: float = 0.0, more: Mapping[str, float] | None = None, lasting: bool = True,
     ) -> None:  # fmt: skip
@@ -230,13 +233,15 @@ class Estimator:
         latest = max([s.latency_s + s.jitter_s for s in self.sensors.values()], default=0.0)
         self.behind_s = max(0.0, latest - imu.latency_s) + 2.0 / imu.rate_hz
         self._x, self._p = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE))
-        self._x[X_P:X_V], self._x[X_V:X_Q] = position, velocity
+        self._x[X_P:X_V], self._x[X_V:X_Q] = (0.0, 0.0, 0.0) if position is None else position, velocity
         self._x[X_Q:X_BG] = np.asarray(quaternion, dtype=float) / np.linalg.norm(quaternion)
         drifts = _drifts(imu)
         turn_on = imu.gyro_turn_on_rad_s**2 + drifts[0] ** 2, imu.accel_turn_on_m_s2**2 + drifts[1] ** 2
         for k, variance in enumerate((*(d * d for d in deviations), *turn_on)):
             for i in range(3 * k, 3 * k + 3):
                 self._p[i, i] = variance
+        if position is None and any(isinstance(one, Depth) for one in self.sensors.values()):
+            self._p[2, 2] = UNKNOWN_HEIGHT_M**2
         self._time = self._trusts_from = math.nan
         # samples of the imu from the filter's own instant on
         self._ring = np.zeros((math.ceil(self.behind_s * imu.rate_hz) + 8, _SAMPLE))
@@ -292,6 +297,11 @@ class Estimator:
         while self._held > 1 and self._ring[(self._first + 1) % room, 0] <= time - self.behind_s:
             self._advance()
         return True
+
+    @property
+    def knows_height(self) -> bool:
+        """Whether the height was stated, or has been measured."""
+        return bool(self._p[2, 2] < 0.25 * UNKNOWN_HEIGHT_M**2)
 
     def estimate(self) -> Estimate:
         """Now, as the newest sample of the imu has it."""

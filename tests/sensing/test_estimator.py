@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.sensing import Sensed
+from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.data_sheets import Depth, Dvl, Gps, Imu, Magnetometer, Sensor
 from rtmms.sensing.error_state_filter import (
     E_SIZE,
@@ -338,3 +339,26 @@ def test_sensors_by_the_outputs_of_a_plant() -> None:
 def test_what_it_cannot_begin_with(sensors: dict[str, Sensor], text: str) -> None:
     with pytest.raises(ModelError, match=text):
         Estimator(sensors)
+
+
+@pytest.mark.parametrize("depth_m", [0.0, 2.0, 15.0])
+def test_a_start_that_nobody_states_takes_its_height_from_the_depth(depth_m: float) -> None:
+    """The errors of the estimate, and of the offset of the depth sensor, are those of a start at the surface."""
+    plant: Any = rtmms.load("torpedo", start_depth_m=depth_m)
+    seen = Sensed(plant, read_profile("typical", plant))
+    seen.reset(3)
+    estimator = Estimator(sensors_of(seen.observe()))
+    assert not estimator.knows_height
+    for _ in range(400):
+        seen.step(np.array([60.0, 0.0, 0.05, 0.0, -0.05]))
+        estimator.hear(seen.observe())
+    assert estimator.knows_height
+    now, truth = estimator.estimate(), plant.observe()
+    assert abs(now.position[2] - truth["position"][2]) < 0.03
+    assert np.abs(now.position[:2] - truth["position"][:2]).max() < 0.2
+    assert now.refused == {}
+
+
+def test_without_a_depth_sensor_the_start_is_the_origin() -> None:
+    assert Estimator({name: one for name, one in SENSORS.items() if name != "depth"}).knows_height
+    assert Estimator(SENSORS, position=(0.0, 0.0, -1.0)).knows_height
