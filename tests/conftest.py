@@ -144,15 +144,16 @@ def patient_lockstep(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(autouse=True)
 def forgotten_modules(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Forget the modules that a test imports from its own folder: the next test may write other ones of that name."""
+    """Forget what a test imports from its own folder, and the folder: the next test may write files of that name."""
     if "tmp_path" not in request.fixturenames:
         yield
         return
-    folder = str(request.getfixturevalue("tmp_path")) + os.sep
+    folder = str(request.getfixturevalue("tmp_path").resolve())
     yield
     for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(folder):
+        if (getattr(module, "__file__", None) or "").startswith(folder + os.sep):
             del sys.modules[name]
+    sys.path[:] = [place for place in sys.path if place != folder and not place.startswith(folder + os.sep)]
 
 
 started_processes: list[str] = []
