@@ -30,6 +30,7 @@ from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import Further, check
 from .autopilot.words import Worded, Words
 from .lines.addresses import bound, family_of
+from .lines.datagrams import datagrams, send
 from .lines.pacing import LONGEST_S, Pacer, at_rest, substeps
 from .motion.frames import Home
 from .motion.imu import Imu, gravity_of
@@ -233,11 +234,7 @@ class ArduPilot(Worded):
     # -- the autopilot -----------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        for _ in range(64):
-            try:
-                datagram, sender = self._socket.recvfrom(2048)
-            except OSError:  # nothing more; or an answer of ours found nobody
-                return
+        for datagram, sender in datagrams(self._socket, 2048):
             with self.counts.message():
                 servo = parse(datagram)
                 self._admit(sender)
@@ -312,11 +309,7 @@ class ArduPilot(Worded):
         self._send(self._answered)
 
     def _send(self, line: bytes) -> None:
-        try:
-            self._socket.sendto(line, self._autopilot or ("", 0))
-            self.counts.add("sent")
-        except OSError:
-            self.counts.add("dropped")
+        send(self._socket, line, self._autopilot or ("", 0), self.counts)
 
     # -- time --------------------------------------------------------------------------------------------------------
 

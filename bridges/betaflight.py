@@ -27,6 +27,7 @@ from .autopilot.hil import NOISE, WANDER, Wander, pressure_hpa
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .lines.addresses import bound, family_of, resolved
+from .lines.datagrams import datagrams, send
 from .lines.pacing import Pacer
 from .motion.frames import Home, attitude_to_enu, world_to_enu
 from .motion.imu import Imu, gravity_of
@@ -215,8 +216,8 @@ class Betaflight(rtmms.Bridge):
         self._last, self._sent_at, self._under_way = state, monotonic(), True
         if self._rc and self._awake:
             pulses = [self._rc[i](state) if i in self._rc else round(_MIDDLE_US) for i in range(1, _RC_CHANNELS + 1)]
-            self._transmit(_RC.pack(self._stamp, *pulses), self._rc_address)
-        self._transmit(_STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address)
+            send(self._socket, _RC.pack(self._stamp, *pulses), self._rc_address, self.counts)
+        send(self._socket, _STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address, self.counts)
 
     def _time_of(self, state: rtmms.State) -> float:
         """Stamp, s: of the plant in lockstep, without what no frame asked for; else the wall's. It never falls, because
@@ -238,21 +239,10 @@ class Betaflight(rtmms.Bridge):
             found.append((x + a, y + b, z + c))
         return found[0], found[1]
 
-    def _transmit(self, packet: bytes, address: tuple[Any, ...]) -> None:
-        try:
-            self._socket.sendto(packet, address)
-            self.counts.add("sent")
-        except OSError:
-            self.counts.add("dropped")
-
     # -- Betaflight --------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        for _ in range(64):
-            try:
-                datagram, sender = self._socket.recvfrom(2048)
-            except OSError:  # nothing more; or a packet of ours found nobody
-                return
+        for datagram, sender in datagrams(self._socket, 2048):
             with self.counts.message():
                 motors = parse(datagram)
                 if not self._admission.admits(sender):

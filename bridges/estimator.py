@@ -18,6 +18,7 @@ from rtmms.base.toml_file import read_toml
 from rtmms.base.trust import NamesFile
 
 from .lines.addresses import host_port, resolved
+from .lines.datagrams import send
 
 if TYPE_CHECKING:
     from rtmms.sensing.data_sheets import Sensor
@@ -108,11 +109,7 @@ class Estimator(rtmms.Bridge):
             self.counts.add("not_finite")
             return
         for family, place in self._places:
-            try:
-                self._sockets[family].sendto(message, place)
-                self.counts.add("sent")
-            except OSError:
-                self.counts.add("dropped")
+            send(self._sockets[family], message, place, self.counts)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)

@@ -19,12 +19,13 @@ from rtmms.bridging.untrusted import Admission, Refusal
 
 from .autopilot.words import Worded, Words
 from .lines.addresses import resolved
+from .lines.datagrams import datagrams, send
 from .motion.frames import Home, flu_frd
 from .motion.pose import Motion, PoseNames, PoseReader, unveiled
 from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, name_of, parse, places, set_points
 from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
 
-_READS = 8
+_MAX_READS = 8
 _ANNOUNCE_S, _BEAT_S = 10.0, 1.0
 _PLANS = 32
 _PLANS_AT_ONCE, _PLANS_PER_S = 20.0, 5.0
@@ -173,11 +174,7 @@ class Imc(Worded):
         return bytes(self._of.Packet.serialize(message))
 
     def _send(self, data: bytes, place: tuple[str, int]) -> None:
-        try:
-            self._socket.sendto(data, place)
-            self.counts.add("sent")
-        except OSError:
-            self.counts.add("dropped")
+        send(self._socket, data, place, self.counts)
 
     def _tell(self, message: Any) -> None:
         """To all that are there."""
@@ -256,11 +253,7 @@ class Imc(Worded):
         self._hear(self._socket)
 
     def _hear(self, where: Any) -> None:
-        for _ in range(_READS):
-            try:
-                data, sender = where.recvfrom(LONGEST + 1)
-            except OSError:
-                return
+        for data, sender in datagrams(where, LONGEST + 1, _MAX_READS):
             try:
                 self._take(data, sender)
             except Refusal as refusal:

@@ -24,6 +24,7 @@ from .autopilot.parameters import Parameter, Parameters
 from .autopilot.setpoints import ACTUATORS, AXES, SET_ACTUATOR, actuators, axes
 from .autopilot.words import Worded, Words
 from .lines.addresses import bound, family_of, host_port, resolved
+from .lines.datagrams import datagrams, send
 from .motion.frames import Home, bearing_deg, whole
 from .motion.pose import Motion, PoseNames, PoseReader
 
@@ -231,20 +232,12 @@ class Mavlink(Worded):
     def _send(self, message: Any) -> None:
         packed = self._writer.pack(message)
         for address in self._stations:
-            try:
-                self._socket.sendto(packed, address)
-                self.counts.add("sent")
-            except OSError:
-                self.counts.add("dropped")
+            send(self._socket, packed, address, self.counts)
 
     # -- the stations ------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        for _ in range(64):
-            try:
-                datagram, sender = self._socket.recvfrom(4096)
-            except OSError:  # nothing more; or a message of ours found nobody
-                return
+        for datagram, sender in datagrams(self._socket, 4096):
             if sender[:2] not in self._stations:
                 self.counts.refuse("stranger")
                 continue

@@ -16,6 +16,7 @@ from rtmms.bridging.rates import Turns
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, read_json
 
 from .lines.addresses import bound
+from .lines.datagrams import datagrams, send
 from .lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
 
 _READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
@@ -182,11 +183,7 @@ class Udp(rtmms.Bridge):
     def _send(self, message: bytes) -> None:
         if self._peer is None or self._socket is None:
             return
-        try:
-            self._socket.sendto(message, self._peer)
-            self.counts.add("sent")
-        except OSError:
-            self.counts.add("dropped")
+        send(self._socket, message, self._peer, self.counts)
 
     # -- in ----------------------------------------------------------------------------------------------------------
 
@@ -194,13 +191,7 @@ class Udp(rtmms.Bridge):
         """What is there, a few datagrams and bytes at a time; the newest counts."""
         assert self._socket is not None
         over, now, left = False, monotonic(), _BYTES
-        for _ in range(_READS):
-            if left <= 0:
-                break
-            try:
-                data, peer = self._socket.recvfrom(_LONGEST_IN + 1)  # of a longer one no more than shows that it is
-            except OSError:
-                break
+        for data, peer in datagrams(self._socket, _LONGEST_IN + 1, _READS):  # one byte more shows that it is too long
             left -= len(data)
             with self.counts.message():
                 self._kept, surely = self._read(data, peer)
@@ -209,6 +200,8 @@ class Udp(rtmms.Bridge):
                     self._peer = (peer[0], peer[1])
                 self.waits = self.paced
                 over |= self._turns.answered(now, surely)
+            if left <= 0:
+                break
         if over and self.plant.granted:
             self.command(self._kept)
 

@@ -14,6 +14,7 @@ from rtmms.bridging.rates import Counters
 from rtmms.bridging.untrusted import Admission
 
 from .addresses import bound, family_of, host_port, resolved
+from .datagrams import datagrams
 from .serial_line import SerialLine, checked_device
 from .tcp_peer import TcpPeer
 
@@ -117,13 +118,7 @@ class UdpIn:
 
     def _on_readable(self) -> None:
         left = _BYTES
-        for _ in range(_READS):
-            if left <= 0:
-                return
-            try:
-                data, sender = self._socket.recvfrom(_LONGEST + 1)
-            except OSError:
-                return
+        for data, sender in datagrams(self._socket, _LONGEST + 1, _READS):
             left -= len(data)
             if not self._admission.admits(sender):
                 self._counts.refuse("stranger")
@@ -131,6 +126,8 @@ class UdpIn:
                 self._counts.refuse("oversize")
             else:
                 self._received(data, True)
+            if left <= 0:
+                return
 
     def close(self) -> None:
         self._io.unwatch(self._socket)

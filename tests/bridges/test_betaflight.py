@@ -16,7 +16,7 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import Motion
 from tests.bridges.autopilot.imitated_betaflight import CLIMB_M, ImitatedBetaflight
-from tests.bridges.autopilot.rehearsal import Rehearsal
+from tests.bridges.autopilot.rehearsal import Rehearsal, rehearsals
 from tests.ports import reserve_ports
 
 BOTH = pytest.mark.parametrize("mode", ["lockstep", "realtime"])
@@ -25,25 +25,17 @@ ARMED = {"3": "1500", "5": "1800"}
 
 @pytest.fixture
 def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedBetaflight]]]:
-    opened: list[tuple[Rehearsal, ImitatedBetaflight]] = []
+    def firmware(run: Rehearsal) -> ImitatedBetaflight:
+        bridge = run.bridge
+        assert isinstance(bridge, Betaflight)
+        ports = bridge.state_port, bridge.rc_port
+        return ImitatedBetaflight(bridge._socket.getsockname(), *ports, bridge.home.alt_m)
 
-    def rehearse(mode: str, **options: Any) -> Any:
+    def bridge(**options: Any) -> Betaflight:
         state = reserve_ports(2)
-        bridge = Betaflight(port=0, state_port=state, rc_port=state + 1, **{"rc": ARMED, "noise": 0.0} | options)
-        run = Rehearsal(bridge, monkeypatch, mode=mode)
-        firmware = ImitatedBetaflight(bridge._socket.getsockname(), state, state + 1, bridge.home.alt_m)
-        opened.append((run, firmware))
-        return run, firmware
+        return Betaflight(port=0, state_port=state, rc_port=state + 1, **options)
 
-    yield rehearse
-    for run, firmware in opened:
-        firmware.kill()
-        run.close()
-
-
-def start(run: Rehearsal, firmware: ImitatedBetaflight) -> None:
-    firmware.start()
-    run.pilot = firmware
+    yield from rehearsals(monkeypatch, bridge, firmware, rc=ARMED, noise=0.0)
 
 
 # -- the format ------------------------------------------------------------------------------------------------------
@@ -93,7 +85,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
     run, firmware = rehearse(mode)
     run.run(late_s)
     for flight in range(2):
-        start(run, firmware)
+        run.start(firmware)
         run.run(9.0)
         for _ in range(5):
             run.run(0.2)
@@ -108,7 +100,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
 def test_its_clock_does_not_leap_where_it_gets_no_core_for_a_moment(rehearse: Any) -> None:
     """Packets that wait would reach it at once: its clock would run hundreds of times too fast."""
     run, firmware = rehearse("realtime")
-    start(run, firmware)
+    run.start(firmware)
     run.run(2.0)
     run.run(2.0)
     clock = firmware.clock
@@ -124,7 +116,7 @@ def test_its_clock_does_not_leap_where_it_gets_no_core_for_a_moment(rehearse: An
 def test_the_imitation_is_one_whose_clock_leaps(rehearse: Any) -> None:
     """A bridge that sends each state, with the plant's stamps, would stop its motors: why they stopped after 26 s."""
     run, firmware = rehearse("realtime")
-    start(run, firmware)
+    run.start(firmware)
     run.run(4.0)
     address = firmware._sockets[0].getsockname()
     sender = run.bridge._socket
@@ -137,7 +129,7 @@ def test_the_imitation_is_one_whose_clock_leaps(rehearse: Any) -> None:
 
 def test_stamps_never_fall_where_the_plant_begins_anew(rehearse: Any) -> None:
     run, firmware = rehearse("lockstep")
-    start(run, firmware)
+    run.start(firmware)
     run.run(4.0)
     before, packets = firmware.motion[0], firmware.packets
     run.post("reset")
@@ -149,7 +141,7 @@ def test_stamps_never_fall_where_the_plant_begins_anew(rehearse: Any) -> None:
 
 def test_the_remote_control(rehearse: Any) -> None:
     run, firmware = rehearse("lockstep", rc={"1": "velocity[2]", "16": "1000"})
-    start(run, firmware)
+    run.start(firmware)
     run.run(5.0, until=lambda: firmware.packets > 10)
     run.plant.vz = 0.5
     run.run(0.1)
@@ -162,7 +154,7 @@ def test_the_remote_control(rehearse: Any) -> None:
 def test_one_that_has_not_started_gets_no_pulses(rehearse: Any) -> None:
     """The genuine one answers nothing any more after pulses that came before it had started."""
     run, firmware = rehearse("lockstep")
-    start(run, firmware)
+    run.start(firmware)
     assert run.bridge.counts["received"] == 0
     run.run(1.1)
     assert firmware.pulses == ()
@@ -173,7 +165,7 @@ def test_one_that_has_not_started_gets_no_pulses(rehearse: Any) -> None:
 
 def test_without_a_table_another_program_is_the_remote_control(rehearse: Any) -> None:
     run, firmware = rehearse("lockstep", rc={})
-    start(run, firmware)
+    run.start(firmware)
     run.run(3.0)
     assert firmware.packets > 400
     assert firmware.pulses == ()
@@ -182,7 +174,7 @@ def test_without_a_table_another_program_is_the_remote_control(rehearse: Any) ->
 @BOTH
 def test_a_run_with_a_duration_ends_when_it_has_gone(rehearse: Any, mode: str) -> None:
     run, firmware = rehearse(mode)
-    start(run, firmware)
+    run.start(firmware)
     run.run(3.0)
     firmware.kill()
     run.run(29.0)

@@ -7,7 +7,7 @@ this machine, read when their bytes are there.
 from __future__ import annotations
 
 import selectors
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
 from typing import Any, Protocol
 
@@ -68,6 +68,12 @@ class Hopper:
 
 class Pilot(Protocol):
     """An imitated autopilot."""
+
+    def start(self) -> None:
+        """Start as a process does."""
+
+    def kill(self) -> None:
+        """End without a word to anybody, as after SIGKILL."""
 
     def run(self, now: float) -> None:
         """Do what is to be done at this instant of the clock, s."""
@@ -144,6 +150,11 @@ class Rehearsal:
 
     # -- the run -----------------------------------------------------------------------------------------------------
 
+    def start(self, pilot: Pilot) -> None:
+        """Start the autopilot, which has its turn in each period from now on."""
+        pilot.start()
+        self.pilot = pilot
+
     def run(self, seconds: float, until: Callable[[], bool] | None = None) -> None:
         """Let the clock run, in periods of the plant; `until` ends it before, and then has to come true."""
         for _ in range(round(seconds / self.plant.dt)):
@@ -195,3 +206,26 @@ class Rehearsal:
                 readable()
             if events & selectors.EVENT_WRITE and writable is not None and key.fd in self._selector.get_map():
                 writable()
+
+
+def rehearsals(
+    monkeypatch: pytest.MonkeyPatch, bridge: Callable[..., rtmms.Bridge], pilot: Callable[[Rehearsal], Pilot],
+    **defaults: Any,
+) -> Iterator[Callable[..., tuple[Rehearsal, Any]]]:  # fmt: skip
+    """Yield a function that opens a bridge and its autopilot; close in the end what it opened.
+
+    The function takes the mode, `dt` and `duration_s` of a rehearsal, and options of the bridge.
+    """
+    opened: list[tuple[Rehearsal, Pilot]] = []
+
+    def rehearse(mode: str, **options: Any) -> tuple[Rehearsal, Any]:
+        chosen = defaults | options
+        of_run = {name: chosen.pop(name) for name in ("dt", "duration_s") if name in chosen}
+        run = Rehearsal(bridge(**chosen), monkeypatch, mode=mode, **of_run)
+        opened.append((run, pilot(run)))
+        return opened[-1]
+
+    yield rehearse
+    for run, one in opened:
+        one.kill()
+        run.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -11,31 +12,21 @@ import pytest
 from rtmms_bridges.ardupilot import ArduPilot
 from rtmms_bridges.lines.pacing import CATCH_UP
 from tests.bridges.autopilot.imitated_copter import CLIMB_M, ImitatedCopter
-from tests.bridges.autopilot.rehearsal import Rehearsal
+from tests.bridges.autopilot.rehearsal import Rehearsal, rehearsals
 
 BOTH = pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 
 
 @pytest.fixture
 def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedCopter]]]:
-    opened: list[tuple[Rehearsal, ImitatedCopter]] = []
+    def copter(run: Rehearsal) -> ImitatedCopter:
+        bridge = run.bridge
+        assert isinstance(bridge, ArduPilot)
+        imitated = ImitatedCopter(bridge._socket.getsockname())
+        imitated.attend = run.attend
+        return imitated
 
-    def rehearse(mode: str, dt: float = 1e-3, duration_s: float | None = 600.0, **options: Any) -> Any:
-        bridge = ArduPilot(port=0, **options)
-        run = Rehearsal(bridge, monkeypatch, mode=mode, dt=dt, duration_s=duration_s)
-        copter = ImitatedCopter(bridge._socket.getsockname())
-        opened.append((run, copter))
-        return run, copter
-
-    yield rehearse
-    for run, copter in opened:
-        copter.kill()
-        run.close()
-
-
-def start(run: Rehearsal, copter: ImitatedCopter) -> None:
-    copter.start()
-    run.pilot, copter.attend = copter, run.attend
+    yield from rehearsals(monkeypatch, partial(ArduPilot, port=0), copter)
 
 
 @BOTH
@@ -43,7 +34,7 @@ def start(run: Rehearsal, copter: ImitatedCopter) -> None:
 def test_a_copter_that_starts_later_arms_and_climbs(rehearse: Any, mode: str, late_s: float) -> None:
     run, copter = rehearse(mode)
     run.run(late_s)
-    start(run, copter)
+    run.start(copter)
     run.run(10.0, until=lambda: copter.armed)
     run.run(5.0, until=lambda: copter.altitude > 1.0)
     assert copter.gyro_hz >= 990.0
@@ -56,7 +47,7 @@ def test_a_copter_that_starts_later_arms_and_climbs(rehearse: Any, mode: str, la
 def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: Any, mode: str) -> None:
     run, copter = rehearse(mode)
     for flight in range(2):
-        start(run, copter)
+        run.start(copter)
         run.run(20.0, until=lambda: copter.armed)
         run.run(7.0)
         for _ in range(10):
@@ -71,7 +62,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
 def test_a_silence_in_flight_is_not_the_length_of_a_frame(rehearse: Any) -> None:
     """A debugger stops the autopilot; the rate that it measures by the stamps stays as it was."""
     run, copter = rehearse("lockstep")
-    start(run, copter)
+    run.start(copter)
     run.run(10.0, until=lambda: copter.altitude > 1.0)
     for _ in range(3):
         copter.silent = True
@@ -85,7 +76,7 @@ def test_a_silence_in_flight_is_not_the_length_of_a_frame(rehearse: Any) -> None
 
 def test_in_real_time_a_copter_that_is_late_for_a_moment_loses_no_frame(rehearse: Any) -> None:
     run, copter = rehearse("realtime")
-    start(run, copter)
+    run.start(copter)
     run.run(1.0)
     for _ in range(200):
         copter.silent = True
@@ -104,7 +95,7 @@ def test_in_real_time_a_copter_that_is_late_for_a_moment_loses_no_frame(rehearse
 
 def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
     run, copter = rehearse("lockstep")
-    start(run, copter)
+    run.start(copter)
     run.run(0.5)
     copter.rate_hz = 100.0
     frame, step = copter.frame, run.plant.step_count
@@ -114,7 +105,7 @@ def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
 
 def test_frames_are_longer_where_the_configuration_says_so(rehearse: Any) -> None:
     run, copter = rehearse("lockstep", frame_rate=500.0)
-    start(run, copter)
+    run.start(copter)
     run.run(8.0)
     assert [round(b - a, 6) for a, b in pairwise(copter.stamps[1:])] == [2e-3] * (len(copter.stamps) - 2)
     assert copter.refusal.startswith("Gyros: ")
@@ -123,7 +114,7 @@ def test_frames_are_longer_where_the_configuration_says_so(rehearse: Any) -> Non
 
 def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
     run, copter = rehearse("lockstep", dt=2e-3)
-    start(run, copter)
+    run.start(copter)
     run.run(8.0)
     assert not copter.armed
     assert any("--dt 0.001" in line for line in run.said)
@@ -136,7 +127,7 @@ def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
 ])  # fmt: skip
 def test_outside_lockstep_it_keeps_no_time_by_itself(rehearse: Any, mode: str, chosen: bool | None, sync: bool) -> None:
     run, copter = rehearse(mode, time_sync=chosen)
-    start(run, copter)
+    run.start(copter)
     run.run(0.1)
     assert copter.rate_hz == pytest.approx(1000.0, abs=2.0) if sync else copter.rate_hz == 1200.0
 
@@ -144,7 +135,7 @@ def test_outside_lockstep_it_keeps_no_time_by_itself(rehearse: Any, mode: str, c
 @BOTH
 def test_a_run_with_a_duration_ends_when_the_copter_has_gone(rehearse: Any, mode: str) -> None:
     run, copter = rehearse(mode)
-    start(run, copter)
+    run.start(copter)
     run.run(1.0)
     copter.kill()
     run.run(29.0)
@@ -157,12 +148,12 @@ def test_a_run_with_a_duration_ends_when_the_copter_has_gone(rehearse: Any, mode
 
 def test_a_restart_within_that_time_goes_on(rehearse: Any) -> None:
     run, copter = rehearse("lockstep", peer_gone_s=10.0)
-    start(run, copter)
+    run.start(copter)
     run.run(1.0)
     for _ in range(2):
         copter.kill()
         run.run(9.0)
-        start(run, copter)
+        run.start(copter)
         run.run(1.0)
     assert not run.stopped
     assert run.bridge.unmet == ""
@@ -171,7 +162,7 @@ def test_a_restart_within_that_time_goes_on(rehearse: Any) -> None:
 @pytest.mark.parametrize(("duration_s", "limit_s"), [(None, 30.0), (600.0, 0.0)])
 def test_a_run_without_an_end_waits_for_ever(rehearse: Any, duration_s: float | None, limit_s: float) -> None:
     run, copter = rehearse("lockstep", duration_s=duration_s, peer_gone_s=limit_s)
-    start(run, copter)
+    run.start(copter)
     run.run(1.0)
     copter.kill()
     run.run(60.0)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 from rtmms_bridges.px4 import Px4
 from tests.bridges.autopilot.imitated_px4 import CLIMB_M, ImitatedPx4
-from tests.bridges.autopilot.rehearsal import Rehearsal
+from tests.bridges.autopilot.rehearsal import Rehearsal, rehearsals
 
 pytestmark = pytest.mark.full
 
@@ -18,24 +19,12 @@ BOTH = pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 
 @pytest.fixture
 def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedPx4]]]:
-    opened: list[tuple[Rehearsal, ImitatedPx4]] = []
+    def px4(run: Rehearsal) -> ImitatedPx4:
+        bridge = run.bridge
+        assert isinstance(bridge, Px4)
+        return ImitatedPx4(bridge._peer.address, bridge.home.alt_m)
 
-    def rehearse(mode: str, dt: float = 2e-3, **options: Any) -> Any:
-        bridge = Px4(port=0, field_ned_gauss=(0.2, 0.0, 0.4), **options)
-        run = Rehearsal(bridge, monkeypatch, mode=mode, dt=dt)
-        px4 = ImitatedPx4(bridge._peer.address, bridge.home.alt_m)
-        opened.append((run, px4))
-        return run, px4
-
-    yield rehearse
-    for run, px4 in opened:
-        px4.kill()
-        run.close()
-
-
-def start(run: Rehearsal, px4: ImitatedPx4) -> None:
-    px4.start()
-    run.pilot = px4
+    yield from rehearsals(monkeypatch, partial(Px4, port=0, field_ned_gauss=(0.2, 0.0, 0.4)), px4, dt=2e-3)
 
 
 @BOTH
@@ -43,7 +32,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
     run, px4 = rehearse(mode)
     run.run(3.0)
     for flight in range(2):
-        start(run, px4)
+        run.start(px4)
         run.run(20.0, until=lambda: px4.armed)
         run.run(10.0)
         for _ in range(5):
@@ -59,7 +48,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
 @BOTH
 def test_a_motor_that_is_told_to_stop_stops(rehearse: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run, px4 = rehearse(mode)
-    start(run, px4)
+    run.start(px4)
     run.run(10.0, until=lambda: px4.altitude > 1.0)
     monkeypatch.setattr(px4, "_motor", lambda: 0.0)
     run.run(0.1)
@@ -72,7 +61,7 @@ def test_a_motor_that_is_told_to_stop_stops(rehearse: Any, mode: str, monkeypatc
 @BOTH
 def test_a_run_with_a_duration_ends_when_px4_has_gone(rehearse: Any, mode: str) -> None:
     run, px4 = rehearse(mode)
-    start(run, px4)
+    run.start(px4)
     run.run(2.0)
     px4.kill()
     run.run(29.0)
