@@ -27,7 +27,7 @@ def figures(usual: float, slowest: float | None = None, reading: float = 5.0) ->
 def test_a_slow_answer_has_two_ways_out() -> None:
     assert advice(peer(**figures(3100.0)), "controller mine", 1000, PACE) == (
         "controller mine takes 3.1 ms for an answer, and a command is due after 850 us (the period is 1 ms): "
-        "run it with every=4, or the plant with --rate 0.26"
+        "run it with every=4, or run the plant with --rate 0.26"
     )
 
 
@@ -73,9 +73,9 @@ def test_the_longest_cause_is_named() -> None:
     assert "every=6" in link
     bridge = advice(peer(every=5, **figures(3100.0)), "bridge udp", 5000, PACE)
     assert bridge.startswith("bridge udp takes 3.1 ms for an answer")
-    assert bridge.endswith(": the plant with --rate 0.26")
+    assert bridge.endswith(": run the plant with --rate 0.26")
     nearly = advice(peer(every=5, **figures(600.0)), "bridge udp", 5000, Pace(1e-3, 5e-4))
-    assert nearly.endswith(": --deadline 0.00067")
+    assert nearly.endswith(": run the plant with --deadline 0.00067")
 
 
 def test_it_comes_once_after_a_second_and_again_at_the_end() -> None:

@@ -78,10 +78,10 @@ def _ways(peer: Mapping[str, Any], kind: str, usual_s: float, longest_s: float, 
     if not kind.startswith("bridge "):
         ways.append(f"run it with every={max(_every(usual_s, longest_s, pace), peer['every'] + 1)}")
     elif pace.deadline_s < longest_s < _DEADLINE_SHARE * period:
-        ways.append(f"--deadline {_up(longest_s):g}")
+        ways.append(f"run the plant with --deadline {_up(longest_s):g}")
     slower = max(longest_s / (_DEADLINE_SHARE + peer["delay"]), _ROOM * usual_s / peer["every"])
     if slower > period:
-        ways.append(f"the plant with --rate {_down(pace.rate * period / slower):g}")
+        ways.append(f"run the plant with --rate {_down(pace.rate * period / slower):g}")
     return ", or ".join(ways)
 
 
