@@ -39,7 +39,7 @@ class Control(rtmms.Controller):
         return {{}}
 
 class Bridged(rtmms.Bridge):
-    def open(self, plant):
+    def on_state(self, state):
         pass
 """
 

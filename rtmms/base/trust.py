@@ -406,16 +406,22 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
             raise UnknownNameError(f"{kind} of {path}", form["name"], own)
         found = getattr(module, form["name"])
         if not fits(found):
-            raise ModelError(f"{kind} '{name}': expected {expected}, got {type(found).__name__}")
+            what = f"class {found.__name__}" if isinstance(found, type) else type(found).__name__
+            raise ModelError(f"{kind} '{name}': expected {expected}, got {what}")
         return found
     fitting = {
         key: value for key, value in own.items() if fits(value) and getattr(value, "__module__", "") == module.__name__
     }
     if len(fitting) != 1:
-        why = (
-            f"has {', '.join(sorted(fitting))}: say which, as {path}:NAME" if fitting else f"has none: write {expected}"
+        if fitting:
+            raise ModelError(f"{kind} '{name}': {path} has {', '.join(sorted(fitting))}: say which, as {path}:NAME")
+        near = sorted(
+            key
+            for key, value in own.items()
+            if isinstance(value, type) and getattr(value, "__module__", "") == module.__name__
         )
-        raise ModelError(f"{kind} '{name}': {path} {why}")
+        has = f"{', '.join(near)}, but none" if near else "none"
+        raise ModelError(f"{kind} '{name}': {path} has {has}: write {expected}")
     return next(iter(fitting.values()))
 
 

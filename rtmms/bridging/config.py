@@ -194,7 +194,7 @@ def _part(place: str, cls: Any, table: Mapping[str, Any], base: Any) -> Any:
 
 GROUP = "rtmms.bridges"
 OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see bridges/template.py"
-_EXPECTED = "a dataclass derived from rtmms.Bridge"
+_EXPECTED = "a dataclass derived from rtmms.Bridge, with on_state(state)"
 
 
 def bridges() -> dict[str, EntryPoint]:
@@ -227,7 +227,9 @@ def load_bridge(name: str) -> type[Bridge]:
 
 
 def _bridges(found: object) -> TypeGuard[type[Bridge]]:
-    return isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)
+    if not (isinstance(found, type) and issubclass(found, Bridge) and dataclasses.is_dataclass(found)):
+        return False
+    return found.on_state is not Bridge.on_state
 
 
 def build_bridge(spec: str) -> Bridge:

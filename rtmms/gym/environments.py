@@ -35,6 +35,9 @@ def task_of(given: Any, reward: Callable[..., Any] | None, more: Mapping[str, An
         raise ArgumentError(f"gym: expected a rtmms.gym.Task or a robot's name, got {given!r:.60}")
     if reward is not None:
         made.reward = reward  # type: ignore[method-assign]
+    elif type(made).reward is Task.reward and "reward" not in vars(made):
+        what = f"{type(made).__name__} has no reward(seen, action, memory)"
+        raise ArgumentError(f"gym: task {what}: write the method, or give reward=FUNCTION")
     for name, value in more.items():
         if name.startswith("_") or not hasattr(Task, name):
             known = [one for one in vars(Task) if not one.startswith("_")]

@@ -136,13 +136,17 @@ def test_a_third_partys_is_found_as_ours_are(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     lines = "import dataclasses, rtmms\n@dataclasses.dataclass(kw_only=True)\nclass {}(rtmms.Bridge):\n    {}\n"
-    (tmp_path / "lamp.py").write_text(lines.format("Lamp", "red: float = 0.5"))
-    (tmp_path / "two.py").write_text(lines.format("Lamp", "pass") + lines.format("Bell", "pass"))
+    (tmp_path / "lamp.py").write_text(lines.format("Lamp", "red: float = 0.5\n    def on_state(self, state): ..."))
+    (tmp_path / "two.py").write_text(
+        "".join(lines.format(name, "def on_state(self, state): ...") for name in ("Lamp", "Bell"))
+    )
+    (tmp_path / "deaf.py").write_text(lines.format("Deaf", "pass"))
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25
     assert load_bridge(f"{tmp_path}/two.py:Bell").__name__ == "Bell"
     for words, text in (
         ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: say which"),
-        ("lamp.py:rtmms", "expected a dataclass derived from rtmms.Bridge, got module"), ("lamp.py:blue=1", "blue"),
+        ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
+        ("deaf.py", r"has Deaf, but none: write a dataclass .*, with on_state\(state\)"), ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=text):
             build_bridge(f"{tmp_path}/{words}")

@@ -40,6 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "next_to_mine.py").write_text("VALUE = 0.25\n")
     (tmp_path / "several.py").write_text(MINE + "\nclass Other(Mine):\n    pass\n")
     (tmp_path / "none.py").write_text("import rtmms\nfrom rtmms import Controller\nVALUE = 3\n")
+    (tmp_path / "misnamed.py").write_text(MINE.replace("update", "control") + "\nclass Other(Mine):\n    pass\n")
     (tmp_path / "imports.py").write_text("from next_to_mine import VALUE\n")
     (tmp_path / "wrong.py").write_text("import rtmms\ndef f(:\n")
     (tmp_path / "deeper.py").write_text("def f():\n    return 1 / 0\n\nX = f()\n")
@@ -81,6 +82,8 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
     [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
      ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
      ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
+     ("misnamed.py", r"has Mine, Other, but none: write a class with update\(state\)"),
+     ("misnamed.py:Mine", r"expected a class with update\(state\), got class Mine"),
      ("none.py:VALUE", "expected a class with update.*got int"), ("wrong.py", r"wrong.py, line 2: SyntaxError"),
      ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
      ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
@@ -88,6 +91,14 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, told: str) -> None:
     with pytest.raises(rtmms.ModelError, match=f"(?s){told}"):
         build(word)
+
+
+def test_one_without_update_is_refused_before_it_connects() -> None:
+    class Mine(rtmms.Controller):
+        pass
+
+    with pytest.raises(rtmms.ModelError, match=r"controller Mine: it has no update\(state\), which returns a dict"):
+        run_controller(Mine(), "tcp://127.0.0.1:1")
 
 
 def test_whether_there_is_one_is_known_without_running_it(folder: Path) -> None:

@@ -50,6 +50,8 @@ class Bare(rtmms.Bridge):
 
     requires = {"no_such_module": "no-such-package"}  # noqa: RUF012
 
+    def on_state(self, state: rtmms.State) -> None: ...
+
 
 class NoBridge:
     """Not one."""
@@ -61,3 +63,5 @@ class Needing(rtmms.Bridge):
 
     extra = "more"
     requires = {"no_such.module": "no-such-package"}  # noqa: RUF012
+
+    def on_state(self, state: rtmms.State) -> None: ...

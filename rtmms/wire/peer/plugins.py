@@ -221,7 +221,8 @@ def construct(controller: type[Controller], name: str, words: Mapping[str, str])
 
 
 def _controls(found: object) -> TypeGuard[type[Controller]]:
-    return isinstance(found, type) and callable(getattr(found, "update", None))
+    update = getattr(found, "update", None)
+    return isinstance(found, type) and callable(update) and update is not Controller.update
 
 
 def _signature(controller: type[Controller]) -> dict[str, inspect.Parameter]:

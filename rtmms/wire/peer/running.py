@@ -72,8 +72,11 @@ def run_controller(
     keys, reconnect   as connect's; `start` is called again with each new plant
     answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
     tell   gets what the plant refused, and once that `update` returned None, as text for a person
-    NotConnectedError if no plant takes it; whatever the controller itself raises passes through.
+    NotConnectedError if no plant takes it, ModelError where the controller has no `update`; whatever the controller
+    itself raises passes through.
     """
+    if getattr(controller.update, "__func__", None) is Controller.update:
+        raise ModelError(f"controller {type(controller).__name__}: it has no update(state), which returns a dict")
     points: Sequence[str] = declared(controller, "setpoints")
     prepare = getattr(controller, "prepare", None)  # a class of one's own need not derive
     if prepare is not None:
