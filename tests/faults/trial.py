@@ -101,10 +101,10 @@ def _change_sides(case: Case, bench: Bench, good: Any, right: str) -> Any:
 
 
 def _take_turns(case: Case, bench: Bench, beside: list[Any], windows: Windows, seconds: float) -> None:
-    """Off and on, TURN_S each, until the time is over; the last one is off, as the first."""
+    """Off and on, TURN_S each, until the time is over and each has had a turn; the last one is off, as the first."""
     assert case.turn is not None
     end, on = time.time() + seconds, True
-    while time.time() < end or on:
+    while time.time() < end or on or not windows.on:
         on = not on
         case.turn(bench, beside, on)
         (windows.on if on else windows.off).append(_span(TURN_S))
