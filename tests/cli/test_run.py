@@ -417,7 +417,7 @@ def _wait_until_running(process: subprocess.Popen[str]) -> None:
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
 def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tmp_path: Path) -> None:
-    words = ("run", "pendulum", "--controller", "swing", "--duration", "60", "--json")
+    words = ("run", "pendulum", "--controller", "swing", "--duration", "3600", "--json")
     process = start(tmp_path, *words, new_session=True)
     _wait_until_running(process)
     children = _children(process.pid)
@@ -490,7 +490,7 @@ def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="PDEATHSIG")
 def test_children_die_with_a_run_that_is_killed(tmp_path: Path) -> None:
-    process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "60")
+    process = start(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "3600")
     _wait_until_running(process)
     children = _children(process.pid)
     process.kill()

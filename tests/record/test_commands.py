@@ -122,7 +122,7 @@ def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.full
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: int) -> None:
-    run, log = start(tmp_path, *RUN, "--duration", "60", "--log", "run.mcap"), tmp_path / "run.mcap"
+    run, log = start(tmp_path, *RUN, "--duration", "3600", "--log", "run.mcap"), tmp_path / "run.mcap"
     part = part_of(log)
     while run.poll() is None and not (part.exists() and part.stat().st_size > 20_000):
         time.sleep(0.02)

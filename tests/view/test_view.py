@@ -234,7 +234,7 @@ def shown(recording: Recording, k: int) -> np.ndarray:
 
 @needs_chromium
 def test_a_run_is_seen_live(tmp_path: Path) -> None:
-    run = start(tmp_path, "run", "manta", "--duration", "60", "--view")
+    run = start(tmp_path, "run", "manta", "--duration", "3600", "--view")
     try:
         address = _address(run)
         with browsed(address) as page:
