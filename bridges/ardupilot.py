@@ -86,11 +86,11 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
     """The line it reads: keys in its order, no spaces, a newline at both ends. ValueError for what is not finite."""
     force, gyro = imu.frd(motion)
     position, attitude, velocity = motion.ned(x_bearing)
-    told = {
+    fields = {
         "timestamp": time, "imu": {"gyro": gyro, "accel_body": force}, "position": position, "quaternion": attitude,
         "velocity": velocity, **more,
     }  # fmt: skip
-    return f"\n{json.dumps(told, separators=(',', ':'), allow_nan=False)}\n".encode()
+    return f"\n{json.dumps(fields, separators=(',', ':'), allow_nan=False)}\n".encode()
 
 
 @dataclass(kw_only=True)
@@ -189,7 +189,7 @@ class ArduPilot(Worded):
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"ArduPilot sent nothing to {place}"
-        self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.told(place)}")
+        self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         return map_channels(self.channels, plant, "ardupilot", 1000.0, 2000.0, _CHANNELS)

@@ -181,7 +181,7 @@ class Betaflight(rtmms.Bridge):
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"Betaflight sent nothing to {place}"
-        self.io.tell(f"waiting for Betaflight on {place}; {self._admission.told(place)}")
+        self.io.tell(f"waiting for Betaflight on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         return map_channels(self.channels, plant, "betaflight", 0.0, 1.0, _CHANNELS)

@@ -86,8 +86,8 @@ class Can(rtmms.Bridge):
             raise rtmms.ModelError("dbc=none: without drives there is nothing to do")
         self._map = ChannelMap(self.channels)
         for what in ("node", "actuator"):
-            told = [getattr(one, what) for one in self.drives]
-            twice = next((one for one in told if told.count(one) > 1), None)
+            listed = [getattr(one, what) for one in self.drives]
+            twice = next((one for one in listed if listed.count(one) > 1), None)
             if twice is not None:
                 raise rtmms.ModelError(f"drives: {what} {twice} stands in it twice")
         self._driven = tuple(one.actuator for one in self.drives)

@@ -104,7 +104,7 @@ class Estimator(rtmms.Bridge):
         now = self._estimator.estimate()
         self._see_to(now)
         try:
-            message = json.dumps(told(now), allow_nan=False, separators=(",", ":")).encode()
+            message = json.dumps(as_data(now), allow_nan=False, separators=(",", ":")).encode()
         except ValueError:
             self.counts.add("not_finite")
             return
@@ -139,7 +139,7 @@ class Estimator(rtmms.Bridge):
             self.counts.add("begun_anew")
 
 
-def told(now: Estimate) -> dict[str, Any]:
+def as_data(now: Estimate) -> dict[str, Any]:
     """What is published, by name: plain numbers, lists and words."""
     w, x, y, z = now.quaternion.tolist()
     a, b, c = now.velocity.tolist()

@@ -208,8 +208,8 @@ class Foxglove(rtmms.Bridge):
         for origin in self._strangers.take_all()[0]:
             self.counts.refuse("origin" if origin else "handshake")
             if origin:
-                told = shown(origin[:80])
-                self.io.tell(f"foxglove: refused a page of {told}; origins={told} admits it")
+                shown_origin = shown(origin[:80])
+                self.io.tell(f"foxglove: refused a page of {shown_origin}; origins={shown_origin} admits it")
 
     def _session(self) -> str:
         return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"

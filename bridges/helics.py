@@ -158,13 +158,13 @@ class Helics(rtmms.Bridge):
     def open(self, plant: rtmms.PlantInfo) -> None:
         steps = steps_of(self.period_s, plant, "period_s")
         self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
-        told = [one for one in plant.outputs if one.name in plant.selected]
+        outputs = [one for one in plant.outputs if one.name in plant.selected]
         _check_name("federate", self._name)
-        for one in (*told, *plant.actuators):
+        for one in (*outputs, *plant.actuators):
             _check_name("helics: name of an output or actuator", one.name)
-        self._outputs = tuple(one.name for one in told)
+        self._outputs = tuple(one.name for one in outputs)
         ports: list[Port] = []
-        for one in told:
+        for one in outputs:
             key = f"{self._name}/{one.name}"
             apart = range(prod(one.shape)) if one.shape and self.layout == "numbers" else ()
             ports += [Port(f"{key}[{i}]", one.unit) for i in apart] or [Port(key, one.unit, len(one.shape))]

@@ -127,7 +127,7 @@ class Imc(Worded):
             self.attend(announces, lambda: self._hear(announces))
             self.io.tell(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
         if self._map or self._words:
-            self.io.tell(self._admission.told(f"UDP {self.network}:{self._port}"))
+            self.io.tell(self._admission.sentence(f"UDP {self.network}:{self._port}"))
 
     def on_state(self, state: rtmms.State) -> None:
         if state.time < self._time:

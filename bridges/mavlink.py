@@ -260,11 +260,11 @@ class Mavlink(Worded):
     def _on_manual_control(self, message: Any) -> None:
         if message.target not in (0, self.system):
             return
-        told = axes(message)
-        values = self._map.to_actuators(told)
+        axes_given = axes(message)
+        values = self._map.to_actuators(axes_given)
         if not self._armed:
             return
-        if self._words.take(told) or values:
+        if self._words.take(axes_given) or values:
             self._axes_at = monotonic()
         if values:
             self.command(values)
@@ -326,16 +326,16 @@ class Mavlink(Worded):
 
     def _set_actuators(self, message: Any) -> int:
         try:
-            told = actuators(message)
-            values = self._map.to_actuators(told)
+            controls = actuators(message)
+            values = self._map.to_actuators(controls)
         except (Refusal, ValueError):
             self.counts.refuse("range")
             return _DENIED
-        if not (values or self._words.knows(told)):
+        if not (values or self._words.knows(controls)):
             return _DENIED
         if not self._armed:
             return _REJECTED
-        self._words.take(told)
+        self._words.take(controls)
         if values:
             self.command(values)
         return _ACCEPTED
@@ -397,12 +397,12 @@ class Mavlink(Worded):
         now = self.plant.parameters.get(one.plant)
         asked = bool(value) if isinstance(now, bool) else round(value) if isinstance(now, int) else value
 
-        def done(ok: bool, told: str) -> None:
+        def done(ok: bool, reason: str) -> None:
             if ok:
                 one.value = float(asked)
             else:
                 self.counts.refuse("parameter")
-                self.io.tell(f"parameter {one.plant}: {told}")
+                self.io.tell(f"parameter {one.plant}: {reason}")
             self._tell_parameter(one)
 
         self.io.ask("set", done, **{one.plant: asked})

@@ -329,8 +329,8 @@ async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
 
         async def next_request(self) -> Any:
             request = await super().next_request()
-            told = request.content
-            self.stopped = self.stopped or (isinstance(told, list) and told[:1] == ["stop"])
+            content = request.content
+            self.stopped = self.stopped or (isinstance(content, list) and content[:1] == ["stop"])
             return request
 
     first: asyncio.Future[tuple[asyncio.StreamReader, asyncio.StreamWriter]]

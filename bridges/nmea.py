@@ -112,7 +112,7 @@ class Nmea(Worded):
         if self._listen.kind != "udp":
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
-        self._told = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
+        self._listed = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
         self._epoch = _utc(self.epoch)
         self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
         self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")
@@ -164,13 +164,13 @@ class Nmea(Worded):
     def _say_what(self, place: str, admission: Admission) -> None:
         sources: dict[str, list[str]] = {}
         for one in self._tellers:
-            sources.setdefault(one.source, []).append(one.told.head)
+            sources.setdefault(one.source, []).append(one.sentence.head)
         parts = [f"{', '.join(heads)} from {source}" for source, heads in sources.items()]
         self.io.tell(f"sentences to {self._to}: {'; '.join(parts) or 'none'}")
         if self._pd6_to is not None and self._instruments.doppler is not None:
-            self.io.tell(f"PD6 to {self._pd6_to} from {self._instruments.doppler.told}")
+            self.io.tell(f"PD6 to {self._pd6_to} from {self._instruments.doppler.description}")
         if place:
-            self.io.tell(admission.told(place))
+            self.io.tell(admission.sentence(place))
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -193,7 +193,7 @@ class Nmea(Worded):
         read: dict[int, Any] = {}
         out = []
         for one in self._tellers:
-            slot = int(state.time * one.told.rate_hz + 1e-6)
+            slot = int(state.time * one.sentence.rate_hz + 1e-6)
             if slot <= one.slot:
                 continue
             key = id(one.instrument)
@@ -224,44 +224,44 @@ class Nmea(Worded):
         """Of the sentences that are asked for, or of all that there are instruments for; ModelError for one that is
         asked for and cannot be."""
         found = []
-        for told in self._told or [of.Told(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
+        for sentence in self._listed or [of.Told(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
             try:
-                found.append(self._teller(told))
+                found.append(self._teller(sentence))
             except _Lacking as lacking:
-                if self._told:
-                    raise rtmms.ModelError(f"sentences: {told.kind} needs {lacking}") from None
+                if self._listed:
+                    raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
         if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
             raise rtmms.ModelError("pd6: the robot has no Doppler log, or nothing that tells its attitude")
         return found
 
-    def _teller(self, told: of.Told) -> _Teller:
-        has, head, variation = self._instruments, told.head, self._variation
+    def _teller(self, sentence: of.Told) -> _Teller:
+        has, head, variation = self._instruments, sentence.head, self._variation
         fix, heading = (has.gps, "a gps"), (has.attitude, "a compass (mag and imu), or an estimate")
         sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is told")
-        match told.kind:
+        match sentence.kind:
             case "RMC":
-                return _Teller.of(told, *fix, lambda s, now: of.rmc(head, now, self._at, variation))
+                return _Teller.of(sentence, *fix, lambda s, now: of.rmc(head, now, self._at, variation))
             case "GGA":
-                return _Teller.of(told, *fix, lambda s, now: of.gga(head, now, self._at))
+                return _Teller.of(sentence, *fix, lambda s, now: of.gga(head, now, self._at))
             case "VTG":
-                return _Teller.of(told, *fix, lambda s, now: of.vtg(head, now, variation))
+                return _Teller.of(sentence, *fix, lambda s, now: of.vtg(head, now, variation))
             case "HDT":
-                return _Teller.of(told, *heading, lambda s, now: of.hdt(head, now))
+                return _Teller.of(sentence, *heading, lambda s, now: of.hdt(head, now))
             case "HDG":
-                return _Teller.of(told, *heading, lambda s, now: of.hdg(head, now, variation))
+                return _Teller.of(sentence, *heading, lambda s, now: of.hdg(head, now, variation))
             case "ROT":
-                return _Teller.of(told, has.turn, "an imu", lambda s, now: of.rot(head, now))
+                return _Teller.of(sentence, has.turn, "an imu", lambda s, now: of.rot(head, now))
             case "VHW":
-                return _Teller.of(told, has.log, "water_speed", lambda s, now: self._vhw(head, s, now))
+                return _Teller.of(sentence, has.log, "water_speed", lambda s, now: self._vhw(head, s, now))
             case "DPT":
-                return _Teller.of(told, *sounder, lambda s, now: of.dpt(head, now))
+                return _Teller.of(sentence, *sounder, lambda s, now: of.dpt(head, now))
             case "DBT":
-                return _Teller.of(told, *sounder, lambda s, now: of.dbt(head, now))
+                return _Teller.of(sentence, *sounder, lambda s, now: of.dbt(head, now))
             case "MTW":
                 celsius = self.water_c
                 water = Instrument("water_c", "", lambda s, at: Number(at, celsius)) if celsius is not None else None
-                return _Teller.of(told, water, "water_c", lambda s, now: of.mtw(head, now.value))
-        return _Teller.of(told, *heading, lambda s, now: self._xdr(head, s, now))
+                return _Teller.of(sentence, water, "water_c", lambda s, now: of.mtw(head, now.value))
+        return _Teller.of(sentence, *heading, lambda s, now: self._xdr(head, s, now))
 
     @property
     def _at(self) -> of.Clock:
@@ -328,29 +328,29 @@ class _Lacking(Exception):
 class _Teller:
     """A sentence, what it tells of, and in which period of its rate it was sent last."""
 
-    told: of.Told
+    sentence: of.Told
     instrument: Instrument[Any]
     write: Callable[[rtmms.State, Any], str]
     slot: int = -1
 
     @classmethod
     def of(
-        cls, told: of.Told, instrument: Instrument[Any] | None, needs: str, write: Callable[[rtmms.State, Any], str]
+        cls, sentence: of.Told, instrument: Instrument[Any] | None, needs: str, write: Callable[[rtmms.State, Any], str]
     ) -> _Teller:
         if instrument is None:
             raise _Lacking(needs)
-        return cls(told, instrument, write)
+        return cls(sentence, instrument, write)
 
     @property
     def source(self) -> str:
-        return self.instrument.told
+        return self.instrument.description
 
 
 def _utc(text: str) -> datetime | None:
     if not text:
         return None
     try:
-        told = datetime.fromisoformat(text)
+        time = datetime.fromisoformat(text)
     except ValueError:
         raise rtmms.ModelError(f"epoch: expected a time as 2026-06-01T12:00:00, got '{text}'") from None
-    return told if told.tzinfo is not None else told.replace(tzinfo=UTC)
+    return time if time.tzinfo is not None else time.replace(tzinfo=UTC)

@@ -180,7 +180,7 @@ class Px4(Worded):
         self._pacer = Pacer(self, self.waits, "PX4")
         self._rates = {"mag": self.mag_hz, "baro": self.baro_hz, "gps": self.gps_hz, "state": self.state_hz}
         self._slots = dict.fromkeys(self._rates, -1)
-        self._offset_us, self._told_us = _FIRST_US, 0
+        self._offset_us, self._stamp_us = _FIRST_US, 0
         self._in_lock, self._next, self._sent_at, self._asked_at, self._garbage = False, 0.0, 0.0, 0.0, 0
         self._here, self._before = False, False
         self._departure = PeerGone(self, "PX4", self.peer_gone_s)
@@ -202,7 +202,7 @@ class Px4(Worded):
         if self._own.names:
             self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
         self.unmet = f"PX4 sent nothing to {place}"
-        self.io.tell(f"waiting for PX4 on {place}; {admission.told(place)}")
+        self.io.tell(f"waiting for PX4 on {place}; {admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         """PX4 sends 0 to 1 for what turns or pushes one way, such as a motor, and -1 to 1 for the rest."""
@@ -231,11 +231,11 @@ class Px4(Worded):
 
     def _tell_px4(self, state: rtmms.State) -> None:
         us = round(state.time * 1e6) + self._offset_us
-        if us <= self._told_us:  # the plant began anew; PX4's clock must not go back
-            self._offset_us += self._told_us + round(self._frame_s * 1e6) - us
+        if us <= self._stamp_us:  # the plant began anew; PX4's clock must not go back
+            self._offset_us += self._stamp_us + round(self._frame_s * 1e6) - us
             us = round(state.time * 1e6) + self._offset_us
             self._slots = dict.fromkeys(self._rates, -1)
-        self._told_us = us
+        self._stamp_us = us
         self._send_sensors(self._read(state), us, self._own(state))
         if not self.waits and self._here:
             self._ask()  # it runs on by itself: the next frame is due in due time
@@ -307,7 +307,7 @@ class Px4(Worded):
                     self._take(meaning)
                 elif isinstance(meaning, Interval) and meaning.message == _HIL_STATE_QUATERNION:
                     self._rates["state"] = self.state_hz if meaning.rate_hz is None else meaning.rate_hz
-                    self._slots["state"] = int(self._told_us * 1e-6 * self._rates["state"])
+                    self._slots["state"] = int(self._stamp_us * 1e-6 * self._rates["state"])
                 self._tell_ground(message.get_msgbuf())
 
     def _take(self, said: Actuators) -> None:
@@ -376,6 +376,6 @@ class Px4(Worded):
         """The plant is silent: the next frame of a robot at rest."""
         newest = self._pacer.newest
         if newest is not None and now - self._sent_at >= self._frame_s:
-            self._told_us += round(self._frame_s * 1e6)
+            self._stamp_us += round(self._frame_s * 1e6)
             self.counts.add("still")
-            self._send_sensors(at_rest(self._read(newest)), self._told_us)
+            self._send_sensors(at_rest(self._read(newest)), self._stamp_us)

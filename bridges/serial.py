@@ -117,7 +117,7 @@ class Serial(rtmms.Bridge):
     def on_state(self, state: rtmms.State) -> None:
         self._last = state
         self._pacer.on_state(state)
-        frame = self._told(state, None)
+        frame = self._message(state, None)
         if self._pacer.locked:
             self._turns.ask(frame, monotonic())
         self._line.put(frame)
@@ -147,7 +147,7 @@ class Serial(rtmms.Bridge):
 
     def close(self, reason: str) -> None:
         if hasattr(self, "_line"):
-            self._line.close(self._told(self._last, self.safe) if self.safe and self._last is not None else b"")
+            self._line.close(self._message(self._last, self.safe) if self.safe and self._last is not None else b"")
 
     # -- the line ----------------------------------------------------------------------------------------------------
 
@@ -158,7 +158,7 @@ class Serial(rtmms.Bridge):
         if not self._pacer.waiting:
             self._pacer.wake()
         elif self._last is not None:  # it may have missed the one that the plant waits at
-            self._turns.ask(self._told(self._last, None), now)
+            self._turns.ask(self._message(self._last, None), now)
             self._line.put(self._turns.message)
 
     def on_peer_lost(self, why: str) -> None:
@@ -172,13 +172,13 @@ class Serial(rtmms.Bridge):
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
-    def _told(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
+    def _message(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
         self._seq += 1
         return encode(self._pack(state, self._seq, instead))
 
     def _put_safe(self) -> None:
         if self._last is not None:
-            self._line.put(self._told(self._last, self.safe))
+            self._line.put(self._message(self._last, self.safe))
 
     # -- in ----------------------------------------------------------------------------------------------------------
 

@@ -125,13 +125,13 @@ class Udp(rtmms.Bridge):
         self._socket = bound(family, home, f"{self.bind}:{self.bind_port}")
         self.attend(self._socket, self._on_readable)
         if plant.granted:
-            self.io.tell(self._admission.told(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
+            self.io.tell(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
     def on_state(self, state: rtmms.State) -> None:
         self._last = state
         if self._peer is not None:
             try:
-                message = self._told(state, None)
+                message = self._message(state, None)
             except ValueError:  # a number that is none: not every plant sees to that
                 self.counts.add("unsendable")
                 return
@@ -141,7 +141,7 @@ class Udp(rtmms.Bridge):
 
     def on_silence(self) -> None:
         if self.safe and self._last is not None:
-            self._send(self._told(self._last, self.safe))
+            self._send(self._message(self._last, self.safe))
 
     def tick(self, now: float) -> None:
         if self.silent:
@@ -164,12 +164,12 @@ class Udp(rtmms.Bridge):
 
     def close(self, reason: str) -> None:
         if self._socket is not None and self.safe and self._last is not None:
-            self._send(self._told(self._last, self.safe))
+            self._send(self._message(self._last, self.safe))
         super().close(reason)
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
-    def _told(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
+    def _message(self, state: rtmms.State, instead: dict[str, float] | None) -> bytes:
         self._seq += 1
         if self._pack is not None:
             return self._pack(state, self._seq, instead)

@@ -110,10 +110,10 @@ class Zenoh(rtmms.Bridge):
             raise ModelError(f"prefix: expected text with {{robot}} alone, got '{self.prefix}'") from None
         for what, endpoints in (("listen", self.listen), ("connect", self.connect)):
             _refuse_schemes(endpoints, what)
-            told = next((one for one in endpoints if "#" in one), None)
-            if told is not None:
+            endpoint = next((one for one in endpoints if "#" in one), None)
+            if endpoint is not None:
                 raise ModelError(f"{what}: expected SCHEME/ADDRESS without '#': options of an endpoint can name files; "
-                                 f"TLS is set in zenoh_config; got '{told}'")  # fmt: skip
+                                 f"TLS is set in zenoh_config; got '{endpoint}'")  # fmt: skip
 
     def beyond(self) -> dict[str, str]:
         """Return what reaches beyond this machine; see rtmms.Bridge. A file for Zenoh may open any endpoint."""
@@ -152,7 +152,7 @@ class Zenoh(rtmms.Bridge):
             for name in self._names(plant)
         }
         self._actuators = {key: name for name, key in parts(plant.granted, "claim").items()}
-        self._info = self._told(plant)
+        self._info = self._description(plant)
         self._queryable = self.session.declare_queryable(f"{self.root}/info", self._answer)
         self._alive = self.session.liveliness().declare_token(self.root)
         if self.claim:
@@ -194,7 +194,7 @@ class Zenoh(rtmms.Bridge):
         names = list(plant.selected) if self.layout != "state" else []
         return names + (["state"] if self.layout != "outputs" else [])
 
-    def _told(self, plant: rtmms.PlantInfo) -> bytes:
+    def _description(self, plant: rtmms.PlantInfo) -> bytes:
         return self._pack({
             "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
             "actuators": [{"name": one.name, "unit": one.unit, "lower": one.lower, "upper": one.upper}

@@ -94,18 +94,18 @@ class Own:
         had = {channel.name for channel in plant.outputs if channel.name in plant.selected}
         needs = {"imu": ("accel", "gyro"), "mag": ("field",), "depth": ("value",), "gps": ("position", "valid")}
         self.names = tuple(
-            name for name, told in needs.items() if {f"{name}.{one}" for one in (*told, "time")} <= had
+            name for name, readings in needs.items() if {f"{name}.{one}" for one in (*readings, "time")} <= had
         )  # fmt: skip
 
     def __call__(self, state: State) -> Read:
         get = state.outputs
-        told = {name for name in self.names if get[f"{name}.time"] >= 0.0}
-        tesla = get["mag.field"] if "mag" in told else None
+        ready = {name for name in self.names if get[f"{name}.time"] >= 0.0}
+        tesla = get["mag.field"] if "mag" in ready else None
         return Read(
-            tuple(get["imu.accel"]) if "imu" in told else None, tuple(get["imu.gyro"]) if "imu" in told else None,
+            tuple(get["imu.accel"]) if "imu" in ready else None, tuple(get["imu.gyro"]) if "imu" in ready else None,
             None if tesla is None else (tesla[0] * 1e4, tesla[1] * 1e4, tesla[2] * 1e4),
-            -get["depth.value"] if "depth" in told else None,
-            tuple(get["gps.position"]) if "gps" in told else None, "gps" not in told or bool(get["gps.valid"]),
+            -get["depth.value"] if "depth" in ready else None,
+            tuple(get["gps.position"]) if "gps" in ready else None, "gps" not in ready or bool(get["gps.valid"]),
         )  # fmt: skip
 
 

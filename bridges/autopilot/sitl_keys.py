@@ -56,11 +56,11 @@ class Further:
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
-    told: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in values.items():
         section, key = KEYS[name]
-        (told.setdefault(section, {}) if section else told)[key] = value
-    return told
+        (fields.setdefault(section, {}) if section else fields)[key] = value
+    return fields
 
 
 def _number(name: str, plant: PlantInfo, place: str) -> Callable[[State, Motion], Any]:

@@ -81,11 +81,11 @@ class Words:
             self._said.update(news)
             self._ask("set", self._done, **news)
 
-    def _done(self, ok: bool, told: Any) -> None:
+    def _done(self, ok: bool, answer: Any) -> None:
         self._under_way = False
         if not ok:
             self._said.clear()  # what is there now is not known
-            self._refused(str(told))
+            self._refused(str(answer))
         self._say({})
 
 
@@ -95,9 +95,9 @@ class Worded(rtmms.Bridge):
     if TYPE_CHECKING:
         _words: Words
 
-    def _not_taken(self, told: str) -> None:
+    def _not_taken(self, reason: str) -> None:
         self.counts.refuse("parameter")
-        self.io.tell(f"words: {told}")
+        self.io.tell(f"words: {reason}")
 
     def on_peer_lost(self, why: str) -> None:
         super().on_peer_lost(why)

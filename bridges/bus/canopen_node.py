@@ -305,8 +305,8 @@ class DriveNode:
         self._maps: dict[tuple[int, int], _Pdo | None] = {}
         for base, cob, maps in ((_RECEIVED, 0x200, _RPDO), (_SENT, 0x180, _TPDO)):
             for k, entries in enumerate(maps):
-                told = [(index, 0, bits // 8) for index, bits in entries]
-                self._maps[base, k] = _Pdo(cob + 0x100 * k + self.number, told, _EVENT, 0.0) if told else None
+                mapped = [(index, 0, bits // 8) for index, bits in entries]
+                self._maps[base, k] = _Pdo(cob + 0x100 * k + self.number, mapped, _EVENT, 0.0) if mapped else None
 
     def _mapped(self, base: int, k: int) -> _Pdo | None:
         identifier = self._number(base + k, 1)

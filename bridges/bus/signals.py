@@ -91,7 +91,7 @@ def _read(path: str) -> str:
 
 def _check_ranges(path: str, text: str) -> None:
     count = 0
-    for one in (found for told in _RANGES.finditer(text) for found in _RANGE.finditer(told[1])):
+    for one in (found for section in _RANGES.finditer(text) for found in _RANGE.finditer(section[1])):
         wide = len(one[1]) > 9 or len(one[2]) > 9
         count += MAX_MULTIPLEXED + 1 if wide else max(0, int(one[2]) - int(one[1]) + 1)
         if count > MAX_MULTIPLEXED:
@@ -197,14 +197,14 @@ class Taken:
         if layout.seal(data) != data:
             raise Refusal("checksum", "the checksum does not fit")
         try:
-            told = layout.message.decode(data, decode_choices=False)
+            decoded = layout.message.decode(data, decode_choices=False)
         except (ValueError, KeyError, OverflowError):
             raise Refusal("garbled", "not laid out as the file has it") from None
-        values = {channel: float(told[name]) for name, channel in self.channels.items()}
+        values = {channel: float(decoded[name]) for name, channel in self.channels.items()}
         if not all(map(isfinite, values.values())):
             raise Refusal("not_finite", "expected finite numbers")
         if layout.counter is not None:
-            self._follow(int(told[layout.counter.name]), layout.most)
+            self._follow(int(decoded[layout.counter.name]), layout.most)
         return values
 
     def _follow(self, count: int, most: int) -> None:

@@ -65,8 +65,8 @@ def whole_steps(time_s: float, dt: float, what: str) -> int:
 def plain(value: Any) -> Any:
     """A number or a list of them, as mosaik's messages carry it; NaN is None."""
     flat = np.asarray(value, dtype=np.float64)
-    told = [None if math.isnan(one) else one for one in flat.ravel().tolist()]
-    return told if flat.shape else told[0]
+    values = [None if math.isnan(one) else one for one in flat.ravel().tolist()]
+    return values if flat.shape else values[0]
 
 
 def kind_of(word: str) -> Kind:
@@ -127,7 +127,7 @@ class Robots(mosaik_api_v3.Simulator):
             if [one.name for one in plant.outputs] != self._outputs:
                 raise rtmms.ModelError(f"{self._sid}: parameters: robots of one simulator have the same outputs")
             if self._trace:
-                self._traces[eid] = _Trace(plant, self._told(plant, parameters or {}), self._duration_s)
+                self._traces[eid] = _Trace(plant, self._settings_of(plant, parameters or {}), self._duration_s)
             self._commands[eid] = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
             self._plants[eid] = plant
             made.append({"eid": eid, "type": model})
@@ -152,18 +152,18 @@ class Robots(mosaik_api_v3.Simulator):
         return (time // self._stride + 1) * self._stride
 
     def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
-        told: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for eid, names in outputs.items():
             seen = self._plants[eid].observe()
             command = dict(zip(self._actuators, self._commands[eid].tolist(), strict=True))
-            told[eid] = {name: command[name] if name in command else plain(seen[name]) for name in names}
-        return told
+            values[eid] = {name: command[name] if name in command else plain(seen[name]) for name in names}
+        return values
 
     def finalize(self) -> None:
         for eid, trace in self._traces.items():
             trace.save(Path(self._trace) / f"{eid}.npz")
 
-    def _told(self, plant: Any, more: Mapping[str, Any]) -> dict[str, Any]:
+    def _settings_of(self, plant: Any, more: Mapping[str, Any]) -> dict[str, Any]:
         parameters = {**self._parameters, **more}
         return {
             "robot": self._robot, "dt": plant.dt, "preset": self._preset, "parameters": parameters,

@@ -25,7 +25,7 @@ def family_of(host: str) -> int:
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
-def bound(family: int, address: tuple[Any, ...], told: str, cannot: str = "cannot bind") -> socket.socket:
+def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str = "cannot bind") -> socket.socket:
     """A UDP socket at that address which never waits; RtmmsError that says which (`told`) cannot be had."""
     made = socket.socket(family, socket.SOCK_DGRAM)
     made.setblocking(False)
@@ -33,7 +33,7 @@ def bound(family: int, address: tuple[Any, ...], told: str, cannot: str = "canno
         made.bind(address)
     except OSError as fault:
         made.close()
-        raise rtmms.RtmmsError(f"{cannot} {told}: {fault.strerror or fault}") from None
+        raise rtmms.RtmmsError(f"{cannot} {address_text}: {fault.strerror or fault}") from None
     return made
 
 

@@ -181,10 +181,10 @@ class Unpacker(_Layout):
                 values[entry.field] = number
         return Told(values, numbers.get(SEQ), numbers.get(STEP))
 
-    def is_step(self, told: int, step: int) -> bool:
+    def is_step(self, stated: int, step: int) -> bool:
         """Is that the step's number, as far as its field holds it?"""
         bits = self._bits[STEP]
-        return (told - step) % (1 << bits) == 0 if bits else told == step
+        return (stated - step) % (1 << bits) == 0 if bits else stated == step
 
 
 def is_old(seq: int, newest: int | None, bits: int = 0, window: int = 64) -> bool:

@@ -2,7 +2,7 @@
 
 Of a plant that is seen through sensors (`--sensors`) these are its readings: a new one each time that a sensor has
 one, at its rate, with its latency, and with the time at which it was taken. Of another plant, or where it is asked for,
-they are made of the truth, each state a reading. Each says where it comes from (`told`).
+they are made of the truth, each state a reading. Each says where it comes from (`description`).
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Instrument(Generic[Reading]):
     told   where its readings come from, for a person
     """
 
-    def __init__(self, told: str, clock: str, read: Callable[[State, float], Reading]) -> None:
-        self.told = told
+    def __init__(self, description: str, clock: str, read: Callable[[State, float], Reading]) -> None:
+        self.description = description
         self._clock, self._read, self._at = clock, read, -1.0
 
     def new(self, state: State) -> Reading | None:
@@ -166,8 +166,8 @@ class Instruments:
         if "velocity" in moving:
             self.doppler = Instrument(truth, "", doppler)
             if along:
-                told = "the truth over the ground, along the bow"
-                self.log = Instrument(told, "", lambda state, at: Number(at, motion(state).velocity_body[0]))
+                description = "the truth over the ground, along the bow"
+                self.log = Instrument(description, "", lambda state, at: Number(at, motion(state).velocity_body[0]))
         if bottom_m is not None:
             self.sounder = Instrument(truth, "", lambda state, at: Number(at, motion(state).position[2] - bottom_m))
 
@@ -182,8 +182,10 @@ class Instruments:
         if {"gps.position", "gps.valid", "gps.time"} <= names:
             self.gps = Instrument("gps", "gps.time", self._read_gps)
         if ESTIMATE + "quaternion" in names:
-            told = "the estimate"
-            self.attitude = Instrument(told, "", lambda s, at: self._attitude(at, s.outputs[ESTIMATE + "quaternion"]))
+            description = "the estimate"
+            self.attitude = Instrument(
+                description, "", lambda s, at: self._attitude(at, s.outputs[ESTIMATE + "quaternion"])
+            )
         elif {"mag.field", "imu.accel", "mag.time"} <= names:
             self.attitude = Instrument("mag and imu, as a compass", "mag.time", self._read_compass)
         if {"imu.gyro", "imu.time"} <= names:

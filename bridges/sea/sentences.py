@@ -256,23 +256,23 @@ class SetPoints:
         right = re.fullmatch(r"[0-9A-Fa-f]{2}", end) and int(end, 16) == checksum(body[1:])
         if (star or self._strict) and not right:
             raise Refusal("checksum", "the checksum does not fit")
-        told = body.split(",")[1:]
+        fields = body.split(",")[1:]
         least = len(self._own[head]) if head in self._own else _LEAST_FIELDS[head[2:]]
-        if len(told) < least:
-            raise Refusal("wrong_length", f"expected {least} fields, got {len(told)}")
+        if len(fields) < least:
+            raise Refusal("wrong_length", f"expected {least} fields, got {len(fields)}")
         if head in self._own:
-            return self._read_own(head, told)
+            return self._read_own(head, fields)
         try:
             found: Any = self._of.parse(body)
         except (ValueError, LookupError, TypeError, AttributeError):
             raise Refusal("garbled", "no sentence") from None
         return self._apb(found) if head[2:] == "APB" else self._rmb(found)
 
-    def _read_own(self, head: str, told: list[str]) -> dict[str, float]:
+    def _read_own(self, head: str, rest: list[str]) -> dict[str, float]:
         """Not by pynmea2, which has classes of its own for some manufacturers' names."""
         fields = self._own[head]
         values = {}
-        for (name, unit), word in zip(fields, told, strict=False):
+        for (name, unit), word in zip(fields, rest, strict=False):
             if name and word:
                 values[f"{head}.{name}"] = self._in_our_units(_number(word, name), unit)
         return values
@@ -282,29 +282,29 @@ class SetPoints:
             return world_heading_deg(value, self._home)
         return value * KNOT if unit == "knots" else value
 
-    def _apb(self, told: Any) -> dict[str, float]:
-        if told.status_gen == "V" or told.status_cycle_lock == "V":
+    def _apb(self, fields: Any) -> dict[str, float]:
+        if fields.status_gen == "V" or fields.status_cycle_lock == "V":
             raise Refusal("invalid", "APB says that it is not to be used")
-        values = _off_track(told.cross_track_err_mag, told.dir_steer, told.cross_track_unit, "APB")
+        values = _off_track(fields.cross_track_err_mag, fields.dir_steer, fields.cross_track_unit, "APB")
         for name, word, kind in (
-            ("heading_deg", told.heading_to_dest, told.heading_to_dest_type),
-            ("bearing_deg", told.bearing_pres_dest, told.bearing_pres_dest_type),
+            ("heading_deg", fields.heading_to_dest, fields.heading_to_dest_type),
+            ("bearing_deg", fields.bearing_pres_dest, fields.bearing_pres_dest_type),
         ):
             if word:
                 values[f"APB.{name}"] = self._heading(_number(word, name), kind)
         return values
 
-    def _rmb(self, told: Any) -> dict[str, float]:
-        if told.status != "A":
+    def _rmb(self, fields: Any) -> dict[str, float]:
+        if fields.status != "A":
             raise Refusal("invalid", "RMB says that it is not to be used")
-        values = _off_track(told.cross_track_error, told.cte_correction_dir, "N", "RMB")
-        if told.dest_true_bearing:
-            values["RMB.bearing_deg"] = self._heading(_number(told.dest_true_bearing, "bearing"), "T")
-        if told.dest_range:
-            values["RMB.range_m"] = _number(told.dest_range, "range") * _NAUTICAL_MILE
-        if told.dest_lat and told.dest_lon:
-            lat = _degrees(told.dest_lat, told.dest_lat_dir, "NS", 90.0)
-            lon = _degrees(told.dest_lon, told.dest_lon_dir, "EW", 180.0)
+        values = _off_track(fields.cross_track_error, fields.cte_correction_dir, "N", "RMB")
+        if fields.dest_true_bearing:
+            values["RMB.bearing_deg"] = self._heading(_number(fields.dest_true_bearing, "bearing"), "T")
+        if fields.dest_range:
+            values["RMB.range_m"] = _number(fields.dest_range, "range") * _NAUTICAL_MILE
+        if fields.dest_lat and fields.dest_lon:
+            lat = _degrees(fields.dest_lat, fields.dest_lat_dir, "NS", 90.0)
+            lon = _degrees(fields.dest_lon, fields.dest_lon_dir, "EW", 180.0)
             values["RMB.x"], values["RMB.y"], _ = self._home.position(lat, lon, self._home.alt_m)
         return values
 
@@ -367,9 +367,9 @@ def fuzzed() -> Fuzzed:
     def read(data: bytes) -> str:
         reasons.clear()
         for line in lines.feed(data, True)[-NEWEST:]:
-            for taking, told in ((points, line), (lenient, line.partition(b"*")[0])):
+            for taking, text in ((points, line), (lenient, line.partition(b"*")[0])):
                 try:
-                    values = taking.parse(told)
+                    values = taking.parse(text)
                 except Refusal as refusal:
                     reasons.append(refusal.reason)
                 else:

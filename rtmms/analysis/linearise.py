@@ -31,7 +31,7 @@ from rtmms.plant.protocol import Channel, Coordinated, Coordinates, Plant
 class Around(NamedTuple):
     """Where a linear model was taken: coordinates and a state of a plant that tells them, else a snapshot."""
 
-    told: Coordinates | None
+    coordinates: Coordinates | None
     state: Array
     snapshot: bytes
 
@@ -87,11 +87,11 @@ class Linear:
             raise ModelError(
                 "deviation: this linear model was not taken at one state; take one with rtmms.linearise(plant)"
             )
-        told, state, snapshot = self.around
-        if told is not None:
-            if not isinstance(plant, Coordinated) or plant.coordinates().names != told.names:
+        coordinates, state, snapshot = self.around
+        if coordinates is not None:
+            if not isinstance(plant, Coordinated) or plant.coordinates().names != coordinates.names:
                 raise ModelError(_other(self.states, plant))
-            return between(told, state, plant.present()[0])
+            return between(coordinates, state, plant.present()[0])
         now = plant.snapshot()
         try:
             plant.restore(snapshot)

@@ -171,8 +171,8 @@ class _Asked:
         lengths |= {f"parameters: {name}": len(values) for name, values in self.parameters.items()}
         counts = {count for count in lengths.values() if count != 1}
         if len(counts) > 1 or 0 in counts:
-            told = ", ".join(f"{name} {count}" for name, count in lengths.items())
-            raise ArgumentError(f"rollout: expected the same number of runs, or 1, got {told}")
+            listed = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise ArgumentError(f"rollout: expected the same number of runs, or 1, got {listed}")
         self.runs = max(lengths.values())
         self.length = given.shape[1]
         if isinstance(outputs, str):
@@ -237,8 +237,8 @@ def _parameters(plant: Plant, given: Mapping[str, Any]) -> dict[str, Array]:
 
 def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
     """As they are now."""
-    told = describe_plant(plant).parameters()
-    return {name: told[name] if isinstance(told, Mapping) else getattr(told, name) for name in names}
+    values = describe_plant(plant).parameters()
+    return {name: values[name] if isinstance(values, Mapping) else getattr(values, name) for name in names}
 
 
 class _Outcome:
@@ -291,9 +291,9 @@ class _Outcome:
         return np.asarray(function(*rows), dtype=np.float64).reshape(runs, samples, -1)
 
     def sample(self, run: int, sample: int, names: Iterable[str]) -> None:
-        told = self.asked.plant.observe()
+        observed = self.asked.plant.observe()
         for name in names:
-            self.rows[run, sample, self.parts[name]] = np.ravel(told[name])
+            self.rows[run, sample, self.parts[name]] = np.ravel(observed[name])
 
 
 def _free_bytes() -> int:

@@ -529,12 +529,12 @@ class TreeJacobian:
     """
 
     def __init__(self, plant: Running, by: Array) -> None:
-        told, model, n = plant.coordinates(), plant.model, plant.model.n
+        coordinates, model, n = plant.coordinates(), plant.model, plant.model.n
         self._system = system = plant.system.fork()
         self._start = system.hold.cell("start")
-        k, commands = len(told.names), len(plant.actuators)
+        k, commands = len(coordinates.names), len(plant.actuators)
         base = 6 if model.base_mode == BASE_FREE else 0
-        column = {int(word): i for i, word in enumerate(told.words) if i >= base}
+        column = {int(word): i for i, word in enumerate(coordinates.words) if i >= base}
         first = system.memory.ctypes.data
 
         def at(part: Any, index: int) -> int:

@@ -501,8 +501,8 @@ class RecordType(types.Type):  # type: ignore[misc]
 
     def __init__(self, layout: str, described: tuple[tuple[Any, ...], ...]) -> None:
         self.described = described
-        told = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
-        super().__init__(f"{layout}_{hashlib.sha256(told.encode()).hexdigest()[:12]}")
+        words = repr([(a, b, c.name if isinstance(c, RecordType) else c, d) for a, b, c, d in described])
+        super().__init__(f"{layout}_{hashlib.sha256(words.encode()).hexdigest()[:12]}")
 
     def at(self) -> Any:
         """An intrinsic that takes an address (int64) for such a record."""

@@ -362,7 +362,7 @@ def called(name: str) -> str:
     return name if form is None else Path(form["file"]).stem
 
 
-def told_robot(word: str) -> str:
+def named_robot(word: str) -> str:
     """Of several robots on one clock the one that a controller's words name (robot=NAME); '' for none."""
     parts = [part.partition("=") for part in split_word(word)[1].split(",")]
     found = [value.strip() for key, _, value in parts if key.strip() == "robot"]
@@ -371,7 +371,7 @@ def told_robot(word: str) -> str:
 
 def peer_name(word: str) -> str:
     """What a controller of these words is called on the wire: of one of several robots ROBOT.NAME."""
-    name, robot = called(split_word(word)[0]), told_robot(word)
+    name, robot = called(split_word(word)[0]), named_robot(word)
     return f"{robot}.{name}" if robot else name
 
 
@@ -486,7 +486,7 @@ def run_file(kind: str, name: str) -> ModuleType:
     except Exception as fault:  # whatever a user's file does when it is run
         if before is not None:
             sys.modules[spec.name] = before
-        raise ModelError(f"{kind} '{name}': {told(fault, place)}") from fault
+        raise ModelError(f"{kind} '{name}': {sentence_of(fault, place)}") from fault
     return module
 
 
@@ -502,7 +502,7 @@ def own_lines(fault: BaseException) -> tuple[str, str]:
     return text.rstrip(), f"{Path(own[-1].filename).name}, line {own[-1].lineno}"
 
 
-def told(fault: Exception, place: str) -> str:
+def sentence_of(fault: Exception, place: str) -> str:
     """What went wrong, and the last line of the file that was running.  place: its path, resolved."""
     if isinstance(fault, SyntaxError) and fault.lineno is not None:
         return f"{fault.filename}, line {fault.lineno}: {type(fault).__name__}: {fault.msg}"

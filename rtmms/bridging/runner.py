@@ -36,7 +36,7 @@ class Runner:
     ) -> None:  # fmt: skip
         self._keys = keys
         self._bridge, self._exchange, self._name, self._token = bridge, exchange or EXCHANGE, name, token
-        self._told = None if tell is None else Telling(tell)
+        self._printer = None if tell is None else Telling(tell)
         self._selector = selectors.DefaultSelector()
         self._link: Link | None = None
         self._values: dict[str, float] = {}
@@ -78,8 +78,8 @@ class Runner:
                 if self._opened:
                     bridge.close(reason)
                 self._selector.close()
-                if self._told is not None:
-                    self._told.end()
+                if self._printer is not None:
+                    self._printer.end()
 
     @property
     def unmet(self) -> str:
@@ -110,7 +110,7 @@ class Runner:
             # it would be refused again with every state, and all that is right with it
             self.counts.refuse(reason)
             if self.counts.reasons()[reason] == 1:
-                self.tell(f"refused: {text}; the last good values stand (told once)")
+                self.tell(f"refused: {text}; the last good values stand (reported once)")
         else:
             self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
@@ -138,8 +138,8 @@ class Runner:
             self._link.post(op, args, done)
 
     def tell(self, text: str) -> None:
-        if self._told is not None:
-            self._told(text, monotonic())
+        if self._printer is not None:
+            self._printer(text, monotonic())
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
@@ -413,13 +413,13 @@ class Telling:
         self._tell = tell
         self._left = float(FIRST)
         self._at = 0.0
-        self.untold = 0
+        self.unprinted = 0
 
     def __call__(self, text: str, now: float) -> None:
         self._left = min(float(FIRST), self._left + (now - self._at) / EVERY_S)
         self._at = now
         if self._left < 1.0:
-            self.untold += 1
+            self.unprinted += 1
             return
         self._left -= 1.0
         self.end()
@@ -427,9 +427,9 @@ class Telling:
 
     def end(self) -> None:
         """How many were not told, if any."""
-        if self.untold:
-            self._tell(f"({self.untold} more lines were not told)")
-            self.untold = 0
+        if self.unprinted:
+            self._tell(f"({self.unprinted} more lines were not printed)")
+            self.unprinted = 0
 
 
 def printable(text: str) -> str:

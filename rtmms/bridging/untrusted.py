@@ -115,7 +115,7 @@ class Admission:
             host = host.ipv4_mapped
         return any(host in network and port in (0, address[1]) for network, port in self._known)
 
-    def told(self, place: str) -> str:
+    def sentence(self, place: str) -> str:
         """What a user should know at the start. place: the socket, as 'UDP 127.0.0.1:9002'."""
         if self._known:
             return f"only {', '.join(self.words)} may {DRIVES} through {place}"

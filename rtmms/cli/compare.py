@@ -45,8 +45,8 @@ def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
         if output is not None:
             draw(runs, output)
     if as_json:
-        told = {run.name: {what: values[k] for what, values in rows} for k, run in enumerate(runs)}
-        print_json(json.dumps(plain(told), allow_nan=False))
+        by_run = {run.name: {what: values[k] for what, values in rows} for k, run in enumerate(runs)}
+        print_json(json.dumps(plain(by_run), allow_nan=False))
         return 0
     from rich.table import Table
 
@@ -88,8 +88,8 @@ def _run(file: Path, name: str) -> Run:
 
     log = open_log(file)
     tell_damage(log)
-    told = log.end.told if log.end is not None else {}
-    report = {"robot": log.origin["robot"], "mode": log.origin.get("mode"), **(told.get("report") or {})}
+    recorded = log.end.fields if log.end is not None else {}
+    report = {"robot": log.origin["robot"], "mode": log.origin.get("mode"), **(recorded.get("report") or {})}
     dt, steps = float(log.origin["dt"]), log.count_steps()[0]
     every = max(1, steps // _SAMPLES)
     kept = {signal.name.removeprefix(TRUTH) for signal in log.outputs}

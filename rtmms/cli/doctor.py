@@ -154,11 +154,11 @@ def _real_time() -> list[Finding]:
                          f"SCHED_FIFO {PRIORITY} is {'' if allowed else 'not '}permitted",
                          "" if allowed else "stalls of the machine are blamed on nobody; raise rtprio"))  # fmt: skip
     for name, cost in (("the loop", raised), ("a controller", plain)):
-        told = ", ".join(f"{what.replace('_', ' ')} {us:g}" for what, us in cost.items())
-        found.append(Finding(f"costs for {name}", "good", f"{told} us"))
+        listed = ", ".join(f"{what.replace('_', ' ')} {us:g}" for what, us in cost.items())
+        found.append(Finding(f"costs for {name}", "good", f"{listed} us"))
     if ready.priority and plain["wake_up"] > 2.0 * raised["wake_up"]:
-        told = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, raised {raised['wake_up']:g}"
-        found.append(Finding("controllers", "note", told, "rtmms run --priority N raises them to N - 10"))
+        listed = f"at ordinary priority each wakes up {plain['wake_up']:g} us late, raised {raised['wake_up']:g}"
+        found.append(Finding("controllers", "note", listed, "rtmms run --priority N raises them to N - 10"))
     return found
 
 

@@ -93,7 +93,7 @@ def envelope(
 
     figure = output / "envelope.png"
     draw(figure, f"{own} in {Path(scenario).stem}", made, held, machine)
-    told = {
+    result = {
         "scenario": scenario, "controller": own, "tolerance": {one.name: one.text for one in kept},
         "left_out": left_out, "seeds": seeds, "runs": sum(study.runs for study in made.values()),
         "limits": limits(made, held), "machine": machine,
@@ -101,11 +101,11 @@ def envelope(
         "files": [str(output / f"{name}.parquet") for name in made] + [str(figure)],
     }  # fmt: skip
     with beside(output / "envelope.json", "-o") as part:
-        part.write_text(json.dumps(told, indent=1), encoding="utf-8")
+        part.write_text(json.dumps(result, indent=1), encoding="utf-8")
     if as_json:
-        print_json(json.dumps(told))
+        print_json(json.dumps(result))
     else:
-        _tell(told)
+        _tell(result)
     return 0
 
 
@@ -150,16 +150,16 @@ def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, 
     return report
 
 
-def _tell(told: dict[str, Any]) -> None:
-    print_text(f"{told['controller']}: {told['runs']:,} runs; all of {told['seeds']} seeds keep "
-               + ", ".join(f"{name} {text}" for name, text in told["tolerance"].items()))  # fmt: skip
+def _tell(result: dict[str, Any]) -> None:
+    print_text(f"{result['controller']}: {result['runs']:,} runs; all of {result['seeds']} seeds keep "
+               + ", ".join(f"{name} {text}" for name, text in result["tolerance"].items()))  # fmt: skip
     for key, text in (("delay_ms", "delay up to {:g} ms each way"), ("loss", "loss up to {:g} each way"),
                       ("jitter_ms", "jitter up to +- {:g} ms"), ("rate_hz", "a rate down to {:g} Hz")):  # fmt: skip
-        value = told["limits"][key]
+        value = result["limits"][key]
         print_text("  " + (text.format(value) if value is not None else f"{key}: not even the first value"))
-    machine = told["machine"]
+    machine = result["machine"]
     if machine is not None and machine["delay_ms"] is not None:
         delays = f"{machine['delay_ms']:.3g} ms each way, {machine['worst_delay_ms']:.3g} ms at worst"
         print_text(f"  this machine: delay {delays}, {machine['loss']:.2%} missed")
-    for file in told["files"]:
+    for file in result["files"]:
         print_text(f"  {file}")

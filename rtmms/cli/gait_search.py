@@ -48,7 +48,7 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
         goes_on = f"; the same command goes on from {kept}" if kept is not None and kept.is_file() else ""
         print_text(f"rtmms: {front.note}{goes_on}", err=True)
     files = [None if out is None else _written(asked, front, k, out) for k in range(len(front.gaits))]
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "robot": asked.robot, "search": list(asked.goals), "seed": asked.seed, "controller": front.controller,
         "evaluations": len(front.tried), "model": dict(front.model), "error": dict(front.error),
         "front": [
@@ -63,11 +63,11 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
         with written_as(form):
             path = figure_file(out, f"{asked.robot}-front")
             draw(front, asked.goals, asked.robot, path)
-        told["figures"] = [str(path)]
+        result["figures"] = [str(path)]
     if as_json:
-        print_json(json.dumps(told, allow_nan=False))
+        print_json(json.dumps(result, allow_nan=False))
     else:
-        print_text(as_table(told))
+        print_text(as_table(result))
     if front.note.startswith("Ctrl-C"):
         return INTERRUPTED
     return 0 if front.gaits else 1
@@ -99,19 +99,19 @@ def _written(asked: Search, front: Front, k: int, out: Path) -> Path:
     return path
 
 
-def as_table(told: dict[str, Any]) -> str:
+def as_table(result: dict[str, Any]) -> str:
     """The same for a person."""
     from rtmms.sweep.gait_search import GOALS
 
-    names = list(told["front"][0]["words"]) if told["front"] else []
+    names = list(result["front"][0]["words"]) if result["front"] else []
     head = f"{'':<9}" + "".join(f"{name:>18}" for name in (*GOALS, *names)) + "  file"
-    lines = [f"{told['robot']}: {told['evaluations']} gaits tried, seed {told['seed']}", head]
-    for k, one in enumerate(told["front"]):
+    lines = [f"{result['robot']}: {result['evaluations']} gaits tried, seed {result['seed']}", head]
+    for k, one in enumerate(result["front"]):
         numbers = [*(one[goal] for goal in GOALS), *one["words"].values()]
         lines.append(f"{k + 1:<9}" + "".join(f"{value:>18.5g}" for value in numbers) + f"  {one['file'] or ''}")
-    if told["default"] is not None:
-        lines.append(f"{'default':<9}" + "".join(f"{told['default'][goal]:>18.5g}" for goal in GOALS))
-    off = ", ".join(f"{goal} {100 * share:.2g} %" for goal, share in told["error"].items())
-    model = ", ".join(f"{key} {value}" for key, value in told["model"].items())
+    if result["default"] is not None:
+        lines.append(f"{'default':<9}" + "".join(f"{result['default'][goal]:>18.5g}" for goal in GOALS))
+    off = ", ".join(f"{goal} {100 * share:.2g} %" for goal, share in result["error"].items())
+    model = ", ".join(f"{key} {value}" for key, value in result["model"].items())
     lines.append(f"sought on a model with {model}; off by at most: {off}")
-    return "\n".join([*lines, *(f"figure {path}" for path in told["figures"])])
+    return "\n".join([*lines, *(f"figure {path}" for path in result["figures"])])

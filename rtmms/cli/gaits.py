@@ -107,23 +107,23 @@ def gaits(
         if not is_closed(plant.model, gait):
             raise ModelError(f"gait '{word}': expected a closed gait, got one that ends elsewhere than it begins")
     motion = _moved(plant, one, gait, cycles)
-    told: dict[str, Any] = {
+    result: dict[str, Any] = {
         "robot": robot, "gait": word or "best", "cycles": cycles, "displacement": _displacement(motion),
         "work": motion.work, "cost": motion.cost, "kind": plant.locomotion.kind, "cycle_s": gait.duration,
         "dynamic": one is None,
     }  # fmt: skip
     if found is not None and one is not None:
-        told |= {
+        result |= {
             "goal": goal or plant.locomotion.goal, "per": per, "score": found.score, "length": found.length,
             "coefficients": found.coefficients.tolist(),
             "beside": {name: _score(one, gait_path(name, 2, own), goal or plant.locomotion.goal, per) for name in own},
         }  # fmt: skip
     with written_as(form):
-        told["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
+        result["figures"] = [] if out is None else _drawn(robot, word, plant, one, gait, motion, out)
     if as_json:
-        print_json(json.dumps(told, allow_nan=False))
+        print_json(json.dumps(result, allow_nan=False))
     else:
-        print_text(as_table(told, plant.locomotion.note))
+        print_text(as_table(result, plant.locomotion.note))
     return 0
 
 
@@ -205,32 +205,33 @@ def _drawn(
     return [str(path) for path in made]
 
 
-def as_table(told: dict[str, Any], notes: Any) -> str:
+def as_table(result: dict[str, Any], notes: Any) -> str:
     """The same for a person."""
-    net = told["displacement"]
+    net = result["displacement"]
     if isinstance(net, dict):
         ways = [("rotation vector", "  ".join(f"{x:.10g}" for x in net["rotation_vector"]) + " rad"),
                 ("position", "  ".join(f"{x:.10g}" for x in net["position"]) + " m")]  # fmt: skip
     else:
         ways = [("displacement", f"x {net[0]:.10g} m  y {net[1]:.10g} m  theta {net[2]:.10g} rad")]
-    put_in = "dissipated" if told["kind"] == "stokes" else "put in, if nothing is given back"
-    cost = "sqrt(W s), whatever the pace" if told["kind"] == "stokes" else "sqrt(J) s, whatever the pace"
-    cost = "J, of the power's size" if told["dynamic"] else cost
+    put_in = "dissipated" if result["kind"] == "stokes" else "put in, if nothing is given back"
+    cost = "sqrt(W s), whatever the pace" if result["kind"] == "stokes" else "sqrt(J) s, whatever the pace"
+    cost = "J, of the power's size" if result["dynamic"] else cost
     rows = [
-        ("robot", told["robot"]),
+        ("robot", result["robot"]),
         (
             "gait",
-            f"{told['gait']}, {told['cycles']} cycle{'s' if told['cycles'] > 1 else ''} of {told['cycle_s']:.6g} s",
+            f"{result['gait']}, {result['cycles']} cycle{'s' if result['cycles'] > 1 else ''} "
+            f"of {result['cycle_s']:.6g} s",
         ),
         *ways,
-        ("work", f"{told['work']:.6g} J ({put_in})"),
-        ("cost", f"{told['cost']:.6g} {cost}"),
+        ("work", f"{result['work']:.6g} J ({put_in})"),
+        ("cost", f"{result['cost']:.6g} {cost}"),
     ]
-    if "score" in told:
-        rows.append((f"{told['goal']} per {told['per']}", f"{told['score']:.8g}"))
+    if "score" in result:
+        rows.append((f"{result['goal']} per {result['per']}", f"{result['score']:.8g}"))
         rows += [
             (f"  {name}", f"{score:.8g}" + (f"  ({notes[name]})" if name in notes else ""))
-            for name, score in told["beside"].items()
+            for name, score in result["beside"].items()
         ]
-    rows += [("file", path) for path in told["figures"]]
+    rows += [("file", path) for path in result["figures"]]
     return "\n".join(f"{name:<18}  {text}" for name, text in rows)

@@ -78,8 +78,8 @@ def _print(found: Mapping[str, list[dict[str, Any]]], *, briefly: bool) -> None:
                 default = "required" if parameter["required"] else f"default {parameter['default']}"
                 live = ", settable while it runs" if parameter["name"] in entry.get("settable", ()) else ""
                 unit, bounds, about = (parameter.get(key, "") for key in DECLARED)
-                told = ", ".join(filter(None, (parameter["kind"], unit, default, bounds)))
-                print_text(f"      {parameter['name']} ({told}{live})  {about}".rstrip())
+                details = ", ".join(filter(None, (parameter["kind"], unit, default, bounds)))
+                print_text(f"      {parameter['name']} ({details}{live})  {about}".rstrip())
     if briefly:
         print_text("rtmms list NAME: its parameters; of a robot, its actuators and outputs, too")
 
@@ -188,8 +188,8 @@ def _limits(plant: Plant) -> dict[str, dict[str, float]]:
     joints: dict[str, dict[str, float]] = dict(getattr(plant, "joint_limits", {}))
     names = [one.name for one in plant.actuators]
     for one in describe_plant(plant).coupled:
-        told = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
-        joints[f"{names[one.first]} - {names[one.second]}"] = told
+        limit = {"lower": -one.most, "upper": one.most, "obeyed": one.obeyed}
+        joints[f"{names[one.first]} - {names[one.second]}"] = limit
     return joints
 
 
@@ -231,16 +231,16 @@ def _print_robot(said: dict[str, Any]) -> None:
     for kind in ("actuators", "outputs"):
         print_text(f"{kind}:" + ("" if said[kind] else " none"))
         for channel in said[kind]:
-            print_text(f"  {channel['name']:<{_WIDTH}} {_told(channel)}".rstrip())
+            print_text(f"  {channel['name']:<{_WIDTH}} {_details_of(channel)}".rstrip())
     if said["limits"]:
         print_text("limits that hold whatever is commanded:")
     for name, limit in said["limits"].items():
-        print_text(f"  {name:<{_WIDTH}} {_told_limit(limit)}")
+        print_text(f"  {name:<{_WIDTH}} {_limit_text(limit)}")
     if said["presets"]:
         print_text("presets (--preset NAME):")
     for name, values in said["presets"].items():
-        told = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
-        print_text(f"  {name:<{_WIDTH}} {told}")
+        settings = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
+        print_text(f"  {name:<{_WIDTH}} {settings}")
     for title, names in (
         ("parameters that may change while it runs (rtmms set NAME=VALUE):", said["settable"]),
         ("parameters (--set NAME=VALUE):", [one for one in said["parameters"] if one not in said["settable"]]),
@@ -255,7 +255,7 @@ def _print_robot(said: dict[str, Any]) -> None:
             print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, own.get('about', '')])}".rstrip())
 
 
-def _told(channel: Mapping[str, Any]) -> str:
+def _details_of(channel: Mapping[str, Any]) -> str:
     """Unit, shape, frame and limits of a channel."""
     parts = [channel["unit"] or "-"]
     if channel["shape"]:
@@ -268,7 +268,7 @@ def _told(channel: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _told_limit(limit: Mapping[str, float]) -> str:
+def _limit_text(limit: Mapping[str, float]) -> str:
     parts = []
     if "lower" in limit or "upper" in limit:
         lower, upper = (f"{limit[one]:g}" if one in limit else "-" for one in ("lower", "upper"))

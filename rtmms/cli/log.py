@@ -54,7 +54,7 @@ def info(file: Path, as_json: bool) -> int:
     for name, value in found.items():
         if name == "damage":  # `tell_damage` has the sentences
             value = f"{len(value)} places" if value else "-"
-        print_text(f"{name:<{width}}  {shown(_told(value))}")
+        print_text(f"{name:<{width}}  {shown(_text_of(value))}")
     tell_damage(log)
     return 0
 
@@ -148,7 +148,7 @@ def _survey(log: Log) -> dict[str, Any]:
         **{key: origin.get(key) for key in ("robot", "preset", "parameters", "mode", "rate", "dt", "seed")},
         "started": origin["started"], "command_line": origin["command_line"], "versions": origin["versions"],
         "machine": origin["machine"],
-        "from": None if (branch := branch_of(origin)) is None else branch.told(),
+        "from": None if (branch := branch_of(origin)) is None else branch.as_fields(),
         "steps": steps, "simulated_s": simulated * origin["dt"], "outcomes": dict(outcomes), "runs": runs,
         "missing": missing, "altered": altered,
         "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
@@ -159,7 +159,7 @@ def _survey(log: Log) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _told(value: Any) -> str:
+def _text_of(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item}" for key, item in value.items()) or "-"
     if isinstance(value, list):
@@ -201,8 +201,10 @@ def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log:
         checked = f"the first {result['steps']} steps" if unchecked else f"{result['steps']} steps"
         print_text(f"{shown(result['robot'])}: {checked}, the same bits")
     if first is not None:
-        told = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
-        print_text(f"rtmms: {file}: not the same: step {first['step']}: {shown(first['quantity'])}: {told}", err=True)
+        difference = f"recorded {first['recorded']!r}, replayed {first['replayed']!r}"
+        print_text(
+            f"rtmms: {file}: not the same: step {first['step']}: {shown(first['quantity'])}: {difference}", err=True
+        )
     if unchecked:
         print_text(f"rtmms: {file}: cannot be replayed to its end: {unchecked}", err=True)
     if check and not result["steps"]:

@@ -236,10 +236,10 @@ def _status(arguments: list[str] | None) -> int:
         sys.stderr.close()
         return 0
     except (OSError, MemoryError) as fault:
-        told = limit_reached(fault)
-        if not told:
+        limit = limit_reached(fault)
+        if not limit:
             raise
-        print_text(f"rtmms: {told}", err=True)
+        print_text(f"rtmms: {limit}", err=True)
         return 1
     return result if isinstance(result, int) else 0
 

@@ -280,7 +280,7 @@ def weigh(k: Any, s: Any, i: int) -> None:
 
 
 @kernel
-def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, told: Any) -> None:
+def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: Any) -> None:
     """P_LOAD: b = -ad_eta^T M eta - ad_eta_r^T M_f eta_r + (M + M_f) zeta + M_f (W x R^T U) - drag - weight, carried to
     the head. water, gravity (3,) in the head's frame. Adds energy and loss, per metre times weight, to told."""
     t, z = P_TWIST, P_ZETA
@@ -317,8 +317,8 @@ def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, told: Any
     kept += px * ux + py * uy + pz * uz
     kept += 0.5 * (ly * wy * wy + lz * wz * wz)
     kept -= pull * (gravity[0] * s[i, P_POS] + gravity[1] * s[i, P_POS + 1] + gravity[2] * s[i, P_POS + 2])
-    told[ENERGY] += k[i, K_WEIGHT] * kept
-    told[LOSS] += k[i, K_WEIGHT] * (d1 * vx + d2 * vy + d3 * vz + d4 * wx)
+    loads[ENERGY] += k[i, K_WEIGHT] * kept
+    loads[LOSS] += k[i, K_WEIGHT] * (d1 * vx + d2 * vy + d3 * vz + d4 * wx)
 
 
 @kernel
@@ -391,10 +391,10 @@ def strain_power(k: Any, s: Any, acceleration: Any) -> float:
 def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
     """Rate (14,) of a state (15,) at time t, parameters body.p. body: a record of rtmms.continuum.plant.BODY."""
     section, inner, h, gravity, current = body.section, body.inner, body.spacing, body.gravity, body.current
-    s, base, square, head, told = body.s, body.base, body.square, body.head, body.told
+    s, base, square, head, loads = body.s, body.base, body.square, body.head, body.told
     twist = state[Y_TWIST : Y_TWIST + 6]
-    told[ENERGY] = told[POWER] = told[LOSS] = 0.0
-    told[BAD_POINT] = along(body.function, section, inner, h, t, body.p, twist, s)
+    loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
+    loads[BAD_POINT] = along(body.function, section, inner, h, t, body.p, twist, s)
     r = quaternion_columns(state[3], state[4], state[5], state[6])
     for k in range(3):
         head[0, k] = r[k] * current[0] + r[k + 3] * current[1] + r[k + 6] * current[2]
@@ -403,13 +403,13 @@ def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
     pull = 0.0
     for i in range(n):
         weigh(section, s, i)
-        bear(section, s, i, twist, head[0], head[1], told)
+        bear(section, s, i, twist, head[0], head[1], loads)
         pull += section[i, K_WEIGHT] * section[i, K_PULL]
     for k in range(3):
-        told[ENERGY] -= pull * gravity[k] * state[Y_POSITION + k]
+        loads[ENERGY] -= pull * gravity[k] * state[Y_POSITION + k]
     sum_up(s, inner, h)
     if body.wake:
-        told[LOSS] += shed(section, s, n - 1, twist, head[0], head[2])
+        loads[LOSS] += shed(section, s, n - 1, twist, head[0], head[2])
     else:
         for k in range(6):
             head[2, k] = 0.0
@@ -419,10 +419,10 @@ def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
         base[0, S_BIAS + k] = s[n - 1, P_SUM + 21 + k] - head[2, k]
     solve_base(base, square)
     acceleration = base[0, S_ACCELERATION : S_ACCELERATION + 6]
-    told[POWER] = strain_power(section, s, acceleration)
+    loads[POWER] = strain_power(section, s, acceleration)
     for k in range(3):
         rate[k] = r[3 * k] * twist[0] + r[3 * k + 1] * twist[1] + r[3 * k + 2] * twist[2]
         rate[3 + k] = twist[3 + k]
     for k in range(6):
         rate[6 + k] = acceleration[k]
-    rate[12], rate[13] = told[POWER], told[LOSS]
+    rate[12], rate[13] = loads[POWER], loads[LOSS]

@@ -419,7 +419,7 @@ class CosseratPlant(KernelPlant):
     def observe(self) -> dict[str, Array]:
         """The outputs at the present state, by name."""
         self.look()
-        s, y, told = self.scratch[self.stations], self.state, self.energies
+        s, y, energies = self.scratch[self.stations], self.state, self.energies
         turn = HALF_TURN if self.ahead else np.ones(3)
         return {
             "position": y[:3].copy(), "quaternion": _turned(y[3:7]) if self.ahead else y[3:7].copy(),
@@ -427,7 +427,7 @@ class CosseratPlant(KernelPlant):
             "centreline": turn * s[:, at.P_POS : at.P_POS + 3],
             "curvature": s[:, at.P_STRAIN + 3 : at.P_STRAIN + 6].copy(),
             "internal_wrench": s[:, at.P_WRENCH : at.P_WRENCH + 6].copy(),
-            "power": told[at.POWER].copy(), "work": y[at.Y_WORK].copy(), "energy": told[at.ENERGY].copy(),
+            "power": energies[at.POWER].copy(), "work": y[at.Y_WORK].copy(), "energy": energies[at.ENERGY].copy(),
             "lost": y[at.Y_LOST].copy(),
         }  # fmt: skip
 

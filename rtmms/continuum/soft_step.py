@@ -274,14 +274,14 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
     work  s, jacobian, mine, mass, left, told, head, room (6,), gain (m, 7)
     """
     section, inner, h, rest, shapes, stiff, damping = rod
-    s, jacobian, mine, mass, left, told, head, room, gain = work
+    s, jacobian, mine, mass, left, loads, head, room, gain = work
     m = shapes.shape[0]
     strain(rest, shapes, q, qd, s)
     carry_along(inner, h, head[2], s)
-    told[ENERGY] = told[POWER] = told[LOSS] = 0.0
+    loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
     for i in range(section.shape[0]):
         weigh(section, s, i)
-        bear(section, s, i, head[2], head[0], head[1], told)
+        bear(section, s, i, head[2], head[0], head[1], loads)
     columns(shapes, inner, h, s, jacobian, mine)
     assemble(section, s, jacobian, mass, left, room)
     strain_under(pulled, jacobian, left)
@@ -289,7 +289,7 @@ def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any)
         pull = 0.0
         for b in range(m):
             pull += stiff[a, b] * (q[b] + (implicit + damping) * qd[b])
-            told[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
+            loads[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
             mass[6 + a, 6 + b] += implicit * (damping + implicit) * stiff[a, b]
         left[6 + a] = -left[6 + a] - pull
     eliminate(mass, left, gain)
@@ -342,7 +342,7 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
     own, points, jacobian, mine, mass, left = (
         room.constant, room.points, room.jacobian, room.mine, room.mass, room.left
     )  # fmt: skip
-    told, head, six, gain, squares = room.told, room.head, room.six, room.gain, room.squares
+    loads, head, six, gain, squares = room.told, room.head, room.six, room.gain, room.squares
     n, m, total = topology.shape[0] - 1, shapes.shape[1], (state.shape[0] - 13) // 2
     for j in range(n):
         if imposed[j]:
@@ -364,7 +364,7 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
         first = n + r * m
         root_motion(places[r], s, carriers[r], current, head)
         rod = (sections[r], inner, lengths[r], rests[r], shapes[r], stiffs[r], dampings[r])
-        mine_ = (points[r], jacobian[r], mine, mass, left, told[r], head, six, gain[r])
+        mine_ = (points[r], jacobian[r], mine, mass, left, loads[r], head, six, gain[r])
         modes, rates = state[7 + first : 7 + first + m], state[13 + total + first : 13 + total + first + m]
         condense(rod, mine_, modes, rates, implicit, wrench_on(system.pulled, r))
         show(places[r], mass, left, s, carriers[r], own, squares)

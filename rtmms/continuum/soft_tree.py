@@ -21,7 +21,7 @@ from rtmms.fluids.ambient import Flow
 from rtmms.fluids.immersed import immerse
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hold_commands, limited
-from rtmms.mechanism.outputs import told_of_tendons
+from rtmms.mechanism.outputs import tendon_channels
 from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
@@ -122,12 +122,12 @@ class SoftTree(KernelPlant):
             Channel("velocity", "m/s", (3,), "body"), Channel("angular_velocity", "rad/s", (3,), "body"),
             Channel("joint_position", "rad, m", (n,)), Channel("joint_velocity", "rad/s, m/s", (n,)),
             Channel("joint_torque", "N m, N", (n,)), Channel("strain", "", (r, m)),
-            Channel("tip", "m", (r, 3), "world"), *told_of_tendons(len(more.tendons)),
+            Channel("tip", "m", (r, 3), "world"), *tendon_channels(len(more.tendons)),
         )  # fmt: skip
-        told = [a.tobytes() for a in (*soft.values(), motion, bandwidth, joints, kinds)]
+        decisive = [a.tobytes() for a in (*soft.values(), motion, bandwidth, joints, kinds)]
         if len(more.tendons):
-            told += [more.tendons.tobytes(), more.tendon_points.tobytes()]
-        self._key = hashlib.sha256(model.digest.encode() + b"".join(told)).digest()
+            decisive += [more.tendons.tobytes(), more.tendon_points.tobytes()]
+        self._key = hashlib.sha256(model.digest.encode() + b"".join(decisive)).digest()
         self._steps, self._name = 0, model.name
         with compile_progress(f"the kernels of '{name}'"):
             self.reset()

@@ -215,7 +215,7 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
     push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
     """
     section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
-    s, jacobian, mine, mass, left, told, head, room = work
+    s, jacobian, mine, mass, left, loads, head, room = work
     n, last = shapes.shape[0], section.shape[0] - 1
     q, qd, twist = state[7 : 7 + n], state[13 + n :], state[7 + n : 13 + n]
     strain(rest, shapes, q, qd, s)
@@ -226,18 +226,18 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
         head[1, k] = r[k] * around[0][0] + r[k + 3] * around[0][1] + r[k + 6] * around[0][2]
         head[2, k] = r[k] * push[0] + r[k + 3] * push[1] + r[k + 6] * push[2]
         head[2, k + 3] = r[k] * push[3] + r[k + 3] * push[4] + r[k + 6] * push[5]
-    told[ENERGY] = told[POWER] = told[LOSS] = 0.0
+    loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
     for i in range(last + 1):
         weigh(section, s, i)
-        bear(section, s, i, twist, head[0], head[1], told)
+        bear(section, s, i, twist, head[0], head[1], loads)
         for k in range(3):
-            told[ENERGY] -= section[i, K_WEIGHT] * section[i, K_PULL] * around[0][k] * state[k]
+            loads[ENERGY] -= section[i, K_WEIGHT] * section[i, K_PULL] * around[0][k] * state[k]
     columns(shapes, inner, h, s, jacobian, mine)
     assemble(section, s, jacobian, mass, left, room)
     if free:
-        told[ENERGY] += add_carrier(carrier, twist, head[1], mass, left, room)
+        loads[ENERGY] += add_carrier(carrier, twist, head[1], mass, left, room)
         for k in range(3):
-            told[ENERGY] -= carrier[21] * around[0][k] * state[k]
+            loads[ENERGY] -= carrier[21] * around[0][k] * state[k]
     cx, cy, cz = cross(s[last, P_POS], s[last, P_POS + 1], s[last, P_POS + 2], head[2, 0], head[2, 1], head[2, 2])
     head[2, 3], head[2, 4], head[2, 5] = head[2, 3] + cx, head[2, 4] + cy, head[2, 5] + cz
     for k in range(6):
@@ -250,9 +250,9 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
             ahead = q[b] + (implicit + damping) * qd[b]
             pull += stiff[a, b] * ahead
             loss += stiff[a, b] * qd[b]
-            told[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
+            loads[ENERGY] += 0.5 * q[a] * stiff[a, b] * q[b]
             mass[6 + a, 6 + b] += implicit * (damping + implicit) * stiff[a, b]
-        told[LOSS] += damping * qd[a] * loss
+        loads[LOSS] += damping * qd[a] * loss
         left[6 + a] = total - left[6 + a] - pull
     if not free:
         for k in range(6):

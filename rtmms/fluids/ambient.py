@@ -39,7 +39,7 @@ class AskedFunction:
         if COMPILED:
             inner = function if hasattr(function, "py_func") else njit(error_model="numpy")(plain)
         given = _gives(inner, plain.__name__)
-        self.told = plain.__code__.co_code + repr((plain.__code__.co_consts, plain.__code__.co_names)).encode()
+        self.contents = plain.__code__.co_code + repr((plain.__code__.co_consts, plain.__code__.co_names)).encode()
         whole = inner if given else _with_differences(inner)
         if not COMPILED:
             self.address = id(self)
@@ -349,13 +349,13 @@ class Flow:
         return rows
 
     @property
-    def told(self) -> bytes:
+    def contents(self) -> bytes:
         """What decides it, whatever the addresses are: for keys of snapshots."""
         rows = self.pack()
         rows[1:3, ADDRESS] = 0.0
         asked: AskedFunction | None = self._asked  # type: ignore[attr-defined]
         grid = b"" if self.grid is None else self.grid.block.tobytes()
-        return rows.tobytes() + grid + (b"" if asked is None else asked.told)
+        return rows.tobytes() + grid + (b"" if asked is None else asked.contents)
 
     @property
     def still(self) -> bool:
@@ -367,7 +367,7 @@ class Flow:
         """Why it has no value at one of the places (k, 3) m at a time, s; '' where it has one at all."""
         if self.grid is None:
             return ""
-        return next((told for x in places if (told := self.grid.outside(x, time))), "")
+        return next((warning for x in places if (warning := self.grid.outside(x, time))), "")
 
 
 def _shaped(value: Any, shape: tuple[int, ...], place: str) -> Array:

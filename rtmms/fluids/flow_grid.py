@@ -145,10 +145,14 @@ def _netcdf(path: Path) -> dict[str, Any]:
     raw = open_input(path, place="flow:", expected="a NetCDF file", max_bytes=MOST_BYTES)
     opened: Any = getattr(scipy.io, "netcdf_file")  # noqa: B009  half typed
     with raw, opened(raw, "r", mmap=False) as file:
-        told = file.variables
-        found: dict[str, Any] = {k: np.array(told[k][:], dtype=float) if k in told else np.zeros(1) for k in AXES}
+        variables = file.variables
+        found: dict[str, Any] = {
+            k: np.array(variables[k][:], dtype=float) if k in variables else np.zeros(1) for k in AXES
+        }
         shape = tuple(len(found[k]) for k in AXES)
-        parts = [np.array(told[k][:], dtype=float).reshape(shape) if k in told else np.zeros(shape) for k in "uvw"]
+        parts = [
+            np.array(variables[k][:], dtype=float).reshape(shape) if k in variables else np.zeros(shape) for k in "uvw"
+        ]
     return {**found, "u": np.stack(parts, axis=-1)}
 
 

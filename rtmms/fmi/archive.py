@@ -53,8 +53,8 @@ class Unpacked:
             if isinstance(fault, ModelError) or not isinstance(fault, Exception):
                 raise
             # zipfile and the decompressors raise whatever they meet: BadZipFile, zlib.error, EOFError, RuntimeError ...
-            told = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault) or repr(fault)
-            raise ModelError(f"{path}: not an FMU: it cannot be unpacked: {told}") from None
+            reason = fault.strerror if isinstance(fault, OSError) and fault.strerror else str(fault) or repr(fault)
+            raise ModelError(f"{path}: not an FMU: it cannot be unpacked: {reason}") from None
 
     def remove(self) -> None:
         """Away with it; does nothing the second time."""

@@ -39,9 +39,9 @@ class RobotSlave2(Slave):
                 base.set(key, str(exponent))
         root.insert(1, units)  # right after CoSimulation, as the schema has it
         limits_to_xml(root, self.plant, lambda variable: variable[0])
-        told = {channel.name: unit_of(channel) for channel in (*self.plant.actuators, *self.plant.outputs)}
+        unit_by_name = {channel.name: unit_of(channel) for channel in (*self.plant.actuators, *self.plant.outputs)}
         for variable in root.iter("ScalarVariable"):
-            unit = told.get(variable.get("name", "").partition("[")[0])
+            unit = unit_by_name.get(variable.get("name", "").partition("[")[0])
             if unit is not None:
                 variable[0].set("unit", unit)
         structure = root.find("ModelStructure")

@@ -53,7 +53,7 @@ class Library:
         simulation = description.coSimulation
         self.is_3 = description.fmiVersion.startswith("3.")
         self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
-        self.told: deque[str] = deque(maxlen=TOLD)
+        self.messages: deque[str] = deque(maxlen=TOLD)
         words = {
             "guid": description.guid, "unzipDirectory": str(unpacked.folder), "instanceName": description.modelName,
             "modelIdentifier": simulation.modelIdentifier,
@@ -90,13 +90,13 @@ class Library:
 
     def _hear(self, _: Any, status: int, __: bytes, text: bytes | None) -> None:
         if status:
-            self.told.append((text or b"").decode(errors="replace").strip())
+            self.messages.append((text or b"").decode(errors="replace").strip())
 
     # --- life ---------------------------------------------------------------------------------------------------------
 
     def restart(self) -> None:
         """As after instantiation."""
-        self.told.clear()
+        self.messages.clear()
         if not self._fresh:
             self._call(self.slave.reset)
         self._fresh = False

@@ -171,12 +171,12 @@ class FmuPlant:
             for c, a, b in zip(self.outputs, starts[:-1], starts[1:], strict=True)
         )
         self._neutral = self._inputs.values.copy()
-        told = repr((self.dt, sorted(parameters.items()))).encode()
+        settings = repr((self.dt, sorted(parameters.items()))).encode()
         digest = hashlib.sha256()
         with open_input(path, expected="an FMU") as file:
             while piece := file.read(MIB):
                 digest.update(piece)
-        digest.update(told)
+        digest.update(settings)
         self._key = digest.digest()[:16]
         self._steps = 0
         self._sound: dict[str, Array] = {}
@@ -294,8 +294,8 @@ class FmuPlant:
         return self._sound
 
     def _said(self, fault: Exception) -> str:
-        told = "; ".join(self.library.told)
-        return f"{self.path}: {fault}" + (f": {told}" if told else "")
+        messages = "; ".join(self.library.messages)
+        return f"{self.path}: {fault}" + (f": {messages}" if messages else "")
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
@@ -303,5 +303,5 @@ class FmuPlant:
         try:
             yield
         except FAULTS as fault:
-            told = "; ".join(self.library.told) if hasattr(self, "library") else ""
-            raise ModelError(f"{self.path}: {fault}" + (f": {told}" if told else "")) from None
+            messages = "; ".join(self.library.messages) if hasattr(self, "library") else ""
+            raise ModelError(f"{self.path}: {fault}" + (f": {messages}" if messages else "")) from None

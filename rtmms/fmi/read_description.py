@@ -36,8 +36,8 @@ def described(path: str, folder: Path) -> Any:
     try:
         found = fmpy.read_model_description(str(folder))
     except Exception as fault:  # fmpy raises whatever its parsers do
-        told = " ".join(str(fault).replace(str(folder), path).split())[:MOST_SAID]
-        raise ModelError(f"{path}: not an FMU: {told}") from None
+        reason = " ".join(str(fault).replace(str(folder), path).split())[:MOST_SAID]
+        raise ModelError(f"{path}: not an FMU: {reason}") from None
     if found.coSimulation is None:
         raise ModelError(f"{path}: it is not for co-simulation (it has no CoSimulation element)")
     if not found.fmiVersion.startswith(("2.", "3.")):

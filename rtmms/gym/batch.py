@@ -106,9 +106,9 @@ class _Plain:
                 "gym: randomise: expected a plant with compiled steps; Python steps this one, and its parameters are "
                 "those of the last run"
             )
-        self.states[run], self.seen[run] = self.plant.snapshot(), self._told()
+        self.states[run], self.seen[run] = self.plant.snapshot(), self._observed()
 
-    def _told(self) -> dict[str, Array]:
+    def _observed(self) -> dict[str, Array]:
         return {name: np.array(value, dtype=np.float64) for name, value in self.plant.observe().items()}
 
     def advance(self, commands: Array, steps: int, active: Mask) -> Mask:
@@ -122,7 +122,7 @@ class _Plain:
             except DivergedError:
                 failed[run] = True
                 continue
-            self.states[run], self.seen[run] = self.plant.snapshot(), self._told()
+            self.states[run], self.seen[run] = self.plant.snapshot(), self._observed()
         return failed
 
     def see(self, names: tuple[str, ...]) -> dict[str, Array]:

@@ -92,8 +92,8 @@ class RobotEnv(gymnasium.Env[Any, Any]):  # type: ignore[misc]
         """`step_s` with an action (actions,) from -1 to 1."""
         given = _action(action, (self.episodes.actions,))
         seen, reward, ended, failed = self.episodes.step(given[None, :], self._one)
-        told = {"failed": True} if failed[0] else {}
-        return self.episodes.observe(seen)[0], float(reward[0]), bool(ended[0]), False, told
+        info = {"failed": True} if failed[0] else {}
+        return self.episodes.observe(seen)[0], float(reward[0]), bool(ended[0]), False, info
 
 
 class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
@@ -175,18 +175,18 @@ class RobotVectorEnv(VectorEnv):  # type: ignore[misc]
         info: dict[str, Any] = {}
         if failed.any():
             info["failed"], info["_failed"] = failed.copy(), failed.copy()
-        told, over = self.episodes.observe(seen), ended | cut
+        observation, over = self.episodes.observe(seen), ended | cut
         if self.mode == AutoresetMode.NEXT_STEP:
             self._over = over
         elif over.any():
             last = np.empty(self.num_envs, dtype=object)
             for run in np.flatnonzero(over).tolist():
-                last[run] = told[run].copy()
+                last[run] = observation[run].copy()
             info["final_obs"], info["_final_obs"] = last, over.copy()
             self.episodes.start(over)
             self._lengths[over] = 0
-            told = self.episodes.observe()
-        return told, reward, ended, cut, info
+            observation = self.episodes.observe()
+        return observation, reward, ended, cut, info
 
 
 def _action(given: Any, shape: tuple[int, ...]) -> Any:

@@ -74,14 +74,14 @@ class Episodes:
             raise ArgumentError(f"gym: sensors: expected a profile's name or a file, got {sensors!r:.60}")
         whole("threads", threads, MOST_THREADS)
         plant = load(task.robot, dt=task.dt, **task.parameters)
-        self.prefix, self.told = "", tuple[str, ...]()
+        self.prefix, self.measured = "", tuple[str, ...]()
         if sensors is not None:
             from rtmms.sensing import read_profile, seen_through
 
             plant = seen_through(plant, read_profile(sensors, plant))
         if describe_plant(plant).truth is not None:
             self.prefix = TRUTH
-            self.told = tuple(one.name for one in plant.outputs if not one.name.startswith(TRUTH))
+            self.measured = tuple(one.name for one in plant.outputs if not one.name.startswith(TRUTH))
         self.task, self.plant, self.runs = task, plant, runs
         known = known_step(plant, (f"task {type(task).__name__}",))
         if known is not None and known.warning:
@@ -132,11 +132,11 @@ class Episodes:
                 plant.set(**values)
             plant.reset(seed=int(random.integers(1 << 31)))
             truth = plant.truth if self.prefix else plant
-            told = self.task.start(random, truth)
-            if not isinstance(told, Mapping):
-                raise ArgumentError(f"gym: start: expected a mapping of what to remember, got {told!r:.60}")
+            remembered = self.task.start(random, truth)
+            if not isinstance(remembered, Mapping):
+                raise ArgumentError(f"gym: start: expected a mapping of what to remember, got {remembered!r:.60}")
             self.batch.keep(run, values)
-            for name, value in told.items():
+            for name, value in remembered.items():
                 known = self.memory.get(name)
                 array = _numbers(f"start: {name!r:.40}", value, None if known is None else known.shape[1:])
                 if known is None:
@@ -150,22 +150,28 @@ class Episodes:
 
     def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
         """(runs, k)"""
-        if self.told:
-            parts = [value.reshape(self.runs, -1) for value in self.batch.see(self.told).values()]
+        if self.measured:
+            parts = [value.reshape(self.runs, -1) for value in self.batch.see(self.measured).values()]
             parts += [value.reshape(self.runs, -1) for _, value in sorted(self.memory.items())]
-            told = np.nan_to_num(np.concatenate(parts, axis=1))
+            observation = np.nan_to_num(np.concatenate(parts, axis=1))
         else:
-            told = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
-            if told.ndim != 2 or len(told) != self.runs or told.shape[1] != getattr(self, "width", told.shape[1]):
+            observation = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
+            if (
+                observation.ndim != 2
+                or len(observation) != self.runs
+                or observation.shape[1] != getattr(self, "width", observation.shape[1])
+            ):
                 width = getattr(self, "width", "k")
-                raise ArgumentError(f"gym: observation: expected numbers ({self.runs}, {width}), got {told.shape}")
-            told = _numbers("observation", told)
-        return np.clip(told, -self.task.most, self.task.most).astype(np.float32)
+                raise ArgumentError(
+                    f"gym: observation: expected numbers ({self.runs}, {width}), got {observation.shape}"
+                )
+            observation = _numbers("observation", observation)
+        return np.clip(observation, -self.task.most, self.task.most).astype(np.float32)
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:
         """(seen, reward, ended, failed) of the runs that are active; the others start a new episode."""
-        told = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
-        commands = np.ascontiguousarray(_numbers("commands", told))
+        given = self.task.commands(np.clip(action, -1.0, 1.0), self.memory, self.steps, self.plant.dt)
+        commands = np.ascontiguousarray(_numbers("commands", given))
         if commands.shape not in self.shapes:
             raise ArgumentError(f"gym: commands: expected numbers {self.shapes[0]}, got {commands.shape}")
         if not active.all():

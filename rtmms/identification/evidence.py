@@ -1,4 +1,4 @@
-"""What a fit is worth: standard errors, what cannot be told apart, whiteness, the part held back, spread."""
+"""What a fit is worth: standard errors, what have the same effect, whiteness, the part held back, spread."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Evidence:
     error        (k,) standard errors in their units, inf where nothing is known
     covariance   (k, k) in their units, nan beside a value at its bound
     correlation  (k, k);  bound  (k,) 'low', 'high' or ''
-    indistinct   (names, their shares, relative deviation) of each combination that cannot be told apart
+    indistinct   (names, their shares, relative deviation) of each combination that have the same effect
     windows      (w, k) values that each stretch of the data alone would have moved to, to first order
     """
 
@@ -398,7 +398,7 @@ def sentences(report: Mapping[str, Any]) -> list[str]:
     for one in report["combinations"]:
         words = combination(one["names"], one["shares"])
         known = "not at all" if one["relative_error"] > 1e3 else f"to {100.0 * one['relative_error']:.2g} %"
-        what = "cannot be told from this data" if len(one["names"]) == 1 else "cannot be told apart"
+        what = "does not follow from this data" if len(one["names"]) == 1 else "have the same effect"
         found.append(
             f"{', '.join(one['names'])}: {what} (relative change {words} is known {known}; threshold "
             f"{100.0 * report['threshold']:.0f} %)"

@@ -89,7 +89,7 @@ class Residuals:
         self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
         self.central = True
         self._at: Array | None = None
-        self._told: list[dict[str, Array]] = []
+        self._predicted: list[dict[str, Array]] = []
         self._of: dict[str, list[tuple[int, Unknown]]] = {}
         for k, one in enumerate(unknowns):
             if one.channel:
@@ -125,8 +125,8 @@ class Residuals:
 
     def predicted(self, z: Array) -> list[dict[str, Array]]:
         if self._at is None or not np.array_equal(self._at, z):
-            self._told, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
-        return self._told
+            self._predicted, self._at = self._aligned(self.predictor.one(self.case(z))), z.copy()
+        return self._predicted
 
     def _aligned(self, predicted: list[dict[str, Array]]) -> list[dict[str, Array]]:
         """Harmonics without a common clock, at the time of each recording under which they fit best.

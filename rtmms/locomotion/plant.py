@@ -236,8 +236,8 @@ class ConnectionPlant(KernelPlant):
         if start.shape != (p,):
             raise ModelError(f"{self.model.name}: initial must have shape ({p},), got {start.shape}")
         self.initial = start
-        told = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
-        self._key = hashlib.sha256(self.model.digest.encode() + told).digest()
+        decisive = self._bandwidth.tobytes() + self._joints.tobytes() + start.tobytes()
+        self._key = hashlib.sha256(self.model.digest.encode() + decisive).digest()
         self.system = GLIDE.make({
             "tree": self.connection.tree, "work": {}, "bandwidth": self._bandwidth, "driven": self._joints,
             "given": self._given, "limits": limits_of(self.actuators), "dt": self.dt,

@@ -78,7 +78,7 @@ def holonomy(
     if not isinstance(cycles, int) or isinstance(cycles, bool) or cycles < 1:
         raise ModelError(f"holonomy: cycles must be a whole number >= 1, got {cycles!r}")
     if cycles > 1 and not is_closed(one.model, way):
-        raise ModelError(f"holonomy: {cycles} cycles need a path that ends where it begins, got {_told(way)}")
+        raise ModelError(f"holonomy: {cycles} cycles need a path that ends where it begins, got {_end_of(way)}")
     pose, turned = _once(one, way, tolerance)
     whole = pose
     for _ in range(cycles - 1):
@@ -115,7 +115,7 @@ def is_closed(model: Model, way: Path, within: float = 1e-9) -> bool:
     return bool(np.max(np.abs(gap)) <= within * max(1.0, float(np.max(np.abs(last)))))
 
 
-def _told(way: Path) -> str:
+def _end_of(way: Path) -> str:
     first, last = way.ends
     return f"{np.round(first, 6).tolist()} and {np.round(last, 6).tolist()}"
 

@@ -146,9 +146,9 @@ def nonholonomic(model: Model, r: Any) -> Array:
     q = _shape(model, r)
     found = rank(model, q)
     if found.rank < 6:
-        raise ModelError(f"{model.name}: {found.told()}; dynamics decides there, not the shape's motion alone")
+        raise ModelError(f"{model.name}: {found.sentence()}; dynamics decides there, not the shape's motion alone")
     if found.weak:
-        warnings.warn(f"{model.name}: {found.told()}", RtmmsWarning, stacklevel=2)
+        warnings.warn(f"{model.name}: {found.sentence()}", RtmmsWarning, stacklevel=2)
     a, b = contact_rows(model, q)
     size = scaled(model, np.ones((1, 6)))[0]
     a = a * size  # (A^T A)^-1 A^T, which takes complex numbers

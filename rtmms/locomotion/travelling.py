@@ -45,7 +45,7 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
     if cycles > 1 and not is_closed(model, way):
         raise ModelError(f"{model.name}: {cycles} cycles need a path that ends where it begins")
     one = _Traveller(model, way)
-    y, told = np.zeros(SIZE), []
+    y, samples = np.zeros(SIZE), []
     y[3] = 1.0
     rate = way.motion(np.array([way.breaks[0]]))[1][0]
     y[TWIST] = one.nearest(way.ends[0], rate)
@@ -61,9 +61,9 @@ def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion
                 raise ModelError(
                     f"{model.name}: the motion of the path cannot be followed beyond t = {done.t[-1]:.6g} s"
                 )
-            told.append((cycle * way.duration, t, done.y.T))
+            samples.append((cycle * way.duration, t, done.y.T))
             y, rate = done.y[:, -1], one.shape(b)[1]
-    return one.motion(told, cycles)
+    return one.motion(samples, cycles)
 
 
 class _Traveller:
@@ -128,11 +128,11 @@ class _Traveller:
         out: Array = particular + free @ np.linalg.solve(free.T @ whole[:6, :6] @ free, free.T @ momentum)
         return out
 
-    def motion(self, told: list[tuple[float, Array, Array]], cycles: int) -> Motion:
+    def motion(self, samples: list[tuple[float, Array, Array]], cycles: int) -> Motion:
         """All pieces, one after the other."""
         shape, rate, power = [], [], []
         work = cost = 0.0
-        for k, (_, t, y) in enumerate(told):
+        for k, (_, t, y) in enumerate(samples):
             pieces = len(self.way.breaks) - 1
             self.piece = (self.way.breaks[k % pieces], self.way.breaks[k % pieces + 1])
             own = []
@@ -145,10 +145,11 @@ class _Traveller:
             power += own
             work += float(np.trapezoid(np.maximum(own, 0.0), t))
             cost += float(np.trapezoid(np.abs(own), t))
-        states = np.concatenate([y for _, _, y in told])
+        states = np.concatenate([y for _, _, y in samples])
         pose = states[:, POSE].copy()
         pose[:, 3:] /= np.sqrt(np.sum(pose[:, 3:] ** 2, axis=1))[:, None]
         return Motion(
-            np.concatenate([start + t - self.way.breaks[0] for start, t, _ in told]), np.array(shape), np.array(rate),
+            np.concatenate([start + t - self.way.breaks[0] for start, t, _ in samples]),
+            np.array(shape), np.array(rate),
             pose, states[:, HEADING], states[:, TWIST], np.array(power), work, cost, True, "Power of the joints, W",
         )  # fmt: skip

@@ -143,7 +143,7 @@ class Due:
     step: int
     owner: str
     values: Mapping[str, Any]
-    told: str = ""
+    sentence: str = ""
 
 
 class Agenda:

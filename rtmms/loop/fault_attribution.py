@@ -163,7 +163,7 @@ CAPACITY = 4096
 """Bad steps that can wait for judgement: a second of nothing else at 4 kHz; more are `unknown`."""
 PATIENCE_NS = 100_000_000
 KEPT_STALLS = 1024
-UNTOLD = 1024
+MAX_UNREPORTED = 1024
 """Judged steps that wait for the recorder to take them, one a step."""
 LISTED, LISTED_MACHINE = 1000, 200
 """Bad steps that are listed: those the machine does not explain, and of the others."""
@@ -221,7 +221,7 @@ class FaultAttribution:
         self._rows = array("q", [0]) * (capacity * _WIDTH)
         self._silent: list[Sequence[Silent]] = [()] * capacity
         self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
-        self._untold = array("q", [0]) * (UNTOLD * 3)
+        self._untold = array("q", [0]) * (MAX_UNREPORTED * 3)
         self._stalls: list[Stall] = []
         self.usual_ns = self.look_after_ns = self._due = 0
         self.clear()
@@ -230,7 +230,7 @@ class FaultAttribution:
         """Back to nothing, for a run that is reset."""
         self.misses, self.overruns = [0] * len(CAUSES), [0] * len(CAUSES)
         self._listed = [0, 0]
-        self.untold, self._next_told = 0, 0
+        self.unreported, self._next_reported = 0, 0
         self.waiting, self._first, self.overflow = 0, 0, 0
         self.stalls_seen, self.stalled_steps, self.longest_ns, self._last_touched = 0, 0, 0, -1
         self._looks = 0
@@ -338,10 +338,10 @@ class FaultAttribution:
             overran = overrun_cause(step, setting, machine=machine, missed=missed, inherited=inherited)
             self.overruns[overran] += 1
             self._before = step.step, step.ended, overran
-        if self.untold < UNTOLD:
-            at = 3 * ((self._next_told + self.untold) % UNTOLD)
+        if self.unreported < MAX_UNREPORTED:
+            at = 3 * ((self._next_reported + self.unreported) % MAX_UNREPORTED)
             self._untold[at], self._untold[at + 1], self._untold[at + 2] = step.step, missed, overran
-            self.untold += 1
+            self.unreported += 1
         explained = {missed, overran} <= {MACHINE, NO_CAUSE}
         count = self._listed[explained]
         if count < (LISTED_MACHINE if explained else LISTED):
@@ -371,11 +371,11 @@ class FaultAttribution:
     def tell(self) -> tuple[int, int, int]:
         """The oldest judged step that was not told yet: (step, cause of its miss, of its overrun), as indices into
         CAUSES, -1 for none; all -1 when there is none. For the recorder, once a step."""
-        if not self.untold:
+        if not self.unreported:
             return NO_CAUSE, NO_CAUSE, NO_CAUSE
-        at = 3 * self._next_told
-        self._next_told = (self._next_told + 1) % UNTOLD
-        self.untold -= 1
+        at = 3 * self._next_reported
+        self._next_reported = (self._next_reported + 1) % MAX_UNREPORTED
+        self.unreported -= 1
         return self._untold[at], self._untold[at + 1], self._untold[at + 2]
 
     # --- after the run ----------------------------------------------------------------------------------------------
@@ -385,8 +385,8 @@ class FaultAttribution:
         """Bad steps with their causes and parts, in order: the first so many of each kind."""
         places = [*range(self._listed[0]), *range(LISTED, LISTED + self._listed[1])]
         rows = (self._list[at * (_WIDTH + 2) : (at + 1) * (_WIDTH + 2)] for at in places)
-        found = [_told(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
-        return sorted(found, key=lambda told: told["at_ns"])
+        found = [_as_data(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
+        return sorted(found, key=lambda fault: fault["at_ns"])
 
     def counts(self) -> dict[str, int]:
         """Misses and overruns by cause, together."""
@@ -415,7 +415,7 @@ class FaultAttribution:
         }  # fmt: skip
 
 
-def _told(step: BadStep, missed: int, overran: int) -> dict[str, Any]:
+def _as_data(step: BadStep, missed: int, overran: int) -> dict[str, Any]:
     """One bad step for a list: what, and its parts in us."""
     return {
         "step": step.step, "at_ns": step.due, "miss": CAUSES[missed] if missed >= 0 else None,

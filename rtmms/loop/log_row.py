@@ -75,12 +75,12 @@ STEP, START = 0, 1
 """Kinds of row: a finished step; a state to start from (the first, and after a reset)."""
 
 
-def told(topic: str) -> dict[str, Told]:
+def fields_of(topic: str) -> dict[str, Told]:
     """The numbers that stand in the messages of a topic, by name, in their order."""
     hints = get_type_hints(Head, include_extras=True)
     found = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
     return {name: one for name, one in found.items() if one is not None and one.topic == topic}
 
 
-OUTCOME_COLUMNS = told(_OUTCOME)
+OUTCOME_COLUMNS = fields_of(_OUTCOME)
 """What a log says of a step beside its command and its outputs."""

@@ -134,7 +134,7 @@ class Requests:
                     self._passing.pass_on(act.values)
                     self._passed = True
             except (RtmmsError, ValueError, TypeError, KeyError) as error:
-                run.end("failed", f"{act.told}: {error}")
+                run.end("failed", f"{act.sentence}: {error}")
         if run.pace.mode not in TIMED:  # without a schedule a run waits for the answers, and gives the same bits again
             while self._passed and not run.ended:
                 run.serve(run.clock.now() + PAUSE_SLICE_NS)
@@ -225,16 +225,16 @@ def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
 
 def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
     """What a person who looks in wants to know; nothing here is wanted often."""
-    run, told = requests.run, requests.run.exchange.report()
+    run, report = requests.run, requests.run.exchange.report()
     statistics = run.statistics
     return {
         "mode": run.pace.mode, "dt": run.plant.dt, "time": run.step * run.plant.dt,
         "wall_s": (run.clock.now() - run.started_ns) * 1e-9, "paused": requests.paused,
         "steps": None if run.steps >= NEVER else run.steps, "commands_applied": statistics.applied,
         "stale": statistics.stale, "misses": statistics.misses, "overruns": statistics.overruns,
-        "late": told.get("late", 0),
-        "rejected": told.get("rejected", {}), "peers": told.get("peers", []),
-        "set_points": told.get("set_points", {}),
+        "late": report.get("late", 0),
+        "rejected": report.get("rejected", {}), "peers": report.get("peers", []),
+        "set_points": report.get("set_points", {}),
     }  # fmt: skip
 
 

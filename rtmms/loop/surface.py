@@ -130,8 +130,8 @@ class SurfaceWatch:
 
     def news(self) -> list[str]:
         """Return the sentences since the last call."""
-        told, self._news = self._news, []
-        return told
+        news, self._news = self._news, []
+        return news
 
     def report(self) -> dict[str, Any]:
         """Return, by robot that was near the surface: half_span_m, first_s, seconds, highest_m."""

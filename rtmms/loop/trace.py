@@ -281,7 +281,7 @@ class Tracking:
         tell: Callable[[int, Mapping[str, Any]], None] | None = None,
     ) -> None:  # fmt: skip
         self._dt, self._ask, self._from_s, self._tell = dt, set_points, from_s, tell
-        self._told: Mapping[str, Any] = {}
+        self._last_points: Mapping[str, Any] = {}
         self._stride = max(1, round(APART_S / dt))
         self._rows: dict[str, _Samples] = {}
         self._truth: dict[str, Array] = {}
@@ -293,7 +293,7 @@ class Tracking:
         self._rows.clear()
         self._truth.clear()
         self._courses.clear()
-        self._told = {}
+        self._last_points = {}
         self.due = 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
@@ -306,8 +306,8 @@ class Tracking:
         """Observer: `step` has ended, and outputs hold at its end."""
         self.due = step + self._stride
         points = self._ask()
-        if points != self._told:
-            self._told = points
+        if points != self._last_points:
+            self._last_points = points
             if self._tell is not None:
                 self._tell(step, points)
         if not points:
@@ -346,10 +346,10 @@ class Tracking:
                 self._truth[name] = outputs[TRUTH + name]
         return self._truth or outputs
 
-    def _error(self, told: str, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
+    def _error(self, place: str, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
         """told  the name of the set-point, with its robot's before it where there are several"""
         if name == CROSS and isinstance(wanted, str):
-            return self._off_course(told, wanted, np.asarray(truth["position"], dtype=float)), 0.0
+            return self._off_course(place, wanted, np.asarray(truth["position"], dtype=float)), 0.0
         of = QUANTITIES.get(name)
         if of is None or isinstance(wanted, str):
             return math.nan, 0.0
@@ -358,8 +358,8 @@ class Tracking:
             error = (error + 180.0) % 360.0 - 180.0
         return error, float(wanted)
 
-    def _off_course(self, told: str, words: str, position: Array) -> float:
-        key = told + " " + words
+    def _off_course(self, place: str, words: str, position: Array) -> float:
+        key = place + " " + words
         if key not in self._courses:
             try:
                 self._courses[key] = read_course(words), 0.0

@@ -61,7 +61,7 @@ def thrown(model: Model, vector: Array, step: int) -> tuple[str, str]:
     return (
         "the base",
         f"is thrown about at {np.abs(twist[:3]).max():.3g} m/s by joints at {np.abs(qd).max(initial=0.0):.3g} rad/s in "
-        f"step {step}: {found.told()}; keep away from that shape, or let a joint follow (drive='torque')",
+        f"step {step}: {found.sentence()}; keep away from that shape, or let a joint follow (drive='torque')",
     )
 
 

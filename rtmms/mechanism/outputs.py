@@ -89,8 +89,8 @@ def observed(
 
     ModelError, UnknownNameError for what there is not.
     """
-    told = (*_of_the_tree(model, motors, limited), *told_of_tendons(tendons), *_of_the_audit(audited))
-    known = {channel.name: channel for channel in told}
+    listed = (*_of_the_tree(model, motors, limited), *tendon_channels(tendons), *_of_the_audit(audited))
+    known = {channel.name: channel for channel in listed}
     markers = {name: (frame, row) for name, frame, row in model.markers}
     for name in markers:
         if name in known:
@@ -159,7 +159,7 @@ def _of_the_ground(rows: int) -> tuple[Channel, ...]:
     return (Channel("reaction", "N, N m", (rows,)), Channel("lost", "J")) if rows else ()
 
 
-def told_of_tendons(tendons: int) -> tuple[Channel, ...]:
+def tendon_channels(tendons: int) -> tuple[Channel, ...]:
     """Outputs of so many tendons."""
     units = {"tendon_length": "m", "tendon_rate": "m/s", "tendon_tension": "N"}
     each = (Channel(name, unit, (tendons,)) for name, unit in units.items())
@@ -175,10 +175,10 @@ def _of_the_audit(audited: bool) -> tuple[Channel, ...]:
 @kernel(merged=True)
 def write_outputs(system: Any) -> None:
     """Evaluate the equations of motion at the present state, and write system.outputs.out."""
-    tree, work, told, state = system.tree, system.work, system.outputs, system.motion.vector
+    tree, work, outputs, state = system.tree, system.work, system.outputs, system.motion.vector
     topology, constant, gravity, start = tree.topology, tree.constant, tree.gravity, system.hold.start
     s, torque, q, qd = work.s, work.torque, work.q, work.qd
-    rate, points, out = told.rate, told.points, told.out
+    rate, points, out = outputs.rate, outputs.points, outputs.out
     n = q.shape[0]
     choose_contacts(system, tree.ground, state, start, rate)
     evaluate(system, state, start, 0.0, rate)
@@ -302,8 +302,8 @@ def drawn(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any] = ()
         for j in range(1, model.n + 1)
     ]
     cords = list(_cords(model, mechanism, pushing))
-    told = {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
-    return {**told, "cords": cords} if cords else told
+    drawing = {"joints": joints, "parts": [*_parts(model, mechanism), *_discs(model, pushing)]}
+    return {**drawing, "cords": cords} if cords else drawing
 
 
 def _cords(model: Model, mechanism: Mechanism | None, pushing: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -332,7 +332,7 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
             colour = {"colour": list(drawing.colour)} if drawing.colour else {}
             yield {
                 **_part(name, row, drawing.kind, offset @ drawing.placement, drawing.size),
-                **drawing.told(),
+                **drawing.as_data(),
                 **colour,
             }
             seen.add(row)
@@ -342,7 +342,7 @@ def _parts(model: Model, mechanism: Mechanism | None) -> Iterator[dict[str, Any]
             if isinstance(solid, MeshSolid):
                 shown = mesh(solid.vertices, solid.triangles, solid.placement)
                 if shown is not None:
-                    yield {**_part(name, row, shown.kind, offset @ shown.placement, shown.size), **shown.told()}
+                    yield {**_part(name, row, shown.kind, offset @ shown.placement, shown.size), **shown.as_data()}
                     seen.add(row)
                 continue
             made = _solid(solid)

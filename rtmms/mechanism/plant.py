@@ -130,9 +130,9 @@ class TreePlant(Running):
         tendons = len(self.attached.tendons)
         self._observed = observed(model, self.outputs, pushes, self.audited, bool(self._limited.any()), tendons)
         self.outputs = (*self._observed.channels, *(channel for channel, _ in self.extra))
-        told = {channel.name for channel in self.outputs}
-        self.trace_outputs = tuple(name for name in self.trace_outputs if name in told)
-        self.recent_outputs = tuple(name for name in self.recent_outputs if name in told)[:2]
+        names = {channel.name for channel in self.outputs}
+        self.trace_outputs = tuple(name for name in self.trace_outputs if name in names)
+        self.recent_outputs = tuple(name for name in self.recent_outputs if name in names)[:2]
         self.immersed = self._immerse(model, self.flow)
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
@@ -187,8 +187,8 @@ class TreePlant(Running):
     def surroundings(self) -> Surroundings:
         """Return what the plant moves in, as it is now."""
         x, y, z = self.model.gravity.tolist()
-        told = displaced_density(self.mechanism) if self.density is None else self.density
-        return Surroundings((x, y, z), water_density(self.medium, told))
+        density = displaced_density(self.mechanism) if self.density is None else self.density
+        return Surroundings((x, y, z), water_density(self.medium, density))
 
     def _immerse(self, model: Model, flow: Flow) -> Record:
         more = self.attached
@@ -327,9 +327,9 @@ class TreePlant(Running):
         ]  # fmt: skip
         if further:
             decisive += [momentum, more.tendons, more.tendon_points, fluid.foils, fluid.polars, fluid.resistances]
-        told = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
-        words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.told
-        self._key = hashlib.sha256(words + told + self._kinds.tobytes() + self._joints.tobytes()).digest()
+        contents = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
+        words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
+        self._key = hashlib.sha256(words + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
 
     def _bounds(self, model: Model) -> Array:
         """(n, BOUND_WIDTH): with H of limits that are never passed, see rtmms.mechanism.joint_laws."""

@@ -289,7 +289,7 @@ class Running(KernelPlant):
         if len(self.model.ground.rows):
             found = rank_of(self.model, self.vector[7 : 7 + n])
             if found.weak or found.rank < 6:
-                reason += f"; {found.told()}"
+                reason += f"; {found.sentence()}"
         raise DivergedError(self.time + self.dt, name, good, reason)
 
     def _left_the_flow(self) -> str:
@@ -314,10 +314,10 @@ class Running(KernelPlant):
 
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.protocol.Coordinated."""
-        return self._told
+        return self._coordinates
 
     @cached_property
-    def _told(self) -> Coordinates:
+    def _coordinates(self) -> Coordinates:
         return tree.coordinates(self)
 
     def settling(self, fork: Fork) -> Entry:
@@ -327,7 +327,7 @@ class Running(KernelPlant):
 
     def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
-        return StateChart(self._told, self.system.memory, self._settle)
+        return StateChart(self._coordinates, self.system.memory, self._settle)
 
     def _settle(self) -> int:
         """What follows from the coordinates of the state, in order."""
@@ -430,7 +430,7 @@ class Running(KernelPlant):
         if self.model.base_mode != BASE_FREE:  # from outside on the base
             values["base_wrench"] = out[O_WRENCH : O_WRENCH + 6]
         if self.audited:
-            values |= self._told_audit(out[-AUDIT:])
+            values |= self._audit_outputs(out[-AUDIT:])
         if len(self._motor):
             values["motor"] = self._motor.copy()
         if len(self.model.ground.rows):
@@ -440,7 +440,7 @@ class Running(KernelPlant):
         if len(self.model.floor):
             values["floor_force"] = self.system.floor.loads[:, PRESSES].copy()
         if len(self.attached.tendons):
-            values |= self._told_tendons(values)
+            values |= self._tendon_outputs(values)
         chosen = self._observed.chosen
         if chosen is not None:
             values = {name: value for name, value in values.items() if name in chosen}
@@ -449,15 +449,16 @@ class Running(KernelPlant):
             values[channel.name] = np.asarray(function(self), dtype=float)
         return values
 
-    def _told_tendons(self, values: dict[str, Array]) -> dict[str, Array]:
-        told = self.system.tendons.told
+    def _tendon_outputs(self, values: dict[str, Array]) -> dict[str, Array]:
+        reported = self.system.tendons.told
         return {
-            "tendon_length": told[:, TOLD_LENGTH].copy(), "tendon_rate": told[:, TOLD_RATE].copy(),
-            "tendon_tension": told[:, TOLD_TENSION].copy(), "power": values["power"] + told[:, TOLD_POWER].sum(),
+            "tendon_length": reported[:, TOLD_LENGTH].copy(), "tendon_rate": reported[:, TOLD_RATE].copy(),
+            "tendon_tension": reported[:, TOLD_TENSION].copy(),
+            "power": values["power"] + reported[:, TOLD_POWER].sum(),
             "tendon_lost": self._spent[len(self._spent) // 3 - 1].copy(),
         }  # fmt: skip
 
-    def _told_audit(self, terms: Array) -> dict[str, Array]:
+    def _audit_outputs(self, terms: Array) -> dict[str, Array]:
         stored = {"kinetic": A_KINETIC, "elastic": A_ELASTIC, "fluid": A_FLUID}
         values = {f"{name}_energy": terms[k] for name, k in stored.items()}
         for k, name in enumerate(WORKS):

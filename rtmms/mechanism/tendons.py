@@ -125,7 +125,7 @@ def wrap(room: Any, k: Any) -> Any:
 @kernel
 def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
     """`told` of tendon i and the tensions of its segments, after `run_along`."""
-    numbers, points, servo, told, room = tendons.numbers, tendons.points, tendons.servo, tendons.told, tendons.room
+    numbers, points, servo, reported, room = tendons.numbers, tendons.points, tendons.servo, tendons.told, tendons.room
     first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
     x, paid = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
     tension, taken, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
@@ -155,8 +155,8 @@ def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rat
         room[k, SEGMENT_TENSION] = here
         beyond = beyond - room[k, SEGMENT_RATE]
         taken += (here - tension) * room[k, SEGMENT_RATE]
-    told[i, TOLD_LENGTH], told[i, TOLD_RATE], told[i, TOLD_TENSION] = length, rate, tension
-    told[i, TOLD_POWER], told[i, TOLD_LOSS], told[i, TOLD_ENERGY] = power, taken, stored
+    reported[i, TOLD_LENGTH], reported[i, TOLD_RATE], reported[i, TOLD_TENSION] = length, rate, tension
+    reported[i, TOLD_POWER], reported[i, TOLD_LOSS], reported[i, TOLD_ENERGY] = power, taken, stored
 
 
 @scalar
@@ -214,12 +214,12 @@ def spend_tendons(tendons: Any, h: float, spent: Any) -> None:
     """Add the winches' power at the evaluation just made, times h, to the work done, and what is lost behind the rest:
     in the last number of the first third of `spent`. A tree that is audited counts it with its dampers too."""
     if tendons is not None:
-        told, last = tendons.told, spent.shape[0] // 3 - 1
-        for i in range(told.shape[0]):
-            spent[0] += h * told[i, TOLD_POWER]
-            spent[last] += h * told[i, TOLD_LOSS]
+        reported, last = tendons.told, spent.shape[0] // 3 - 1
+        for i in range(reported.shape[0]):
+            spent[0] += h * reported[i, TOLD_POWER]
+            spent[last] += h * reported[i, TOLD_LOSS]
             if last > 1:
-                spent[last - 1] -= h * told[i, TOLD_LOSS]
+                spent[last - 1] -= h * reported[i, TOLD_LOSS]
 
 
 @kernel

@@ -54,7 +54,7 @@ class Drawing:
         if self.kind == "mesh" and (not len(self.triangles) or int(np.max(self.triangles)) >= len(self.vertices)):
             raise ModelError("drawing: a mesh needs triangles of its vertices")
 
-    def told(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, Any]:
         """What a shape (rtmms.plant.protocol.PlantDescription) has of a mesh beside place and size: points as whole
         numbers of 16 bits, in steps of half its size over FINE; triangles as such of its points. Both little-endian,
         base64."""
@@ -258,11 +258,11 @@ class Mechanism:
 def displaced_density(mechanism: Any) -> float | None:
     """kg/m3 of the densest fluid that bodies of a mechanism displace or its elements meet; None: none is told."""
     bodies = mechanism.bodies if isinstance(mechanism, Mechanism) else ()
-    told = [float(body.fluid_density) for body in bodies]
-    told += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]
+    densities = [float(body.fluid_density) for body in bodies]
+    densities += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]
     named = mechanism.elements if isinstance(mechanism, Mechanism) else ()
-    told += [float(getattr(element, "density", 0.0)) for element in named]
-    return max(told, default=0.0) or None
+    densities += [float(getattr(element, "density", 0.0)) for element in named]
+    return max(densities, default=0.0) or None
 
 
 def khalil_kleinfinger(alpha: float, d: float, theta: float, r: float) -> Placement:

@@ -38,7 +38,7 @@ class Rank:
     free: tuple[str, ...]
     joints: tuple[str, ...]
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """What fell in rank, and where, in words."""
         where = f", where {', '.join(self.joints)} stand" if self.joints else ""
         least = f" (all but: least singular value {self.singular[self.rank - 1]:.2g})" if self.weak else ""

@@ -287,8 +287,8 @@ def _check_joint(joint: ElementTree.Element, place: str) -> None:
     if not joint.get("type"):
         raise ModelError(f"{place}: expected a type ({', '.join(TYPES)}), got none")
     for end in ("parent", "child"):
-        told = joint.find(end)
-        if told is None or not told.get("link"):
+        element = joint.find(end)
+        if element is None or not element.get("link"):
             raise ModelError(f'{place}: expected <{end} link="...">, got none')
 
 
@@ -402,9 +402,9 @@ def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
     return drawn
 
 
-def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
+def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
     """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://. A text: why not."""
-    file = _mesh_file(str(told.filename), path)
+    file = _mesh_file(str(element.filename), path)
     if file is None:
         return "there is no such file"
     try:
@@ -413,7 +413,7 @@ def _read_mesh(told: Any, path: Path, place: Placement, colour: tuple[int, ...],
         return f"cannot be read ({fault!s:.80})"
     if not len(vertices) or not np.all(np.isfinite(vertices)):
         return "has no points that could be drawn"
-    scale = np.ones(3) if told.scale is None else np.broadcast_to(np.asarray(told.scale, dtype=float), 3)
+    scale = np.ones(3) if element.scale is None else np.broadcast_to(np.asarray(element.scale, dtype=float), 3)
     return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, most)
 
 

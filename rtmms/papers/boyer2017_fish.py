@@ -30,7 +30,7 @@ class Run:
 
     time: Array
     nose: Array
-    told: dict[str, Array]
+    series: dict[str, Array]
     wall: float
     plant: TreePlant
 
@@ -44,9 +44,9 @@ class Run:
     @property
     def residual(self) -> float:
         """What energy and works do not account for, of the flow's work."""
-        last = {name: float(values[-1]) for name, values in self.told.items()}
+        last = {name: float(values[-1]) for name, values in self.series.items()}
         works = sum(last[f"{name}_work"] for name in WORKS) + last["work"]
-        return abs(last["energy"] - float(self.told["energy"][0]) - works) / abs(last["flow_work"])
+        return abs(last["energy"] - float(self.series["energy"][0]) - works) / abs(last["flow_work"])
 
 
 def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: Any) -> Run:
@@ -62,10 +62,10 @@ def run(length: float = LENGTH_S, dt: float = 1e-3, every: int = 20, **given: An
             plant.step(plant.neutral)
         wall += time.perf_counter() - start
         kept.append(plant.observe())
-    told = {name: np.array([float(row[name]) for row in kept]) for name in names}
+    series = {name: np.array([float(row[name]) for row in kept]) for name in names}
     nose = np.array([row["position"][:2] for row in kept])
     clock: Array = dt * every * np.arange(float(len(kept)))
-    return Run(clock, nose, told, wall, plant)
+    return Run(clock, nose, series, wall, plant)
 
 
 def sweep() -> dict[float, Run]:
@@ -83,7 +83,7 @@ def numbers(runs: dict[float, Run]) -> dict[str, float]:
     share = drifts[crossing - 1] / (drifts[crossing - 1] - drifts[crossing])
     return {
         "stiff": runs[1.5e-3].drift, "stiffer": runs[3e-3].drift, "soft": runs[5e-4].drift, "softer": runs[2e-4].drift,
-        "holds": float(np.exp(a + share * (b - a))), "work": max(abs(one.told["work"][-1]) for one in runs.values()),
+        "holds": float(np.exp(a + share * (b - a))), "work": max(abs(one.series["work"][-1]) for one in runs.values()),
         "audit": runs[1.5e-3].residual, "audit_order": float(np.log2(coarse.residual / finer.residual)),
         "accelerating": _accelerating(), "printed": _printed(),
         "fish_speed": LENGTH_S / min(one.wall for one in runs.values()),
@@ -116,8 +116,8 @@ def _printed(length: float = 10.0, every: int = 10) -> float:
     for _ in range(round(length / plant.dt) // every):
         for _ in range(every):
             plant.step(plant.neutral)
-        told = plant.observe()
-        flow += abs(float(told["flow_power"]))
+        observed = plant.observe()
+        flow += abs(float(observed["flow_power"]))
         s = plant.system.work.s
         for (row, element), ambient in zip(_strips(plant), plant.system.fluid.ambient, strict=False):
             place = element.placement
@@ -167,9 +167,9 @@ def _ways(runs: dict[float, Run], out: Path, paper: str) -> Path:
 def _energy(one: Run, out: Path, paper: str) -> Path:
     figure, axes = canvas(2, 1, (7.0, 6.0))
     for name in ("kinetic", "elastic", "fluid"):
-        axes[0].plot(one.time, 1e3 * one.told[f"{name}_energy"], label=name)
+        axes[0].plot(one.time, 1e3 * one.series[f"{name}_energy"], label=name)
     for name in WORKS:
-        axes[1].plot(one.time, 1e3 * one.told[f"{name}_work"], label=f"work of {name}")
+        axes[1].plot(one.time, 1e3 * one.series[f"{name}_work"], label=f"work of {name}")
     for part, title in zip(
         axes, ("what is stored (mJ), EI = 2e-3 N m2", "where it comes from and goes (mJ)"), strict=True
     ):

@@ -69,20 +69,20 @@ def strokes(modes: int = 1) -> tuple[Array, dict[str, Array], TreePlant]:
         plant.step(plant.neutral)
         kept.append(plant.observe())
     names = ("joint_position", "base_wrench", "tip_twist", "work")
-    told = {name: np.array([row[name] for row in kept]) for name in names}
-    return PERIOD_S * np.arange(STEPS + 1) / STEPS, told, plant
+    series = {name: np.array([row[name] for row in kept]) for name in names}
+    return PERIOD_S * np.arange(STEPS + 1) / STEPS, series, plant
 
 
 def numbers(found: tuple[Array, dict[str, Array], TreePlant]) -> dict[str, float]:
     """By the keys of WINGS."""
-    _, told, plant = found
+    _, series, plant = found
     weight = plant.model.mass * plant.parameters.gravity_m_s2
-    lift = weight - told["base_wrench"][:-1, 2]
-    peak, other = np.max(np.abs(told["tip_twist"])), np.max(np.abs(strokes(3)[1]["tip_twist"]))
+    lift = weight - series["base_wrench"][:-1, 2]
+    peak, other = np.max(np.abs(series["tip_twist"])), np.max(np.abs(strokes(3)[1]["tip_twist"]))
     return {
         "twist": one_mode_over_links(), "modes": float(peak / other), "peak": float(np.degrees(peak)),
         "lift": float(np.mean(lift) / weight),
-        "power": float((told["work"][-1] - told["work"][0]) / PERIOD_S / plant.model.mass),
+        "power": float((series["work"][-1] - series["work"][0]) / PERIOD_S / plant.model.mass),
         "hover": _hover(), "wing_energy": _vacuum(), "rigid": _rigid(), "wing_time": _time(plant),
     }  # fmt: skip
 
@@ -138,16 +138,16 @@ def _time(plant: Any) -> float:
 
 def draw(found: tuple[Array, dict[str, Array], TreePlant], out: Path, paper: str) -> list[Path]:
     """Angles and lift over a stroke."""
-    clock, told, plant = found
+    clock, series, plant = found
     figure, axes = canvas(2, 1, (7.0, 6.0))
     joints = plant.model.joint_names
     for name in ("right.flap", "right.feather"):
-        axes[0].plot(clock * 1e3, np.degrees(told["joint_position"][:, joints.index(name)]), label=name)
-    axes[0].plot(clock * 1e3, np.degrees(told["tip_twist"][:, 0]), label="twist of the right tip")
+        axes[0].plot(clock * 1e3, np.degrees(series["joint_position"][:, joints.index(name)]), label=name)
+    axes[0].plot(clock * 1e3, np.degrees(series["tip_twist"][:, 0]), label="twist of the right tip")
     axes[0].set(ylabel="deg", title="Modal moth, thorax held: a stroke")
     axes[0].legend()
     weight = plant.model.mass * plant.parameters.gravity_m_s2
-    axes[1].plot(clock * 1e3, (weight - told["base_wrench"][:, 2]) / weight)
+    axes[1].plot(clock * 1e3, (weight - series["base_wrench"][:, 2]) / weight)
     axes[1].set(xlabel="t (ms)", ylabel="vertical force over weight")
     return [save(figure, out, f"{paper}-stroke")]
 

@@ -81,8 +81,8 @@ def rows(found: Found) -> list[Row]:
     judged = {
         key: (value, shown) for part in (_waves, _thrust, _speed, _turns, _methods) for key, value, shown in part(found)
     }
-    told = [claim.row(judged[claim.key][0], shown=judged[claim.key][1]) for claim in CLAIMS if claim.key in judged]
-    return [*told, *_settled(found), *_windows(found)]
+    listed = [claim.row(judged[claim.key][0], shown=judged[claim.key][1]) for claim in CLAIMS if claim.key in judged]
+    return [*listed, *_settled(found), *_windows(found)]
 
 
 def _list(values: Any, form: str = ".1f") -> str:
@@ -166,9 +166,9 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
     if what must hold does not."""
     began = time.monotonic()
     found = compute(settings or Settings())
-    told = rows(found)
-    made = tables(found, told)
-    data = {"paper": "qu2024", **_plain(found), "rows": [row.as_data() for row in told]}
+    listed = rows(found)
+    made = tables(found, listed)
+    data = {"paper": "qu2024", **_plain(found), "rows": [row.as_data() for row in listed]}
     if out is not None:
         from rtmms.papers.qu2024_figures import draw_all
 
@@ -185,7 +185,7 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
     if out is None and not as_json:
         _say("for the figures: -o DIR")
     _say(f"done in {time.monotonic() - began:.0f} s")
-    return beside.told(told)
+    return beside.print_verdicts(listed)
 
 
 def compute(settings: Settings) -> dict[str, Any]:

@@ -224,31 +224,31 @@ class CostSlopes:
 
     def __init__(self, cost: Cost, stages: Stages) -> None:
         self.cost, self._stages = cost, stages
-        told, places = stages.coordinates, stages.places
-        self._k, self._n = len(told.names), len(stages.reach)
-        at = {int(word): i for i, word in enumerate(told.words) if told.pose < 0 or i >= 6}
-        pose = range(told.pose, told.pose + 7) if told.pose >= 0 else range(0)
+        coordinates, places = stages.coordinates, stages.places
+        self._k, self._n = len(coordinates.names), len(stages.reach)
+        at = {int(word): i for i, word in enumerate(coordinates.words) if coordinates.pose < 0 or i >= 6}
+        pose = range(coordinates.pose, coordinates.pose + 7) if coordinates.pose >= 0 else range(0)
         self._posed: list[tuple[str, int]] = []  # outputs within the pose, and where each begins there
         self._single: list[tuple[str, int]] = []  # output, which of its numbers
         self._rows: list[int] = []  # of the coordinates
-        self._told: list[tuple[str, int]] = []
+        self._varied: list[tuple[str, int]] = []
         steps: list[float] = []
         for name in cost.outputs:
             size = int(np.prod(stages.shapes[name], dtype=np.int64))
             if name not in places:
-                self._told += [(name, i) for i in range(size)]
+                self._varied += [(name, i) for i in range(size)]
                 continue
             begin = places[name][0]
             if begin in pose:
-                self._posed.append((name, begin - told.pose))
+                self._posed.append((name, begin - coordinates.pose))
                 continue
             for i in range(size):
                 if begin + i in at:
                     self._single.append((name, i))
                     self._rows.append(at[begin + i])
-                    steps.append(STEP * float(told.size[at[begin + i]]))
-        first = list(STEP * told.size[:6]) if self._posed else []
-        self._steps = np.array([*first, *steps, *[STEP] * len(self._told), *(STEP * stages.reach)])
+                    steps.append(STEP * float(coordinates.size[at[begin + i]]))
+        first = list(STEP * coordinates.size[:6]) if self._posed else []
+        self._steps = np.array([*first, *steps, *[STEP] * len(self._varied), *(STEP * stages.reach)])
         self._six = len(first)
         self._directions()
 
@@ -277,11 +277,11 @@ class CostSlopes:
                           times[t : t + 1], now, 0.0, never)  # fmt: skip
         return kept
 
-    def __call__(self, motion: Motion, dt: float, told: Mapping[str, Array]) -> tuple[Array, Array]:
+    def __call__(self, motion: Motion, dt: float, set_points: Mapping[str, Array]) -> tuple[Array, Array]:
         """Gradient (s, k + n) and Hessian (s, k + n, k + n) of each sample's share of J.
 
         motion  the samples are the ends of its stages;  dt  s of a stage
-        told    {name: (s, numbers, k)} slopes of outputs that do not stand in the state
+        set_points    {name: (s, numbers, k)} slopes of outputs that do not stand in the state
         """
         outputs, commands = motion.outputs, motion.knots[1:]
         count, p, m = len(commands), len(self._moves), len(self._steps)
@@ -293,7 +293,7 @@ class CostSlopes:
         if self._posed:
             at = self._stages.coordinates.pose + 3
             self._displace(given, motion.states[1:, at : at + 4])
-        for i, (name, number) in enumerate([*self._single, *self._told]):
+        for i, (name, number) in enumerate([*self._single, *self._varied]):
             given[name].reshape(len(moves), -1)[:, number] += moves[:, self._six + i]
         pushed = np.repeat(commands, p, axis=0) + moves[:, m - self._n :]
         costs = self.cost.each(given, pushed, np.repeat(times, p), memories, float(count), lasts).reshape(count, p)
@@ -301,7 +301,7 @@ class CostSlopes:
             raise ModelError(
                 f"cost '{self.cost.__name__}': it is no number close to the plan; bound what it divides by"
             )
-        return self._spread(*self._differences(costs / count), told)
+        return self._spread(*self._differences(costs / count), set_points)
 
     def _displace(self, given: dict[str, Array], attitude: Array) -> None:
         """p = p_ref + R_ref e, q = q_ref (cos, sin axis) of half the angle; attitude (s, 4) q_ref."""
@@ -332,11 +332,11 @@ class CostSlopes:
             hessian[worst] = (vectors[worst] * kept[:, None]) @ vectors[worst].transpose(0, 2, 1) / (h[:, None] * h)
         return gradient, hessian
 
-    def _spread(self, gradient: Array, hessian: Array, told: Mapping[str, Array]) -> tuple[Array, Array]:
+    def _spread(self, gradient: Array, hessian: Array, set_points: Mapping[str, Array]) -> tuple[Array, Array]:
         """Into the coordinates of the state and the commands."""
         count, m, k, n = len(gradient), len(self._steps), self._k, self._n
         rows = np.array([*range(self._six), *self._rows], dtype=np.int64)
-        if not self._told:
+        if not self._varied:
             at = np.concatenate([rows, k + np.arange(n)])
             g, h = np.zeros((count, k + n)), np.zeros((count, k + n, k + n))
             g[:, at] = gradient
@@ -344,8 +344,8 @@ class CostSlopes:
             return g, h
         by = np.zeros((count, m, k + n))
         by[:, range(len(rows)), rows] = 1.0
-        for i, (name, number) in enumerate(self._told):
-            by[:, len(rows) + i, :k] = told[name][:, number]
+        for i, (name, number) in enumerate(self._varied):
+            by[:, len(rows) + i, :k] = set_points[name][:, number]
         by[:, range(m - n, m), range(k, k + n)] = 1.0
         across = by.transpose(0, 2, 1)
         return np.einsum("smz,sm->sz", by, gradient), across @ hessian @ by

@@ -56,19 +56,19 @@ class StrokeMap:
 
     halves: tuple[HalfStroke, HalfStroke]
     orbit: tuple[Array, Array]
-    told: Coordinates
+    coordinates: Coordinates
     steps: int
 
     def off(self, phase: int, state: Array, yaw: float, place: Array) -> Array:
         """(k,) x of a state, seen along a heading and from a place (3,) m, world."""
-        told, origin, seen = self.told, self.orbit[phase], state.copy()
-        p = told.pose
+        coordinates, origin, seen = self.coordinates, self.orbit[phase], state.copy()
+        p = coordinates.pose
         c, s = math.cos(yaw), math.sin(yaw)
         away = state[p : p + 3] - place
         seen[p : p + 3] = c * away[0] + s * away[1], c * away[1] - s * away[0], away[2]
         seen[p : p + 3] += self.orbit[0][p : p + 3]
         seen[p + 3 : p + 7] = turned(state[p + 3 : p + 7], -yaw)
-        return between(told, origin, seen)
+        return between(coordinates, origin, seen)
 
     def after(self, phase: int, x: Array, knots: Array) -> Array:
         """(k,) x after a half stroke, in still air, with knots (3, n): before, between, after."""
@@ -78,7 +78,7 @@ class StrokeMap:
 
     def yaw(self, phase: int, state: Array) -> float:
         """rad, that a state is turned to the left from the orbit."""
-        q = slice(self.told.pose + 3, self.told.pose + 7)
+        q = slice(self.coordinates.pose + 3, self.coordinates.pose + 7)
         return math.remainder(float(np.subtract(*heading(np.array([state[q], self.orbit[phase][q]])))), math.tau)
 
 
@@ -89,7 +89,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
     ModelError where it is elsewhere after a stroke. The model is at its reset after.
     """
     model.reset()
-    told: Coordinates = model.coordinates()
+    coordinates: Coordinates = model.coordinates()
     n = len(model.actuators)
     zero = np.zeros((3, n))
     states = [model.present()[0]]
@@ -97,7 +97,7 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
         for command in lines(zero, steps):
             model.step(command)
         states.append(model.present()[0])
-    off = np.abs(between(told, states[0], states[2]) / told.size).max()
+    off = np.abs(between(coordinates, states[0], states[2]) / coordinates.size).max()
     if not off < CLOSED:
         raise ModelError(
             f"stroke map: expected a model on a periodic orbit, got one that is {off:.2g} off after a stroke"
@@ -119,12 +119,12 @@ def stroke_map(model: Any, steps: int) -> StrokeMap:
         between_both = 0.5 * by_first + by_middle + 0.5 * by_last
         halves.append(HalfStroke(slopes.a[j] @ slopes.a[i], 0.5 * by_first, between_both, 0.5 * by_last, wind))
     model.reset()
-    return StrokeMap((halves[0], halves[1]), (states[0], states[1]), told, steps)
+    return StrokeMap((halves[0], halves[1]), (states[0], states[1]), coordinates, steps)
 
 
 def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]:
     """(k,) of each half stroke: how x at its end changes with that wind."""
-    told: Coordinates = model.coordinates()
+    coordinates: Coordinates = model.coordinates()
     ends: list[list[Array]] = []
     for w in (WIND_M_S, -WIND_M_S):
         model.set(**{name: w})
@@ -133,7 +133,7 @@ def _blown(model: Any, quarters: Stages, calm: Motion, name: str) -> list[Array]
         for phase in range(2):
             model.put(calm.states[2 * phase].copy(), 2 * phase * quarters.steps)
             found = quarters.roll(np.zeros((3, len(model.actuators))))
-            ends[-1].append(between(told, calm.states[2 * phase + 2], found.states[2]))
+            ends[-1].append(between(coordinates, calm.states[2 * phase + 2], found.states[2]))
     model.set(**{name: 0.0})
     model.reset()
     return [(up - down) / (2.0 * WIND_M_S) for up, down in zip(*ends, strict=True)]
@@ -212,8 +212,8 @@ class WindObserver:
         """x (k,) at the end of the half stroke `phase`: as it is, as the robot's full model in still air has it, and as
         the linear one has it without any disturbance."""
         half = self._model.halves[phase]
-        told = self._by_twist[phase] @ (seen - flown)[TWIST]
-        self.wind += BELIEVED * (told - self.wind)
+        correction = self._by_twist[phase] @ (seen - flown)[TWIST]
+        self.wind += BELIEVED * (correction - self.wind)
         self.rest[phase][:] += SLOW * (seen - linear - half.wind @ self.wind - self.rest[phase])
 
     def disturbance(self, phase: int) -> Array:
@@ -271,7 +271,7 @@ class LinearPlanner:
         x = model.off(phase, state, psi, place)
         far = float(np.linalg.norm(x[:3]))
         x[:3] *= min(1.0, FAR_M / max(far, 1e-12))
-        upright = quaternion_matrix(model.orbit[phase][model.told.pose + 3 : model.told.pose + 7])
+        upright = quaternion_matrix(model.orbit[phase][model.coordinates.pose + 3 : model.coordinates.pose + 7])
         x[3:6] += upright.T @ np.array([0.0, 0.0, min(max(math.remainder(psi - yaw, math.tau), -TURN_RAD), TURN_RAD)])
         stays = self.staying()
         z = np.concatenate([x, before, between]) - stays[phase]
@@ -315,7 +315,7 @@ class LinearPlanner:
         (first, second), k = self.model.halves, self._k
         knot = second.a @ (first.before + first.between + first.after) + second.before + second.between + second.after
         vertical = np.zeros((k, 1))
-        q = self.model.told.pose + 3
+        q = self.model.coordinates.pose + 3
         vertical[3:6, 0] = quaternion_matrix(self.model.orbit[0][q : q + 4])[2]
         whole = np.hstack([(np.eye(k) - second.a @ first.a)[:, self._free], -knot, vertical])
         scale = np.concatenate([np.full(len(self._free), 1.0 / _KEPT), np.ones(self._n), np.full(1, 1.0 / _KEPT)])
@@ -379,7 +379,7 @@ class LinearPlanner:
         away = ways_z @ z + ways_v @ v
         c, s = math.cos(psi), math.sin(psi)
         turn = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
-        p = self.model.told.pose
+        p = self.model.coordinates.pose
         for j in range(len(away)):
             q = (phase + j) % 2
             origin = self.model.orbit[q]

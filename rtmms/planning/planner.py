@@ -265,11 +265,11 @@ class Planner:
             if found[best] < least:
                 least, path = float(found[best]), runs.outputs["position"][best].copy()
             done = part.stop
-        tried, told = plans[:done], costs[:done]
-        self.mean = self.method.mean(tried, told, self.mean)
-        sound = told[np.isfinite(told)]
+        tried, cost = plans[:done], costs[:done]
+        self.mean = self.method.mean(tried, cost, self.mean)
+        sound = cost[np.isfinite(cost)]
         spread = float(np.median(sound) - sound.min()) if sound.size else math.nan
-        shown = np.concatenate(ways)[chosen(told)]
+        shown = np.concatenate(ways)[chosen(cost)]
         seconds = time.monotonic() - begin
         return Plan(
             self.mean.copy(), bool(sound.size), done, done - int(sound.size), least, spread, path, seconds, shown=shown

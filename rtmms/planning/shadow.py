@@ -55,13 +55,13 @@ class Shadow:
             return False
         return True
 
-    def place(self, **told: Any) -> None:
+    def place(self, **values: Any) -> None:
         """Pose and twist as they are told, by the names of the outputs."""
         try:
-            self.model.place(**told)
+            self.model.place(**values)
         except RtmmsError:
             self.model.reset()  # rods or joints that nothing can stand at
-            self.model.place(**told)
+            self.model.place(**values)
 
 
 class CurrentObserver:
@@ -102,8 +102,8 @@ class CurrentObserver:
             if not self.shadow.go(commands):
                 self.clear()
                 return False
-            told = self.shadow.model.observe()
-            ends.append(self._measure(told["position"], _world(told["quaternion"], told["velocity"])))
+            observed = self.shadow.model.observe()
+            ends.append(self._measure(observed["position"], _world(observed["quaternion"], observed["velocity"])))
         off = self._measure(position, world_velocity) - ends[0]
         slope = np.array([(end - ends[0]) / _TRIED for end in ends[1:]]).T
         step = np.linalg.solve(slope.T @ slope + _DAMPED**2 * np.eye(2), slope.T @ off)

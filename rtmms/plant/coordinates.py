@@ -45,11 +45,11 @@ def displacement(pose: Array, other: Array) -> Array:
     return np.concatenate([r.T @ (other[:3] - pose[:3]), theta])
 
 
-def between(told: Coordinates, origin: Array, state: Array) -> Array:
+def between(coordinates: Coordinates, origin: Array, state: Array) -> Array:
     """(k,) coordinates of a state in the chart around `origin`, both as a Fork has them."""
-    found: Array = state[told.words] - origin[told.words]
-    if told.pose >= 0:
-        pose = slice(told.pose, told.pose + 7)
+    found: Array = state[coordinates.words] - origin[coordinates.words]
+    if coordinates.pose >= 0:
+        pose = slice(coordinates.pose, coordinates.pose + 7)
         found[:6] = displacement(origin[pose], state[pose])
     return found
 
@@ -60,22 +60,22 @@ class StateChart:
     settle  puts what follows from the coordinates in order; something other than 0 where that cannot be
     """
 
-    def __init__(self, told: Coordinates, state: Array, settle: Callable[[], int]) -> None:
-        self.names, self.size = told.names, told.size
-        self._told, self._state, self._origin, self._settle = told, state, state.copy(), settle
+    def __init__(self, coordinates: Coordinates, state: Array, settle: Callable[[], int]) -> None:
+        self.names, self.size = coordinates.names, coordinates.size
+        self._coordinates, self._state, self._origin, self._settle = coordinates, state, state.copy(), settle
 
     def read(self) -> Array:
         """(k,) coordinates of the plant's present state."""
-        return between(self._told, self._origin, self._state)
+        return between(self._coordinates, self._origin, self._state)
 
     def write(self, coordinates: Array) -> None:
         """Put the plant there; whatever else it keeps stays. ModelError where there is no such state."""
-        told, s, o = self._told, self._state, self._origin
-        own = slice(6 if told.pose >= 0 else 0, None)
-        s[told.words[own]] = o[told.words[own]] + coordinates[own]
-        if told.pose >= 0:
-            pose = slice(told.pose, told.pose + 7)
+        chart, s, o = self._coordinates, self._state, self._origin
+        own = slice(6 if chart.pose >= 0 else 0, None)
+        s[chart.words[own]] = o[chart.words[own]] + coordinates[own]
+        if chart.pose >= 0:
+            pose = slice(chart.pose, chart.pose + 7)
             s[pose] = displaced(o[pose], coordinates[:6])
-        s[told.forgets] = 0.0
+        s[chart.forgets] = 0.0
         if self._settle():
             raise ModelError("chart: no state of the plant has these coordinates: its mechanism is singular there")

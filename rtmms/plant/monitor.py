@@ -220,15 +220,15 @@ class Verdict:
         if self.verdict == "diverged":
             return f"the steps are off by {_percent(self.step)}, as the method's own instability does it"
         over = "" if self.seconds is None else f" over the first {self.seconds:.3g} s"
-        told = []
+        causes = []
         if math.isfinite(self.path):
             what = "path is off by" if self.place == "path" else "joints are off by"
             whose = "its length" if self.place == "path" else "their way"
-            told = [(self.path / PATH, f"the {what} {_most(self.path, self.sure)} of {whose}{over}"),
+            causes = [(self.path / PATH, f"the {what} {_most(self.path, self.sure)} of {whose}{over}"),
                     (self.work / WORK, f"the work is off by {_most(self.work, self.sure)}{over}")]  # fmt: skip
-        if not told or (self.verdict == "doubtful" and max(told)[0] <= 1.0):
-            told = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
-        return max(told)[1]
+        if not causes or (self.verdict == "doubtful" and max(causes)[0] <= 1.0):
+            causes = [(0.0, f"the steps are off by {_percent(self.step)} of what changes within them")]
+        return max(causes)[1]
 
 
 def _most(fraction: float, sure: bool) -> str:

@@ -197,12 +197,12 @@ STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
 """m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
 
 
-def water_density(medium: str, told: float | None) -> float:
+def water_density(medium: str, stated: float | None) -> float:
     """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
     do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
     if medium == "water":
-        return WATER if told is None else told
-    return told if not medium and told is not None and told >= LIQUID else 0.0
+        return WATER if stated is None else stated
+    return stated if not medium and stated is not None and stated >= LIQUID else 0.0
 
 
 class CommandedGait(Protocol):
@@ -354,10 +354,10 @@ def _assumed_surroundings(plant: Any) -> Surroundings:
     """Of a plant that does not tell them: its parameter gravity_m_s2, else standard gravity, downwards, and water but
     where its medium is another."""
     parameters: Any = getattr(plant, "parameters", None)
-    told = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
+    gravity = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
         parameters, "gravity_m_s2", None
     )  # fmt: skip
-    pull = float(told) if isinstance(told, int | float) and not isinstance(told, bool) else STANDARD_GRAVITY
+    pull = float(gravity) if isinstance(gravity, int | float) and not isinstance(gravity, bool) else STANDARD_GRAVITY
     medium = getattr(plant, "medium", "")
     return Surroundings((0.0, 0.0, -pull), WATER if medium in ("", "water") else 0.0)
 

@@ -60,8 +60,8 @@ def drawing(path: Path) -> Iterator[None]:
     except RtmmsError:
         raise
     except UNDRAWABLE as fault:
-        told = (str(fault).splitlines() or [""])[0]
-        raise ModelError(f"{path}: what it holds cannot be drawn: {type(fault).__name__}: {told:.120}") from None
+        reason = (str(fault).splitlines() or [""])[0]
+        raise ModelError(f"{path}: what it holds cannot be drawn: {type(fault).__name__}: {reason:.120}") from None
 
 
 @dataclass(slots=True)
@@ -255,34 +255,34 @@ class Log:
     @cached_property
     def end(self) -> End | None:
         """How the run ended; None when the file was cut off before it said so."""
-        told, state = None, None
+        fields, state = None, None
         for record in records(self.path, "skip"):
             kind = type(record).__name__
             if kind == "Attachment" and record.name == "end.json":
-                told = self._end_told(record.data)
+                fields = self._end_fields(record.data)
             elif kind == "Attachment" and record.name == "state.bin":
                 state = bytes(record.data)
-        if told is None:
+        if fields is None:
             return None
         with open_input(self.path) as file:
             file.seek(-len(MAGIC), 2)
             whole = file.read() == MAGIC
-        return End(told["ended"], told["message"], told["dropped"], state, whole, told)
+        return End(fields["ended"], fields["message"], fields["dropped"], state, whole, fields)
 
-    def _end_told(self, text: bytes) -> Mapping[str, Any]:
+    def _end_fields(self, text: bytes) -> Mapping[str, Any]:
         """What end.json says; ModelError where it is not of the form that a run writes."""
         try:
-            told = json.loads(text)
-            kinds = [type(told[key]) for key in ("ended", "message", "dropped")]
-            changes = all(type(one[key]) is int for one in told.get("changes") or () for key in ("run", "step"))
+            fields = json.loads(text)
+            kinds = [type(fields[key]) for key in ("ended", "message", "dropped")]
+            changes = all(type(one[key]) is int for one in fields.get("changes") or () for key in ("run", "step"))
         except UNREADABLE as fault:
             raise ModelError(f"{self.path}: end.json: {unreadable(fault)}") from None
         if kinds != [str, str, int] or not changes:
             raise ModelError(
                 f"{self.path}: end.json: expected ended, message, dropped and changes as a run writes them"
             )
-        refuse_report(told, f"{self.path}: end.json")
-        return dict(told)
+        refuse_report(fields, f"{self.path}: end.json")
+        return dict(fields)
 
 
 @dataclass(frozen=True)
@@ -300,12 +300,12 @@ class End:
     dropped: int
     state: bytes | None
     whole: bool
-    told: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def steps(self) -> int | None:
         """Of the last run, as the run itself told; None when it did not come to that."""
-        steps = self.told.get("steps")
+        steps = self.fields.get("steps")
         return steps if isinstance(steps, int) else None
 
 
@@ -437,13 +437,13 @@ class LoggedPlant:
         origin = log.origin
         self.dt = float(origin["dt"])
         self.actuators = tuple(_channel(one) for one in origin["actuators"])
-        told = [_channel(one, prefix) for one in origin["outputs"] if one["name"].startswith(prefix)]
-        self.outputs: tuple[Channel, ...] = tuple(told)
+        channels = [_channel(one, prefix) for one in origin["outputs"] if one["name"].startswith(prefix)]
+        self.outputs: tuple[Channel, ...] = tuple(channels)
         self.parameters: Mapping[str, Any] = origin.get("description") or {}
         self.shape: Mapping[str, Any] = origin.get("shape") or {}
         self.trace_outputs = self._named(origin.get("trace_outputs", [prefix + name for name in USUAL]), prefix)
         self.recent_outputs = self._named(origin.get("recent_outputs", []), prefix)
-        report = {} if log.end is None else log.end.told.get("report") or {}
+        report = {} if log.end is None else log.end.fields.get("report") or {}
         self._summary = report.get("summary") or {}
 
     def _named(self, names: Any, prefix: str) -> tuple[str, ...]:
@@ -496,8 +496,8 @@ def plant_of(log: Log) -> Plant:
     return LoggedSensed(log) if log.origin.get("sensors") else LoggedPlant(log)
 
 
-def _channel(told: Mapping[str, Any], prefix: str = "") -> Channel:
+def _channel(fields: Mapping[str, Any], prefix: str = "") -> Channel:
     return Channel(
-        str(told["name"]).removeprefix(prefix), told.get("unit", ""), tuple(told.get("shape", ())),
-        str(told.get("frame", "")),
+        str(fields["name"]).removeprefix(prefix), fields.get("unit", ""), tuple(fields.get("shape", ())),
+        str(fields.get("frame", "")),
     )  # fmt: skip

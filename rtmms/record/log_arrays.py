@@ -171,7 +171,8 @@ class LogArrays(Mapping[str, "Array"]):
             **{kind: [dict(one) for one in origin[kind]] for kind in ("actuators", "outputs")},
             "steps": len(self.step),
             "ended": None if end is None else end.ended, "message": "" if end is None else end.message,
-            "dropped": None if end is None else end.dropped, "report": None if end is None else end.told.get("report"),
+            "dropped": None if end is None else end.dropped,
+            "report": None if end is None else end.fields.get("report"),
         }  # fmt: skip
 
     # --- other libraries ----------------------------------------------------------------------------------------------

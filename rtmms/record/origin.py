@@ -56,14 +56,14 @@ class Branch:
     values: Mapping[str, Any] = field(default_factory=dict)
     before: tuple[Mapping[str, Any], ...] = ()
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """For reports and `rtmms log info`: without the state."""
         own = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
         return {**own, "set": dict(self.values), "before": [dict(one) for one in self.before]}
 
     def as_data(self) -> dict[str, Any]:
         """JSON's own types, for origin.json."""
-        return {**self.told(), "state": base64.b64encode(self.state).decode()}
+        return {**self.as_fields(), "state": base64.b64encode(self.state).decode()}
 
     def begin(self, plant: Plant) -> None:
         """Bring a plant that was reset with the run's seed to where the run began; ModelError where it is another."""
@@ -83,43 +83,44 @@ def sha256_of(path: Path) -> str:
 
 def branch_of(origin: Mapping[str, Any]) -> Branch | None:
     """What a log says of its beginning (checked by `refuse_branch`); None of a run from t = 0."""
-    told = origin.get("branch")
-    if told is None:
+    branch = origin.get("branch")
+    if branch is None:
         return None
-    state = base64.b64decode(told["state"], validate=True)
+    state = base64.b64decode(branch["state"], validate=True)
     return Branch(
-        told["log"], told["sha256"], float(told["seconds"]), told["step"], state, told["set"], tuple(told["before"])
+        branch["log"], branch["sha256"], float(branch["seconds"]), branch["step"], state, branch["set"],
+        tuple(branch["before"]),
     )  # fmt: skip
 
 
 def refuse_branch(origin: Mapping[str, Any], place: str) -> None:
     """ModelError where the log's `branch` is not of the form that a run writes."""
-    told = origin.get("branch")
-    if told is None:
+    branch = origin.get("branch")
+    if branch is None:
         return
 
     def expect(holds: bool, name: str, expected: str) -> None:
         if not holds:
-            got = told.get(name) if isinstance(told, dict) else told
+            got = branch.get(name) if isinstance(branch, dict) else branch
             raise ModelError(f"{place}: branch: {name}: expected {expected}, got {got!r:.60}")
 
-    expect(isinstance(told, dict), "branch", "a table or null")
-    step, before = told.get("step"), told.get("before")
-    _expect_place(told, expect)
+    expect(isinstance(branch, dict), "branch", "a table or null")
+    step, before = branch.get("step"), branch.get("before")
+    _expect_place(branch, expect)
     expect(type(step) is int and 0 <= step <= LAST_STEP, "step", "the number of a step")
-    expect(isinstance(told.get("set"), dict), "set", "a table")
+    expect(isinstance(branch.get("set"), dict), "set", "a table")
     expect(isinstance(before, list) and len(before) <= _MOST_GENERATIONS, "before", "a list of branches")
     for one in before:
         expect(isinstance(one, dict), "before", "a list of branches")
         _expect_place(one, expect)
     try:
-        base64.b64decode(told.get("state"), validate=True)
+        base64.b64decode(branch.get("state"), validate=True)
     except (TypeError, ValueError, binascii.Error):
         expect(False, "state", "a snapshot (base64 text)")
 
 
-def _expect_place(told: Mapping[str, Any], expect: Any) -> None:
-    seconds, log, hashed = told.get("seconds"), told.get("log"), told.get("sha256")
+def _expect_place(origin: Mapping[str, Any], expect: Any) -> None:
+    seconds, log, hashed = origin.get("seconds"), origin.get("log"), origin.get("sha256")
     number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and math.isfinite(seconds)
     expect(number and seconds >= 0, "seconds", "a number >= 0")  # type: ignore[operator]
     expect(isinstance(log, str), "log", "text")
@@ -205,10 +206,10 @@ REPORT_TABLES: Mapping[str, int] = {"exchange": 0, "schedule": 0, "summary": 0, 
 """Of a run's report, those that figures and comparisons read: how many tables deep their numbers lie."""
 
 
-def refuse_report(told: Mapping[str, Any], place: str) -> None:
+def refuse_report(data: Mapping[str, Any], place: str) -> None:
     """ModelError for a report in end.json with a table that is none, or that has other than numbers where figures and
     comparisons read numbers."""
-    report = told.get("report")
+    report = data.get("report")
     if report is None:
         return
     if not isinstance(report, dict):

@@ -65,7 +65,7 @@ class Patience:
     def __init__(self, ring: Ring, process: Popen[bytes], ending: Callable[[], bool]) -> None:
         self._ring, self._process, self._ending = ring, process, ending
         self.tell: Callable[[str], None] = to_stderr
-        self.told = False
+        self.reported = False
         self._given_up_at = -1  # rows that had left the ring
 
     def wait(self) -> None:
@@ -73,17 +73,17 @@ class Patience:
         ring = self._ring
         if ring.tail == self._given_up_at:
             return
-        tail, since, told = ring.tail, time.monotonic(), False
+        tail, since, reported = ring.tail, time.monotonic(), False
         while not ring.room:
             time.sleep(_LOOK_S)
             now = time.monotonic()
             if ring.tail != tail:
-                tail, since, told = ring.tail, now, False
+                tail, since, reported = ring.tail, now, False
             if self._hopeless(now - since):
                 self._given_up_at = tail
                 return
-            if now - since > TOLD_S and not told:
-                told = True
+            if now - since > TOLD_S and not reported:
+                reported = True
                 self.tell(f"the recorder has written nothing for {TOLD_S:g} s: the run waits for it")
 
     def _hopeless(self, stalled_s: float) -> bool:
@@ -100,7 +100,7 @@ class Patience:
         return False
 
     def _give_up(self, why: str) -> None:
-        self.told = True
+        self.reported = True
         self.tell(f"the recorder {why}: the run goes on, and steps are dropped from the log")
 
 
@@ -245,7 +245,7 @@ class Recorder:
         self._names, self._head, self._compiled = names, array("q", bytes(8 * len(Head._fields))), CompiledRows()
         self._fill = struct.Struct(f"={len(Head._fields)}q").pack_into
         self._offered, self._offered_at = _NOBODY, -1
-        self.due, self._plain, self._told = 0, True, ""
+        self.due, self._plain, self._last_trouble = 0, True, ""
         self._loop: Loop | None = None
         self._seed = 0
         self._words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the writer
@@ -330,7 +330,7 @@ class Recorder:
         """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
         attribution, head = self._loop.attribution, self.ring.head  # type: ignore[union-attr]
         if self._offered is _NOBODY or head != self._offered_at:
-            self._offered = _NOBODY if attribution is None or not attribution.untold else attribution.tell()
+            self._offered = _NOBODY if attribution is None or not attribution.unreported else attribution.tell()
             self._offered_at = head
         return self._offered
 
@@ -377,10 +377,10 @@ class Recorder:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
         elif self.ring.note(FULL):
             trouble = f"{self.path}: the disk takes no more; steps are dropped from the log"
-        elif self.ring.dropped and not self.patience.told:
+        elif self.ring.dropped and not self.patience.reported:
             trouble = f"{self.path}: the disk is too slow; steps are dropped from the log"
-        new = trouble != self._told and trouble != ""
-        self._told = trouble or self._told
+        new = trouble != self._last_trouble and trouble != ""
+        self._last_trouble = trouble or self._last_trouble
         return [trouble] if new else []
 
     def finish(self, end: Mapping[str, Any], state: bytes | None) -> dict[str, Any]:

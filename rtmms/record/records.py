@@ -193,8 +193,8 @@ class _Scan:
             return None
         body = self._body(at, end)
         if code == _ATTACHMENT_CODE:
-            told = _CRC.unpack(body[-4:])[0] if len(body) >= _CRC.size else 0
-            if told not in (0, zlib.crc32(body[:-4])):
+            checksum = _CRC.unpack(body[-4:])[0] if len(body) >= _CRC.size else 0
+            if checksum not in (0, zlib.crc32(body[:-4])):
                 raise _Damaged("an attachment (its checksum is wrong)")
         stream = _stream(body)
         reader = StreamReader(BytesIO(), skip_magic=True)
@@ -217,8 +217,8 @@ class _Scan:
         return known and at + _HEAD.size + _COLUMNS_HEAD.size + size + _CRC.size == end
 
     def _check_summary(self, end: int) -> None:
-        start, _, told = struct.unpack("<2QI", self._at(end - FOOTER_BYTES, FOOTER_BYTES))
-        if told and 0 < start < end and zlib.crc32(self._at(start, end - _CRC.size - start)) != told:
+        start, _, checksum = struct.unpack("<2QI", self._at(end - FOOTER_BYTES, FOOTER_BYTES))
+        if checksum and 0 < start < end and zlib.crc32(self._at(start, end - _CRC.size - start)) != checksum:
             raise _Damaged("the file's index (its checksum is wrong)", framed=True)
 
     @property

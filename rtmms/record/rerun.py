@@ -110,8 +110,10 @@ def _lacking(log: Log, steps: int) -> str:
     """Why a log whose last run has so many steps is not all of it; '' when it is, or ends without saying how many."""
     if log.damage:
         return log.damage[0]
-    told = None if log.end is None else log.end.steps
-    return f"the log says it has {told} steps, but {max(steps, 0)} are in it" if told and told > steps else ""
+    recorded = None if log.end is None else log.end.steps
+    return (
+        f"the log says it has {recorded} steps, but {max(steps, 0)} are in it" if recorded and recorded > steps else ""
+    )
 
 
 class Changes:
@@ -123,8 +125,8 @@ class Changes:
     def __init__(self, log: Log, values: dict[str, Any]) -> None:
         """values   gets what was set, by name"""
         self.values = values
-        told = log.end.told if log.end is not None else {}
-        self._left = deque(told.get("changes") or ())
+        report = log.end.fields if log.end is not None else {}
+        self._left = deque(report.get("changes") or ())
         self.run = -1
 
     def before_step(self, plant: Plant, step: int) -> bool:
@@ -168,12 +170,12 @@ def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:
 def _compare_end(result: Rerun, log: Log, steps: int) -> None:
     """The whole state, which holds more than the outputs; only of a log that has all steps to its end."""
     end = log.end
-    if end is None or end.state is None or end.told.get("steps") != steps or result.first is not None:
+    if end is None or end.state is None or end.fields.get("steps") != steps or result.first is not None:
         return
     state = result.plant.snapshot()
     if state != end.state:
-        told = f"{len(state)} bytes, not the same"
-        result.first = Difference(steps - 1, "state", f"{len(end.state)} bytes", told)
+        difference = f"{len(state)} bytes, not the same"
+        result.first = Difference(steps - 1, "state", f"{len(end.state)} bytes", difference)
 
 
 def summary(log: Log, result: Rerun) -> Mapping[str, Any]:
@@ -217,7 +219,7 @@ def gather(
     recent_names  outputs to keep of the last seconds, None for those the plant itself asks
     along         filled as well
     """
-    schedule = {} if log.end is None else (log.end.told.get("report") or {}).get("schedule") or {}
+    schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
     about = describe_plant(plant)
     kept = about.trace_outputs if names is None else names
     trace = Trace(plant.outputs, kept, plant.dt, planned_steps(log), _rows(log, kept), APART_S)

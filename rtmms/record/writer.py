@@ -200,16 +200,16 @@ class Log:
     def _add_columns(self, last: bool = False) -> None:
         self.mcap.add_attachment(0, 0, COLUMNS, BINARY, self.columns.take(last))
 
-    def note(self, told: dict[str, Any]) -> None:
+    def note(self, note: dict[str, Any]) -> None:
         """An event with values, set-points at the end of a step among them; it stands after so many rows (`after`)."""
-        self._notes.append(told)
+        self._notes.append(note)
 
     def _tell(self, wall_ns: int) -> None:
         """Notes whose place in the log is here."""
         while self._notes and self._notes[0]["after"] <= self.rows:
-            told = self._notes.popleft()
-            step = told["step"]
-            self._add("/event", step, wall_ns, self.encoder.event(step, told["event"], values=told["values"]))
+            note = self._notes.popleft()
+            step = note["step"]
+            self._add("/event", step, wall_ns, self.encoder.event(step, note["event"], values=note["values"]))
 
     def _add(self, topic: str, step: int, wall_ns: int, message: bytes) -> None:
         self.log_ns = max(self.log_ns, self.base_ns + self._simulated_ns(step))

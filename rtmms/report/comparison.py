@@ -86,8 +86,8 @@ def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
 def differing(runs: Sequence[Run]) -> dict[str, list[Any]]:
     """Settings that are not the same in all runs, with the value of each; None where a run has none."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
-    told = {name: [run.settings.get(name) for run in runs] for name in names if name != CONTROLLERS}
-    return {name: values for name, values in told.items() if any(value != values[0] for value in values)}
+    settings = {name: [run.settings.get(name) for run in runs] for name in names if name != CONTROLLERS}
+    return {name: values for name, values in settings.items() if any(value != values[0] for value in values)}
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
@@ -125,8 +125,8 @@ def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
     others, found = differing(runs), []
     for k, run in enumerate(runs):
         words = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
-        told = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
-        words += f"   ({', '.join(told)})" if told else ""
+        settings = [f"{name} {_short(values[k])}" for name, values in others.items() if values[k] is not None]
+        words += f"   ({', '.join(settings)})" if settings else ""
         cut = words if len(words) <= MOST_WORDS else words[: MOST_WORDS - 1] + "…"
         found.append((SERIES[k % len(SERIES)], cut))
     return found
@@ -140,7 +140,7 @@ def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
         if name in run.series:
             # wider below, so that curves which agree are both seen
             axes.plot(run.time, _rounded(run.series[name]), color=colour, lw=min(3.0, 1.3 + 0.9 * (len(runs) - 1 - k)))
-        points = [(t, float(told[name])) for t, told in run.set_points if _number(told.get(name))]
+        points = [(t, float(there[name])) for t, there in run.set_points if _number(there.get(name))]
         if points and len(run.time):
             since, values = zip(*points, strict=True)
             end = float(run.time[-1])

@@ -34,12 +34,12 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
         if isinstance(plant, Composed):
             name = ", ".join(f"{one} ({kind})" for one, kind in plant.kinds.items())
         counts = statistics.counters()
-        told = f"{file}   ·   " if file else ""
-        told += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
+        title = f"{file}   ·   " if file else ""
+        title += f"{counts['steps'] * plant.dt:.4g} s simulated in {counts['steps']:,} steps of {plant.dt * 1e3:g} ms"
         if len(kept) > MOST:
-            told += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
+            title += f"   ·   {MOST} of {len(kept)} outputs; rtmms log csv has all"
         page.text(0.05, 1.0 - 0.46 / height, name, fontsize=21, fontweight="bold", color=INK, va="center")
-        page.text(0.05, 1.0 - 0.81 / height, told, fontsize=10, color=MUTED, va="center")
+        page.text(0.05, 1.0 - 0.81 / height, title, fontsize=10, color=MUTED, va="center")
         rows = page.add_gridspec(
             count + 1, 1, left=0.05, right=0.975, top=1.0 - 1.28 / height, bottom=0.61 / height, hspace=0.6
         )

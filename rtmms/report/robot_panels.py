@@ -77,7 +77,7 @@ class Outlined:
     along: Samples
 
 
-def as_told(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
+def reported_names(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
     """Names of the plant's own outputs as it tells them, through sensors too; those that it has."""
     prefix = "" if describe_plant(plant).truth is None else TRUTH
     known = {channel.name for channel in plant.outputs}
@@ -88,14 +88,14 @@ def along(outline: Outline | None, plant: Plant, steps: int | None, first: int =
     """An empty trace for `Outlined`, of a run of so many steps from `first` on; None without an outline."""
     if outline is None:
         return None
-    names = as_told(plant, (*POSE, *outline.needs))
+    names = reported_names(plant, (*POSE, *outline.needs))
     return Trace(plant.outputs, names, plant.dt, steps, ALONG, first=first)
 
 
 def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
     """Outputs of the last seconds of a run that its figure needs."""
     own = describe_plant(plant).recent_outputs
-    return tuple(dict.fromkeys((*own, *as_told(plant, () if outline is None else outline.needs))))
+    return tuple(dict.fromkeys((*own, *reported_names(plant, () if outline is None else outline.needs))))
 
 
 # The robot itself in a figure: a strip of it over a period, and small ones along its path.

@@ -248,8 +248,8 @@ def draw(
     """
     time, kept = trace.read()
     outline = None if outlined is None else outlined.outline
-    told = {channel.name for channel in plant.outputs}
-    ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(told & {"position", "velocity"})))
+    names = {channel.name for channel in plant.outputs}
+    ahead = one_more_period(plant, (*(() if outline is None else outline.needs), *(names & {"position", "velocity"})))
     shown = stretch(outline, ahead, *recent.read())
     summarise = describe_plant(plant).summarise
     found = {} if len(time) < 2 or summarise is None else summarise(time, kept)

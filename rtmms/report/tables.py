@@ -160,12 +160,12 @@ def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool
     if as_json:
         found = {"paper": paper, "rows": [row.as_data() for row in rows], "figures": [str(f) for f in figures]}
         print_json(json.dumps(found, allow_nan=False))
-        return told(rows)
+        return print_verdicts(rows)
     for table in tables.values():
         print_text(table.text().removesuffix("\n"))
     for figure in figures:
         print_text(f"figure {figure}")
-    return told(rows)
+    return print_verdicts(rows)
 
 
 def page(tables: Mapping[str, Table]) -> str:
@@ -173,7 +173,7 @@ def page(tables: Mapping[str, Table]) -> str:
     return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
 
 
-def told(rows: Sequence[Row]) -> int:
+def print_verdicts(rows: Sequence[Row]) -> int:
     """The exit status; what must hold and does not is named on standard error."""
     for row in rows:
         if row.failed:

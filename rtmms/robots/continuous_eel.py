@@ -122,17 +122,17 @@ def drive_of(p: ContinuousEel) -> tuple[Field, tuple[Channel, ...]]:
         p.pitch_rad_m, p.pitch_growth_rad_m2, p.pitch_lead_rad, p.wavelength_m, p.ramp_s,
     ])  # fmt: skip
     most = 10.0 / p.period_s
-    told = [
+    added = [
         (PHASE, Channel("frequency", "Hz", lower=-most, upper=most, neutral=1.0 / p.period_s)),
         (YAW_GAIN, Channel("yaw.gain", "", lower=-3.0, upper=3.0, neutral=1.0)),
         (YAW_OFFSET, Channel("yaw.offset", "rad/m", lower=-3.0, upper=3.0, neutral=p.yaw_offset_rad_m)),
     ]
     if pitched:
-        told += [
+        added += [
             (PITCH_GAIN, Channel("pitch.gain", "", lower=-3.0, upper=3.0, neutral=1.0)),
             (PITCH_OFFSET, Channel("pitch.offset", "rad/m", lower=-3.0, upper=3.0, neutral=p.pitch_offset_rad_m)),
         ]
-    return wave_field(values, [k for k, _ in told]), tuple(channel for _, channel in told)
+    return wave_field(values, [k for k, _ in added]), tuple(channel for _, channel in added)
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> CosseratPlant:

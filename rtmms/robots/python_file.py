@@ -10,7 +10,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError, RtmmsError, UnknownNameError
 from rtmms.base.parameters import keywords_of, parameters_of, read_declared
-from rtmms.base.trust import path_of, run_file, told
+from rtmms.base.trust import path_of, run_file, sentence_of
 from rtmms.plant.protocol import Plant
 
 MEMBERS = ("reset", "step", "observe", "outputs", "actuators", "dt", "snapshot", "restore")
@@ -121,4 +121,4 @@ def _called(build: Any, given: dict[str, Any], word: str) -> Any:
     except RtmmsError:
         raise
     except Exception as fault:
-        raise ModelError(f"robot '{word}': {told(fault, str(path_of('robot', word).resolve()))}") from fault
+        raise ModelError(f"robot '{word}': {sentence_of(fault, str(path_of('robot', word).resolve()))}") from fault

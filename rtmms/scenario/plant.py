@@ -90,37 +90,37 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
         owners: dict[str, dict[str, Any]] = {}
         for name, value in event.values.items():
             owners.setdefault(_owner(name, controllers), {})[name] = value
-        step, told = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
+        step, place = round(event.at_s / plant.dt), f"{where}:{event.line}: event at {event.at_s:g} s"
         for name, value in event.values.items():
             if isinstance(value, list) and (_owner(name, controllers) or name.startswith("fault.")):
-                raise ModelError(f"{told}: {name}: expected a single value, got a list")
+                raise ModelError(f"{place}: {name}: expected a single value, got a list")
         for name, value in owners.get("", {}).items():
-            check_setting(name, value, plant, told)
-        acts += [Due(step, owner, values, told) for owner, values in owners.items()]
+            check_setting(name, value, plant, place)
+        acts += [Due(step, owner, values, place) for owner, values in owners.items()]
     return Agenda(acts)
 
 
-def check_setting(name: str, value: Any, plant: Plant, told: str) -> None:
+def check_setting(name: str, value: Any, plant: Plant, place: str) -> None:
     """That a parameter or a fault of the plant can be set so while it runs, as far as that is known before it is done;
     ModelError.  told: where it was said"""
     known = describe_plant(plant).settable
     if name.startswith("fault."):
-        _check_fault(name, value, plant, told)
+        _check_fault(name, value, plant, place)
     elif known is None or name in known:
         try:
             check_plant_event(name, value, plant)
         except ModelError as fault:
-            raise ModelError(f"{told}: {fault}") from None
+            raise ModelError(f"{place}: {fault}") from None
     if isinstance(plant, Composed):
         try:
             plant.owners(name)
         except ModelError as fault:
-            raise ModelError(f"{told}: {fault}") from None
+            raise ModelError(f"{place}: {fault}") from None
     elif known is not None and name not in known:
-        raise ModelError(f"{told}: {UnknownNameError('parameter that can change while it runs', name, known)}")
+        raise ModelError(f"{place}: {UnknownNameError('parameter that can change while it runs', name, known)}")
 
 
-def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
+def _check_fault(name: str, value: Any, plant: Plant, place: str) -> None:
     """That the word is a fault of that sensor, actuator or fin; ModelError."""
     from rtmms.sensing.faults import check_fault
 
@@ -133,7 +133,7 @@ def _check_fault(name: str, value: Any, plant: Plant, told: str) -> None:
             plant = plant.robots[owner]
         check_fault(target, value, plant)
     except ModelError as fault:
-        raise ModelError(f"{told}: {fault}") from None
+        raise ModelError(f"{place}: {fault}") from None
 
 
 def _owner(name: str, controllers: tuple[str, ...]) -> str:

@@ -368,11 +368,11 @@ class Estimator:
         self._x[:], self._p[:], self._ring[:] = x, p.reshape(E_SIZE, E_SIZE), ring.reshape(room, -1)
         known.value[:], known.among[:] = value, among.reshape(known.among.shape)
         known.cross[:] = cross.reshape(known.cross.shape)
-        told = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
-        self._heard = {name: row[0] for name, row in told.items() if row[0] >= 0.0}
-        self._nis = {name: (row[1], int(row[2])) for name, row in told.items() if row[2] > 0.0}
-        self._refused = {name: int(row[3]) for name, row in told.items() if row[3] > 0.0}
-        self._in_row = {name: int(row[4]) for name, row in told.items()}
+        states = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
+        self._heard = {name: row[0] for name, row in states.items() if row[0] >= 0.0}
+        self._nis = {name: (row[1], int(row[2])) for name, row in states.items() if row[2] > 0.0}
+        self._refused = {name: int(row[3]) for name, row in states.items() if row[3] > 0.0}
+        self._in_row = {name: int(row[4]) for name, row in states.items()}
         self._waiting = []
         for row in late:
             name = names[int(row[1])]

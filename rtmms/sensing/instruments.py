@@ -298,14 +298,14 @@ def disturb(block: Array, stream: int, seed: int, count: int, state: Array, valu
         own = stream * DRAWS + 3 * k
         if block[B_DRIFT] > 0.0:
             state[drifts + k] = keep * state[drifts + k] + fresh * normal(seed, own + 1, count)
-        told = value[k] + state[turned + k] + state[drifts + k]
+        measured = value[k] + state[turned + k] + state[drifts + k]
         if block[B_WHITE] > 0.0:
-            told += block[B_WHITE] * normal(seed, own, count)
+            measured += block[B_WHITE] * normal(seed, own, count)
         if limit > 0.0:
-            told = min(max(told, -limit), limit)
+            measured = min(max(measured, -limit), limit)
         if step > 0.0:
-            told = step * np.rint(told / step)
-        value[k] = told
+            measured = step * np.rint(measured / step)
+        value[k] = measured
 
 
 def drift_allan_variance(time: float, deviation: float, tau: float) -> float:
@@ -367,16 +367,16 @@ def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, 
         if due > state[count]:
             state[count] = due
             sample(timing[s], s, block, seed, motion, scratch, state)
-        told = int(timing[s, T_TOLD])
+        reported = int(timing[s, T_TOLD])
         while state[count + 2] > 0.0:
             head = queue + int(state[count + 1]) * (3 + width)
             if state[head] > time + ROUNDING / timing[s, T_RATE]:
                 break
-            state[told + TOLD_TIME], valid = state[head + 1], state[head + 2]
-            state[told + TOLD_VALID] = valid
+            state[reported + TOLD_TIME], valid = state[head + 1], state[head + 2]
+            state[reported + TOLD_VALID] = valid
             if valid > 0.0:  # what cannot be measured keeps its last value
                 for k in range(width):
-                    state[told + TOLD_VALUES + k] = state[head + 3 + k]
+                    state[reported + TOLD_VALUES + k] = state[head + 3 + k]
             state[count + 1] = (state[count + 1] + 1.0) % room
             state[count + 2] -= 1.0
 
@@ -396,11 +396,11 @@ def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: 
     fault, by = int(state[int(row[T_FAULT])]), state[int(row[T_FAULT]) + 1]
     if lost or fault == SILENT or state[count + 2] >= room:
         return
-    told = int(row[T_TOLD]) + TOLD_VALUES
+    reported = int(row[T_TOLD]) + TOLD_VALUES
     chance = uniform(seed, _SPIKE + s * DRAWS, number) if fault == SPIKES else 1.0
     for k in range(width):
         if fault == STUCK:
-            scratch[k] = state[told + k]
+            scratch[k] = state[reported + k]
         elif fault == BIAS:
             scratch[k] += by
         elif chance < SPIKED:

@@ -84,8 +84,8 @@ def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument
         own = [channel for channel in own if "." not in channel.name.removeprefix(f"{name}.")]
         names = {channel.name for channel in own}
         valid = f"{name}.valid" if f"{name}.valid" in names else ""
-        told = [channel for channel in own if channel.name not in (valid, f"{name}.time")]
-        for k, channel in enumerate(told):
+        channels = [channel for channel in own if channel.name not in (valid, f"{name}.time")]
+        for k, channel in enumerate(channels):
             block = suite.block[int(row[T_BLOCK]) + k]
             if int(block[B_KIND]) == RANGES:
                 continue

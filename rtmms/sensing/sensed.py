@@ -78,7 +78,7 @@ class Sensed(Stage):
         self.suite = assemble(sensors, plant)
         truth = tuple(replace(channel, name=TRUTH + channel.name) for channel in plant.outputs)
         self.outputs: tuple[Channel, ...] = (*self.suite.channels, *truth)
-        self._told = [
+        self._measured = [
             (channel.name, place, bool(channel.shape))
             for channel, place in zip(self.suite.channels, self.suite.places, strict=True)
         ]
@@ -133,7 +133,7 @@ class Sensed(Stage):
     def observe(self) -> dict[str, Array]:
         """See Plant."""
         state = self._state
-        seen = {name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._told}
+        seen = {name: state[place].copy() if plain else state[place][0].copy() for name, place, plain in self._measured}
         if self._seen is None:
             self._seen = self.truth.observe()
         for name, value in self._seen.items():
@@ -190,7 +190,7 @@ class Sensed(Stage):
 
     def _own_places(self) -> Mapping[str, tuple[int, int]]:
         first = (self._state.ctypes.data - self.system.memory.ctypes.data) // 8
-        return {name: (first + place.start, place.stop - place.start) for name, place, _ in self._told}
+        return {name: (first + place.start, place.stop - place.start) for name, place, _ in self._measured}
 
     def _command_address(self, system: Any, entries: Sequence[Entry]) -> int:
         return entries[0].command
@@ -271,18 +271,18 @@ class Estimated(Sensed):
     def __init__(self, plant: Plant, sensors: Mapping[str, Sensor]) -> None:
         if not any(isinstance(one, Imu) for one in sensors.values()):
             raise ModelError("--estimate: expected an imu among the sensors (--sensors typical)")
-        self._told_of: dict[str, Array] | None = None
+        self._estimate_seen: dict[str, Array] | None = None
         super().__init__(plant, sensors)
         self._views = {
             name: self._state[place] if plain else self._state[place.start : place.stop].reshape(())
-            for name, place, plain in self._told
+            for name, place, plain in self._measured
         }
         self.outputs = (*self.outputs, *_CHANNELS)
 
     def switch_on(self, seed: int) -> None:
         """See Sensed; the estimate begins anew, at the truth."""
         super().switch_on(seed)
-        self.estimator, self._told_of = self._begun(), None
+        self.estimator, self._estimate_seen = self._begun(), None
 
     def step(self, command: Array) -> None:
         """See Plant."""
@@ -303,16 +303,16 @@ class Estimated(Sensed):
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
-        if self._told_of is None:
-            self._told_of = self._tell()
-        return super().observe() | {name: value.copy() for name, value in self._told_of.items()}
+        if self._estimate_seen is None:
+            self._estimate_seen = self._tell()
+        return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}
 
     def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
         return (*super()._parts_at(own), self.estimator)
 
     def _after_restore(self) -> None:
         super()._after_restore()
-        self._told_of = None
+        self._estimate_seen = None
 
     def _feel(self) -> None:
         super()._feel()
@@ -334,7 +334,7 @@ class Estimated(Sensed):
     def _hear(self) -> None:
         """What the sensors tell now, as views: nothing is copied that is not new."""
         if self.estimator.hear(self._views):
-            self._told_of = None
+            self._estimate_seen = None
 
     def _tell(self) -> dict[str, Array]:
         now = self.estimator.estimate()

@@ -142,7 +142,7 @@ class _Made:
         why = senseless(type(sensor), self._around)
         if why:
             raise ModelError(f"sensor {name}: {why}")
-        blocks, told = self._blocks(name, sensor)
+        blocks, channels = self._blocks(name, sensor)
         width = sum(int(row[B_SIZE]) for row in blocks)
         row, at = np.zeros(T_WIDTH), 0
         row[[T_RATE, T_PHASE, T_LATENCY]] = sensor.rate_hz, sensor.phase_s, sensor.latency_s
@@ -161,7 +161,7 @@ class _Made:
         self._block += blocks
         self._widest = max(self._widest, width)
         at = first + TOLD_VALUES
-        for quantity, unit, size, frame in told:
+        for quantity, unit, size, frame in channels:
             self._tell(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
             at += size or 1
         if isinstance(sensor, (Dvl, Gps, Sight)):

@@ -153,9 +153,9 @@ def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> f
 
 def scene_of(plant: PlantInfo) -> str:
     """Return the scene of a plant: what it says (`scene` of its shape), or what its fluid is by its parameters."""
-    told = plant.shape.get("scene") if isinstance(plant.shape, Mapping) else None
-    if told in SCENES:
-        return str(told)
+    scene = plant.shape.get("scene") if isinstance(plant.shape, Mapping) else None
+    if scene in SCENES:
+        return str(scene)
     for name, value in plant.parameters.items():
         if "density" in name and isinstance(value, int | float):
             if "water" in name or ("fluid" in name and value > 100.0 and _immersed(plant.parameters)):
@@ -165,6 +165,6 @@ def scene_of(plant: PlantInfo) -> str:
     return GROUND
 
 
-def _immersed(told: Mapping[str, Any]) -> bool:
+def _immersed(drawing: Mapping[str, Any]) -> bool:
     """A URDF's: nothing of the water acts without one of these."""
-    return bool(told.get("drag") or told.get("added_mass") or told.get("buoyancy", "none") != "none")
+    return bool(drawing.get("drag") or drawing.get("added_mass") or drawing.get("buoyancy", "none") != "none")

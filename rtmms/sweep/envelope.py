@@ -52,8 +52,8 @@ def controller_of(base: Base, named: str | None) -> str:
 def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expectation], list[str]]:
     """What a run alone tells of what is expected, and the names of the rest. ModelError where nothing is left."""
     seed = Axis("seed", (base.seed,))
-    told = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
-    kept = [one for one in expected if one.name in told and isinstance(one.value, float)]
+    report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
+    kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
     if not kept:
         raise ModelError(
             f"{base.where}: [expect]: expected a tolerance that a run alone tells, as \"tracking.depth_m.rms\" = "

@@ -216,8 +216,8 @@ def first_order(study: Study, table: pa.Table, columns: tuple[str, ...]) -> dict
         problem = {"num_vars": len(keys), "names": keys, "bounds": [[*np.array([c.min(), c.max()])] for c in x.T]}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            told = rbd_fast.analyze(problem, x, values[good, k], num_resamples=2, seed=0)
-        found[name] = {key: float(one) for key, one in zip(keys, told["S1"], strict=True)}
+            indices = rbd_fast.analyze(problem, x, values[good, k], num_resamples=2, seed=0)
+        found[name] = {key: float(one) for key, one in zip(keys, indices["S1"], strict=True)}
     return found or None
 
 

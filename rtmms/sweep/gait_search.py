@@ -77,9 +77,11 @@ class Search:
 
     def key(self) -> str:
         """Tells searches apart whose candidates would differ."""
-        told = [VERSION, self.robot, self.goals, self.at, self.points, self.most_power_w, self.generations, self.size,
-                self.seed, sorted(self.parameters.items()), _words_of(self.robot)]  # fmt: skip
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:10]
+        decisive = [
+            VERSION, self.robot, self.goals, self.at, self.points, self.most_power_w, self.generations, self.size,
+            self.seed, sorted(self.parameters.items()), _words_of(self.robot),
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(decisive).encode()).hexdigest()[:10]
 
 
 @dataclass(frozen=True)
@@ -198,8 +200,8 @@ class Kept:
         self.generations: list[list[Values]] = []
         if path is not None and path.is_file():
             try:
-                told = json.loads(read_input_text(path, max_bytes=MAX_BYTES, expected="the state of a search"))
-                kept = told["generations"] if told["key"] == key else []
+                saved = json.loads(read_input_text(path, max_bytes=MAX_BYTES, expected="the state of a search"))
+                kept = saved["generations"] if saved["key"] == key else []
                 self.generations = [[None if one is None else dict(one) for one in values] for values in kept]
             except (ValueError, KeyError, TypeError):
                 raise ModelError(f"{path}: is no state of a search; delete it to begin anew") from None

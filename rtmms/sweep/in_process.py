@@ -103,7 +103,7 @@ class Direct:
         every = controller.every
         delay = controller.delay if controller.delay is not None else (every if every > 1 else 0)
         info = read_welcome({
-            **scope.told(), "dt": plant.dt, "mode": "lockstep", "granted": list(index),
+            **scope.as_fields(), "dt": plant.dt, "mode": "lockstep", "granted": list(index),
             "selected": [channel.name for channel in reads], "seed": seed, "every": every, "delay": delay,
             "topic": robot, "robot_name": controller.robot, "robots": {} if controller.robot else self._scopes.robots(),
         })  # fmt: skip
@@ -180,8 +180,8 @@ class Direct:
     def _message(self, peer: _Peer, step: int) -> dict[str, Any]:
         """The present state, as it sets out."""
         at, time, outputs = self._state
-        told = {one.name: _plain(outputs[peer.prefix + one.name]) for one in peer.reads} if at == step else {}
-        return {"step": step, "timestamp": time, "outputs": told, "applied": _applied(self.applied)}
+        values = {one.name: _plain(outputs[peer.prefix + one.name]) for one in peer.reads} if at == step else {}
+        return {"step": step, "timestamp": time, "outputs": values, "applied": _applied(self.applied)}
 
     def _answer(self, peer: _Peer, message: dict[str, Any]) -> dict[str, float]:
         """Its command in answer to a state."""

@@ -129,8 +129,8 @@ def schema(study: Study, units: Mapping[str, str]) -> pa.Schema:
         if name not in taken and name not in ALWAYS:
             fields.append(pa.field(name, pa.float64(), metadata={"unit": unit}))
     fields += [pa.field("ended", pa.string()), pa.field("reason", pa.string()), pa.field("steps", pa.int64())]
-    told = {"rtmms": json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})}
-    return pa.schema(fields, metadata=told)
+    metadata = {"rtmms": json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})}
+    return pa.schema(fields, metadata=metadata)
 
 
 def _kind(values: Sequence[Any]) -> Any:
@@ -240,11 +240,11 @@ class Parts:
             if changed_file(inputs):
                 return None
             with pq.ParquetFile(pa.BufferReader(payload)) as opened:
-                told = opened.metadata
-                size = sum(told.row_group(k).total_byte_size for k in range(told.num_row_groups))
+                metadata = opened.metadata
+                size = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
                 if not opened.schema_arrow.equals(self._form, check_metadata=True) or size > MOST_PART_BYTES:
                     return None
-                if told.num_rows != chunk[1] - chunk[0]:
+                if metadata.num_rows != chunk[1] - chunk[0]:
                     return None
                 table = opened.read()
             return table if self._is_of(table, chunk) else None

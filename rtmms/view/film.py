@@ -507,8 +507,8 @@ class Overlay:
         pen.line([(right - self._bar, foot), (right, foot)], self._colour, max(1, round(3 * u)))
         for end in (right - self._bar, right):
             pen.line([(end, foot - 5 * u), (end, foot + 5 * u)], self._colour, max(1, round(2 * u)))
-        told = metres(self._bar_m) + (f"   grid {metres(self._grid)}" if self._grid else "")
-        pen.text((right, foot - 10 * u), told, self._colour, small, anchor="rs")
+        caption = metres(self._bar_m) + (f"   grid {metres(self._grid)}" if self._grid else "")
+        pen.text((right, foot - 10 * u), caption, self._colour, small, anchor="rs")
         return np.asarray(made)
 
 

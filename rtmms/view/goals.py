@@ -87,9 +87,9 @@ def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
     if course is not None:
         x, y, z = course.at(course.nearest(np.array(pose[0]), 0.0, course.whole_m + 1.0))[0].tolist()
         return x, y, z
-    told = {name: float(value) for name, value in points.items() if name in BELONGS and _is_number(value)}
-    heading = next((math.radians(told[name]) for name in HEADINGS if name in told), None)
-    places = {BELONGS[name][1]: BELONGS[name][2] * told[name] for name in told if BELONGS[name][0] == "position"}
+    values = {name: float(value) for name, value in points.items() if name in BELONGS and _is_number(value)}
+    heading = next((math.radians(values[name]) for name in HEADINGS if name in values), None)
+    places = {BELONGS[name][1]: BELONGS[name][2] * values[name] for name in values if BELONGS[name][0] == "position"}
     if not places and heading is None:
         return None
     x, y, z = pose[0]
@@ -100,13 +100,13 @@ def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
     return places.get(0, x), places.get(1, y), places.get(2, z)
 
 
-def beside(output: str, told: Sequence[tuple[float, Mapping[str, Any]]], time: Array) -> dict[str, Array]:
+def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], time: Array) -> dict[str, Array]:
     """(n,) at each time, of the set-points that belong to an output, by name; what holds first held before, too."""
-    names = [name for name in dict.fromkeys(name for _, points in told for name in points)
+    names = [name for name in dict.fromkeys(name for _, points in set_points for name in points)
              if name in BELONGS and BELONGS[name][0] == output]  # fmt: skip
     found = {}
     for name in names:
-        numbers = [(t, float(points[name])) for t, points in told if _is_number(points.get(name))]
+        numbers = [(t, float(points[name])) for t, points in set_points if _is_number(points.get(name))]
         since, values = np.array(numbers).reshape(-1, 2).T
         if len(since):
             rows = np.maximum(np.searchsorted(since, time + 1e-9, side="right") - 1, 0)

@@ -36,13 +36,13 @@ def refusal(bound: str, port: int, hosts: Sequence[str], origins: Sequence[str])
     names = {*_NAMES, f"[{bound}]" if ":" in bound else bound}
     expected = {f"{name}:{port}" for name in names} | (names if port == 80 else set())
     if len(hosts) != 1 or hosts[0].lower() not in expected:
-        return f"Host: expected 127.0.0.1:{port} or localhost:{port}, got {_told(hosts)}"
+        return f"Host: expected 127.0.0.1:{port} or localhost:{port}, got {_joined(hosts)}"
     if origins and [origin.lower() for origin in origins] != [f"http://{hosts[0].lower()}"]:
-        return f"Origin: expected none or http://{hosts[0].lower()}, got {_told(origins)}"
+        return f"Origin: expected none or http://{hosts[0].lower()}, got {_joined(origins)}"
     return ""
 
 
-def _told(values: Sequence[str]) -> str:
+def _joined(values: Sequence[str]) -> str:
     return ", ".join(repr(value[:80]) for value in values[:2]) or "none"
 
 

@@ -58,17 +58,17 @@ class View(Bridge):
         self._begun, self._step, self._shown = monotonic(), -1, 0
         self._points: deque[tuple[float, dict[str, Any]]] = deque(maxlen=64)
         self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
-        self._told: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
+        self._statuses: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
         self.io.tell(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
 
     def _refuse_another(self, plant: PlantInfo) -> None:
         """By the port: a plant may be bound to all addresses of its machine, under other names than ours."""
-        told = plant.telemetry_endpoint
-        if self.telemetry and told and told.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
+        endpoint = plant.telemetry_endpoint
+        if self.telemetry and endpoint and endpoint.rpartition(":")[2] != self.telemetry.rpartition(":")[2]:
             raise ModelError(
                 f"--telemetry {self.telemetry}: the plant whose exchange is two ports below ('{plant.robot}') has its "
-                f"telemetry at '{told}', expected '{self.telemetry}'; name the exchange of the one that is meant: "
+                f"telemetry at '{endpoint}', expected '{self.telemetry}'; name the exchange of the one that is meant: "
                 "--exchange ENDPOINT"
             )
 
@@ -165,14 +165,14 @@ class View(Bridge):
         rate = self._shown / max(monotonic() - self._begun, 1e-3)
         stale = f", {result['stale']} too old" if result.get("stale") else ""
         self._counts.content = f"{misses} missed{stale}, {overruns} overruns · {rate:.0f} pictures/s"
-        self._told.append((float(result.get("time", 0.0)), misses, overruns))
-        if len(self._told) < 2:
+        self._statuses.append((float(result.get("time", 0.0)), misses, overruns))
+        if len(self._statuses) < 2:
             return
-        told = np.array(self._told)
+        states = np.array(self._statuses)
         # since the status before
-        each = np.diff(told[:, 1:], axis=0)
+        each = np.diff(states[:, 1:], axis=0)
         if self._strip is None:
             with self._folder:
-                self._strip = plots.curves(self.server.gui, told[1:, 0], each, COUNTED, "in each second")
+                self._strip = plots.curves(self.server.gui, states[1:, 0], each, COUNTED, "in each second")
         else:
-            plots.update(self._strip, told[1:, 0], each)
+            plots.update(self._strip, states[1:, 0], each)

@@ -84,8 +84,8 @@ class Picture:
         self._names.update({name: name for name, bare in true.items() if bare == name and name not in self._names})
         if owners:  # the first of several robots is where the picture is
             first = {name: self._names.get(owners[0] + name) for name in ("position", "quaternion")}
-            self._names |= {name: told for name, told in first.items() if told is not None}
-        bare = tuple(replace(channels[told], name=name) for name, told in self._names.items())
+            self._names |= {name: output for name, output in first.items() if output is not None}
+        bare = tuple(replace(channels[output], name=name) for name, output in self._names.items())
         self.shape = shape_of(replace(plant, outputs=bare))
         self.visual = visual_of(replace(plant, outputs=bare), self.shape)
         shapes = {channel.name: channel.shape for channel in bare}
@@ -129,7 +129,7 @@ class Picture:
 
     def draw(self, outputs: Mapping[str, Any]) -> Drawn:
         """outputs: numbers, or flat lists or arrays, by the plant's own names."""
-        get = {name: _flat(outputs[told]) for name, told in self._names.items() if told in outputs}
+        get = {name: _flat(outputs[output]) for name, output in self._names.items() if output in outputs}
         pose = _pose_of(get, self._pose)
         frames, skins, bent = dict[str, Pose](), tuple[Array, ...](), tuple[Array, ...]()
         if self.shape is not None and all(name in get for name in self._shape_needs):
@@ -167,13 +167,13 @@ def _true(name: str, owners: Sequence[str]) -> str:
     return name.removeprefix(TRUTH)
 
 
-def _current(told: Mapping[str, Any]) -> tuple[float, ...]:
+def _current(scene: Mapping[str, Any]) -> tuple[float, ...]:
     for name in ("current_m_s", "wind_m_s"):
-        if isinstance(told.get(name), list | tuple) and len(told[name]) == 3:
-            return _speed(told[name])
+        if isinstance(scene.get(name), list | tuple) and len(scene[name]) == 3:
+            return _speed(scene[name])
     for names in CURRENT:
-        if names[0] in told:
-            return _speed([told.get(k, 0.0) for k in names])
+        if names[0] in scene:
+            return _speed([scene.get(k, 0.0) for k in names])
     return 0.0, 0.0, 0.0
 
 

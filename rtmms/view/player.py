@@ -100,9 +100,9 @@ class Player:
         if self._plot is not None:
             self._plot.remove()
             self._plot = None
-        told = plots.source(name, self.recording.info)
-        if told in self.recording.slices:
-            shown = plots.of_output(name, self.recording.time, self.recording.series(told), self.recording.set_points)
+        source = plots.source(name, self.recording.info)
+        if source in self.recording.slices:
+            shown = plots.of_output(name, self.recording.time, self.recording.series(source), self.recording.set_points)
             self._plot = plots.output_plot(self._gui, shown, name)
 
     def _trace(self) -> None:

@@ -68,8 +68,8 @@ class Recording:
         last = float(self.time[-1])
         most = min(MOST_PICTURES, LEAST_PICTURES + PICTURES_A_STATE * len(self.time))
         if not 0.0 <= last <= apart_s * most:
-            told = f"the run takes {last:g} s and has {len(self.time):,} states"
-            raise ModelError(f"{told}: a picture every {apart_s:g} s would be more than {most:,}")
+            length = f"the run takes {last:g} s and has {len(self.time):,} states"
+            raise ModelError(f"{length}: a picture every {apart_s:g} s would be more than {most:,}")
         return np.arange(0.0, last + 1e-9, apart_s)
 
     @property
@@ -85,14 +85,14 @@ def info_of(log: Log) -> PlantInfo:
     """The plant of a log, as its welcome described it."""
     origin = log.origin
 
-    def channels(told: Any) -> tuple[Channel, ...]:
-        return tuple(Channel(c["name"], c["unit"], tuple(c["shape"]), c["frame"]) for c in told)
+    def channels(listed: Any) -> tuple[Channel, ...]:
+        return tuple(Channel(c["name"], c["unit"], tuple(c["shape"]), c["frame"]) for c in listed)
 
     dt, mode = float(origin["dt"]), origin["mode"]
     robots = {
-        name: PlantInfo(told["robot"], dt, mode, None, None, (), (), parameters=told.get("description") or {},
-                        shape=told.get("shape") or {}, member=name)
-        for name, told in (origin.get("robots") or {}).items()
+        name: PlantInfo(listed["robot"], dt, mode, None, None, (), (), parameters=listed.get("description") or {},
+                        shape=listed.get("shape") or {}, member=name)
+        for name, listed in (origin.get("robots") or {}).items()
     }  # fmt: skip
     return PlantInfo(
         origin["robot"], dt, mode, None, None, channels(origin["actuators"]), channels(origin["outputs"]),

@@ -163,8 +163,8 @@ class Stage:
         }
         self._aims = True
         self._planned: Array | None = None
-        self._ahead_told: list[Array] = []
-        self._tried_told: list[Array] = []
+        self._plans_sent: list[Array] = []
+        self._tries_sent: list[Array] = []
         self._place_camera(first)
         self.show(first)
 
@@ -374,11 +374,11 @@ class Stage:
             self._planned = course
             self.plan.points = _segments(course if course is not None else np.zeros((2, 3)))
         plans, others = ahead(points), tried(points)
-        if [id(one) for one in plans] != [id(one) for one in self._ahead_told]:  # kept by their words
-            self._ahead_told = plans
+        if [id(one) for one in plans] != [id(one) for one in self._plans_sent]:  # kept by their words
+            self._plans_sent = plans
             self.ahead.points = np.concatenate([_segments(one) for one in plans or [np.zeros((2, 3))]])
-        if [id(one) for one in others] != [id(one) for one in self._tried_told]:
-            self._tried_told = others
+        if [id(one) for one in others] != [id(one) for one in self._tries_sent]:
+            self._tries_sent = others
             self.tried.points = np.concatenate([_segments(one) for one in others or [np.zeros((2, 3))]])
         place = goal(points, drawn.pose, self._size) if self._aims else None
         if self.goal.visible != (place is not None):
@@ -505,7 +505,7 @@ class Curves:
 
 
 def of_output(
-    name: str, time: Array, values: Array, told: Sequence[tuple[float, Mapping[str, Any]]]
+    name: str, time: Array, values: Array, set_points: Sequence[tuple[float, Mapping[str, Any]]]
 ) -> Curves:  # fmt: skip
     """The curves of an output, (n, k) as it comes, and beside them its set-points: (s, {name: value}) from each change
     on."""
@@ -513,7 +513,7 @@ def of_output(
     if name == ATTITUDE:
         values, names = np.degrees(attitude_angles(values)), ("roll", "pitch", "heading")
     count, colours = values.shape[1], list(range(values.shape[1]))
-    points = beside(name.removeprefix(TRUTH), told, time)
+    points = beside(name.removeprefix(TRUTH), set_points, time)
     for point, curve in points.items():
         at = BELONGS[point][1]
         if name == ATTITUDE:  # an angle that goes on beyond a turn is held to the nearest of the same direction

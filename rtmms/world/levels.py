@@ -56,8 +56,8 @@ class Levels(Stage):
             raise ModelError(f"--degrade: the robot has an output '{LEVEL}' of its own")
         self.outputs = (*plant.outputs, Channel(LEVEL))
         for k, one in enumerate(self.plants[1:], 1):
-            told = [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)]
-            if told != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or one.dt != self.dt:
+            channels = [(c.name, tuple(c.shape)) for c in (*one.actuators, *one.outputs)]
+            if channels != [(c.name, tuple(c.shape)) for c in (*plant.actuators, *plant.outputs)] or one.dt != self.dt:
                 raise ModelError(f"--degrade: variant {k}: expected the channels and the step of the full model")
         self.level = 0
         self.costs: tuple[float, ...] = ()
@@ -163,7 +163,7 @@ def _cost(plant: Any) -> float:
     return float(np.median(took)) * 1e-9
 
 
-def told(levels: Levels) -> Mapping[str, Any]:
+def as_data(levels: Levels) -> Mapping[str, Any]:
     """For a report: what each level is, and what a step of it takes."""
     names = [getattr(one, "variant", "full") if k else "full" for k, one in enumerate(levels.plants)]
     return {"levels": names, "step_us": [round(1e6 * cost, 3) for cost in levels.costs]}

@@ -135,7 +135,7 @@ class Member:
             raise ModelError(f"robot '{self.name}': an estimate needs sensors (typical)")
         return Estimated(plant, sensors) if self.estimate else seen_through(plant, sensors)
 
-    def told(self, plant: Plant, seen: Mapping[str, Any]) -> dict[str, Any]:
+    def described(self, plant: Plant, seen: Mapping[str, Any]) -> dict[str, Any]:
         """For a log, from which `read` makes it again; `plant` as it is equipped; seen: the sensors for others."""
         from rtmms.sensing.faults import Faulty
 

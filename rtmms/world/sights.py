@@ -57,15 +57,15 @@ class Sights:
 
     def observe(self) -> dict[str, Array]:
         """What is told by now."""
-        told: dict[str, Array] = {}
+        readings: dict[str, Array] = {}
         for name, one in self._sensed:
             seen = one.observe()
-            told |= {channel.name: seen[channel.name] for channel in one.suite.channels}
-            azimuth, elevation = told[f"{name}.bearing"]
+            readings |= {channel.name: seen[channel.name] for channel in one.suite.channels}
+            azimuth, elevation = readings[f"{name}.bearing"]
             flat = math.cos(elevation)
             way = (flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation))
-            told[f"{name}.position"] = float(told[f"{name}.range"]) * np.array(way)
-        return told
+            readings[f"{name}.position"] = float(readings[f"{name}.range"]) * np.array(way)
+        return readings
 
     @property
     def parts(self) -> tuple[Sensed, ...]:

@@ -104,7 +104,7 @@ class World(Stage):
         for name, plant in self.robots.items():
             self._parts[name] = slice(at, at + len(plant.actuators))
             at += len(plant.actuators)
-        self._told = {
+        self._shared = {
             name: [(channel.name, f"{name}.{channel.name}") for channel in plant.outputs]
             for name, plant in self.robots.items()
         }
@@ -155,8 +155,8 @@ class World(Stage):
             seen = {}
             for name, plant in self.robots.items():
                 own = plant.observe()
-                for output, told in self._told[name]:
-                    seen[told] = own[output]
+                for output, name_there in self._shared[name]:
+                    seen[name_there] = own[output]
         return seen | self._sights.observe() if self._sights else seen
 
     def _state_arrays(self) -> Mapping[str, Array]:
@@ -197,9 +197,9 @@ class World(Stage):
 
     def described(self) -> list[dict[str, Any]]:
         """The robots as a log keeps them, with all parameters: `rtmms.load("world", robots=...)` builds them again."""
-        told = [member.told(plant, self._seen[member.name])
+        members = [member.described(plant, self._seen[member.name])
                 for member, plant in zip(self.members, self.robots.values(), strict=True)]  # fmt: skip
-        return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in told]
+        return [one | {"parameters": {**self._shared, **one["parameters"]}} for one in members]
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
@@ -292,8 +292,8 @@ class World(Stage):
 
     def _parameters(self) -> dict[str, Any]:
         """Each robot's, by its name."""
-        told = {name: about.parameters() for name, about in self._descriptions.items()}
-        return {name: one for name, one in told.items() if one is not None}
+        parameters = {name: about.parameters() for name, about in self._descriptions.items()}
+        return {name: one for name, one in parameters.items() if one is not None}
 
     def _ends(self) -> float | None:
         return min((end for about in self._descriptions.values() if (end := about.ends()) is not None), default=None)

@@ -32,10 +32,10 @@ def test_an_address_is_held_against_the_words(word: str, address: tuple[str, int
 
 def test_without_words_everyone_is_admitted_and_the_user_is_told_so() -> None:
     assert Admission(()).admits(("8.8.8.8", 1))
-    assert Admission(()).told("UDP 127.0.0.1:9002") == (
+    assert Admission(()).sentence("UDP 127.0.0.1:9002") == (
         "every program that reaches UDP 127.0.0.1:9002 can drive the robot; peer=HOST:PORT keeps others out"
     )
-    assert Admission(("127.0.0.1:1",)).told("UDP x") == "only 127.0.0.1:1 may drive the robot through UDP x"
+    assert Admission(("127.0.0.1:1",)).sentence("UDP x") == "only 127.0.0.1:1 may drive the robot through UDP x"
 
 
 @pytest.mark.parametrize("word", ["", "1.2.3.4:", "1.2.3.4:0", "1.2.3.4:70000", "1.2.3.4/99", "[::1", "[::1]x", "a/b"])

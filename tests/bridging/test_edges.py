@@ -115,12 +115,12 @@ def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
         tell(f"line {i}", 5.0)
     assert told == [f"line {i}" for i in range(FIRST)]
     tell("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
-    assert told[FIRST] == f"({1000 - FIRST} more lines were not told)"
+    assert told[FIRST] == f"({1000 - FIRST} more lines were not printed)"
     assert told[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
     assert len(told[-1]) < LONGEST + 20
     tell("another", 5.0 + EVERY_S)
     tell.end()
-    assert told[-1] == "(1 more lines were not told)"
+    assert told[-1] == "(1 more lines were not printed)"
     tell("grüße, 5 µs", 1e6)
     assert told[-1] == "grüße, 5 µs"
 

@@ -24,7 +24,7 @@ def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
     assert said.report["final"]["truth.level"] == told["changes"][-1][1]
     log = open_log(tmp_path / "a.mcap")
     assert log.origin["degrade"] is True
-    assert {change["args"]["level"] for change in log.end.told["changes"]} >= {1}  # type: ignore[union-attr]
+    assert {change["args"]["level"] for change in log.end.fields["changes"]} >= {1}  # type: ignore[union-attr]
     if said.report["log"]["dropped"]:
         pytest.skip("the disk was too slow for this log")
     replayed = rtmms(tmp_path, "replay", "a.mcap", "--check")

@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
-from rtmms.wire.protocol.messages import plain_parameters, told_surroundings
+from rtmms.wire.protocol.messages import plain_parameters, surroundings_fields
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.hover import Hover
 
@@ -21,7 +21,7 @@ def flown(profile: str, seconds: float, seed: int = 1, **words: Any) -> np.ndarr
     plant = seen_through(bare, read_profile(profile, bare))
     plant.reset(seed)
     info = PlantInfo("quadrotor", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
-                     parameters=plain_parameters(plant), surroundings=told_surroundings(plant))  # fmt: skip
+                     parameters=plain_parameters(plant), surroundings=surroundings_fields(plant))  # fmt: skip
     hover, names = Hover(**words), [channel.name for channel in plant.actuators]
     hover.prepare()
     hover.start(info)
@@ -49,7 +49,7 @@ def test_it_stays_about_its_place_by_typical_sensors() -> None:
 def test_it_weighs_by_the_plants_own_gravity() -> None:
     bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
     assert describe_plant(bare).surroundings().gravity == (0.0, 0.0, -3.7)
-    told = told_surroundings(bare)
+    told = surroundings_fields(bare)
     assert told == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
     info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=told,
                      parameters=plain_parameters(bare))  # fmt: skip

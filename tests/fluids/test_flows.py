@@ -153,6 +153,6 @@ def test_a_grid_that_ends_within_the_run_says_where():
 
 def test_snapshots_know_a_flow_by_what_it_is_and_not_by_where_it_lies():
     grids = [Grid(0.0, AXIS, 0.0, 0.0, np.full((1, 4, 1, 1, 3), value)) for value in (1.0, 1.0, 2.0)]
-    told = [Flow(grid=grid).told for grid in grids]
+    told = [Flow(grid=grid).contents for grid in grids]
     assert told[0] == told[1] != told[2]
-    assert Flow(compiled=of_place).told == Flow(compiled=of_place).told != Flow(compiled=whole).told
+    assert Flow(compiled=of_place).contents == Flow(compiled=of_place).contents != Flow(compiled=whole).contents

@@ -94,7 +94,7 @@ def test_for_a_person(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )  # fmt: skip
     assert status == 0, err
     assert re.search(r"velocity +\S+ +\S+ +\S+ +m/s", out)
-    assert re.search(r"body_drag_\S+, body_drag_\S+: cannot be told apart", out)
+    assert re.search(r"body_drag_\S+, body_drag_\S+: have the same effect", out)
 
 
 @pytest.mark.full

@@ -91,7 +91,7 @@ def test_a_mesh_is_thinned_and_told_to_a_thousandth_of_its_size() -> None:
     assert corners.max() < len(points)
     made = mesh(vertices, faces, at(z=1.0), most=200)
     assert made is not None
-    told = made.told()
+    told = made.as_data()
     steps = np.frombuffer(b64decode(told["points"]), "<i2").reshape(-1, 3)
     np.testing.assert_allclose(steps / 32767.0 * 0.5 * np.array(made.size), made.vertices, atol=4e-4)
 

@@ -35,7 +35,7 @@ def test_it_predicts_twenty_half_strokes_of_the_full_model(moth: Any, linear: St
     knots = 0.01 * rng.standard_normal((22, 4))
     knots[0] = 0.0
     moth.reset()
-    x = np.zeros(len(linear.told.names))
+    x = np.zeros(len(linear.coordinates.names))
     for j in range(20):
         x = linear.after(j % 2, x, knots[j : j + 3])
         for command in lines(knots[j : j + 3], HALF):
@@ -83,7 +83,7 @@ def test_its_feedback_is_stable_and_without_limits_the_plan_is_that_feedback(mot
     planner = LinearPlanner(linear, 10, np.full(4, -1e3), np.full(4, 1e3))
     assert planner.poles[0] < 1.0
     state = linear.orbit[0].copy()
-    state[linear.told.pose + 1] += 0.01
+    state[linear.coordinates.pose + 1] += 0.01
     zero = np.zeros(4)
     plan = planner.plan(0, state, zero, zero, PLACE, 0.0)
     x = linear.off(0, state, 0.0, PLACE)
@@ -94,7 +94,7 @@ def test_its_feedback_is_stable_and_without_limits_the_plan_is_that_feedback(mot
 def test_within_limits_it_is_the_least_of_the_box_by_scipy(moth: Any, linear: StrokeMap) -> None:
     planner = LinearPlanner(linear, 8, np.full(4, -0.02), np.full(4, 0.02))
     state = linear.orbit[1].copy()
-    state[linear.told.pose : linear.told.pose + 3] += 0.05, 0.1, -0.05
+    state[linear.coordinates.pose : linear.coordinates.pose + 3] += 0.05, 0.1, -0.05
     plan = planner.plan(1, state, np.zeros(4), np.zeros(4), PLACE, 0.0)
     z = np.concatenate([linear.off(1, state, 0.0, PLACE), np.zeros(8)])
     # 1/2 v'Hv + g'v = 1/2 |L'v + L^-1 g|^2 + ...
@@ -106,7 +106,7 @@ def test_within_limits_it_is_the_least_of_the_box_by_scipy(moth: Any, linear: St
 
 def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear: StrokeMap) -> None:
     planner = LinearPlanner(linear, 4, np.full(4, -0.4), np.full(4, 0.4))
-    wind, x = np.array([0.1, -0.2, 0.05]), np.zeros(len(linear.told.names))
+    wind, x = np.array([0.1, -0.2, 0.05]), np.zeros(len(linear.coordinates.names))
     for j in range(400):
         phase = j % 2
         planner.observer.hear(phase, linear.halves[phase].wind @ wind, x, x)

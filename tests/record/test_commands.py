@@ -34,7 +34,7 @@ def test_the_log_tells_what_the_report_tells(folder: Path) -> None:
     log = open_log(folder / "run.mcap")
     steps = [row for row in log.rows() if isinstance(row, Step)]
     assert log.end is not None
-    report = log.end.told["report"]
+    report = log.end.fields["report"]
     counts = {word: sum(row.outcome == word for row in steps) for word in ("applied", "missed", "unclaimed")}
     exchange = report["exchange"]
     assert counts == {"applied": exchange["commands_applied"], "missed": exchange["misses"],

@@ -133,11 +133,11 @@ def loop_of(attribution: Any = None) -> Any:
 def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
     """It is offered until a row has it, whoever writes that."""
     judged = [(5, 1, -1), (6, 2, -1), (7, -1, 3)]
-    attribution: Any = SimpleNamespace(untold=3)
+    attribution: Any = SimpleNamespace(unreported=3)
 
     def tell() -> tuple[int, int, int]:
-        attribution.untold -= 1
-        return judged[2 - attribution.untold]
+        attribution.unreported -= 1
+        return judged[2 - attribution.unreported]
 
     attribution.tell = tell
     plant, kept = Pendulum(), recorder(tmp_path / "run.mcap", Pendulum(), patient=False)

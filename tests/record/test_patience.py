@@ -64,7 +64,7 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
     made.wait()
     ring.full, ring.tail, made._ending = 0, 8, lambda: True
     made.wait()
-    assert not made.told
+    assert not made.reported
 
 
 @pytest.mark.full

@@ -152,7 +152,7 @@ def judged(known: Kept, seed: int, until: tuple[float, ...], every_s: float) -> 
     plant.reset(seed)
     rows = np.ascontiguousarray(plant.truth.rows[: round(until[-1] / plant.dt) + 1])  # type: ignore[attr-defined]
     suite, told, motion = plant.suite, plant._state, plant._motion
-    clock = next(place.start for name, place, _ in plant._told if name == "imu.time")
+    clock = next(place.start for name, place, _ in plant._measured if name == "imu.time")
     at, sums, count, next_s, found = 0, np.zeros((2, len(PARTS))), 0, SETTLES_S, []
     for end in until:
         while (at + 1) * plant.dt <= end and at + 1 < len(rows):

@@ -194,8 +194,8 @@ def _recorded_controllers(origin: Mapping[str, Any]) -> tuple[str, ...]:
 def _recorded_links(origin: Mapping[str, Any], controllers: tuple[str, ...]) -> tuple[str, ...]:
     """Those of controllers that the run has."""
     found, names = origin.get("links"), called_names(controllers)
-    told = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
-    return tuple(one for one in told if one.partition(":")[0] in names)
+    recorded = [one for one in found if isinstance(one, str)] if isinstance(found, list) else []
+    return tuple(one for one in recorded if one.partition(":")[0] in names)
 
 
 _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")

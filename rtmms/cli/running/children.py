@@ -70,7 +70,7 @@ class Child:
         pass_fds: Sequence[int] = (), environment: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         self.name, self.peer, self.words = name, peer, words
-        self.told, self.crash = False, ""
+        self.reported, self.crash = False, ""
         own = {**(environment_for() if environment is None else environment), "RTMMS_CHILD": "1"}
         with _deaf_to_interrupts():
             self.process = start_python(
@@ -81,9 +81,9 @@ class Child:
     def death(self) -> str:
         """A sentence, once, when it has ended otherwise than by itself and well; '' else."""
         status = self.process.poll()
-        if status is None or self.told:
+        if status is None or self.reported:
             return ""
-        self.told = True
+        self.reported = True
         self.crash = "" if status == 0 else self.obituary(status)
         return self.crash
 
@@ -222,7 +222,7 @@ class Children:
                     getattr(child.process, order)()
             stuck = alive if order == "kill" and patience_s else []
             _wait(alive, patience)
-        self.unmet = [child.obituary(1) for child in self.bridges if child.process.poll() == 1 and not child.told]
+        self.unmet = [child.obituary(1) for child in self.bridges if child.process.poll() == 1 and not child.reported]
         for child in self.bridges:
             self.bridge_counts[child.peer] = next(filter(None, map(read_line, reversed(child.last_lines()))), None)
         for child in self.all:
@@ -264,7 +264,7 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
         tell("waiting for " + ", ".join(sorted(expected)))
     elif for_claim:
         tell("waiting for a controller to claim an actuator")
-    begun, told = time.monotonic(), False
+    begun, announced = time.monotonic(), False
     latest, compiled = begun + COMPILING_S, True
     while True:
         server.serve(time.monotonic_ns() + 2_000_000)
@@ -288,8 +288,8 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
             if time.monotonic() > begun + ADMISSION_S + min(starved, STARVED_S):
                 why = f"; it was ready to run for {starved:.1f} s and got no core" if starved > _SAID_S else ""
                 raise StartError(f"{names} did not say hello within {time.monotonic() - begun:.0f} s{why}")
-            if not told and starved > _SAID_S:
-                told = True
+            if not announced and starved > _SAID_S:
+                announced = True
                 tell(
                     f"waiting for {names}: ready to run for {starved:.1f} s without a core, which other processes have"
                 )

@@ -175,15 +175,15 @@ class Terminal:
 
 def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:
     """Show what stands on the board until it says that the run is done, or until the run is gone."""
-    begun, parent, told = time.monotonic(), os.getppid(), 0
+    begun, parent, shown = time.monotonic(), os.getppid(), 0
     while os.getppid() == parent:
         content = board.read()
         for line in words.new_lines():
             screen.say(line)
         messages = (content or {}).get("messages", [])
-        for line in messages[told:]:
+        for line in messages[shown:]:
             screen.say(line)
-        told = max(told, len(messages))
+        shown = max(shown, len(messages))
         screen.show(content, time.monotonic() - begun)
         if content is not None and content.get("phase") == "done":
             break

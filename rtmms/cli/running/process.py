@@ -157,7 +157,7 @@ def _tell_exit(robot: str) -> None:
     well: list[bool] = []
 
     @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-    def told(_: int) -> None:
+    def at_exit(_: int) -> None:
         if not well:
             os.write(2, f"rtmms: {robot}: its code ended this process by exit()\n".encode())
 
@@ -165,6 +165,6 @@ def _tell_exit(robot: str) -> None:
         well.append(True)
         libc.__cxa_finalize(handle)
 
-    if libc.__cxa_atexit(told, None, handle) == 0:
-        _kept.append(told)
+    if libc.__cxa_atexit(at_exit, None, handle) == 0:
+        _kept.append(at_exit)
         atexit.register(end)

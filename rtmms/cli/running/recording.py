@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError
 from rtmms.cli.running.report import plain
-from rtmms.cli.running.timing import told
+from rtmms.cli.running.timing import as_data
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import small_outputs
 from rtmms.scenario.links import as_word
@@ -39,7 +39,7 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
         "robot": plan.robot, "preset": plan.preset, "parameters": kept_parameters(plan, plant), "seed": plan.seed,
         "mode": plan.mode, "rate": plan.rate, "duration": plan.duration, "controllers": plan.controllers,
         "deadline": plan.deadline, "links": [as_word(one) for one in plan.links],
-        "policies": told(plan), "branch": None if branch is None else branch.as_data(),
+        "policies": as_data(plan), "branch": None if branch is None else branch.as_data(),
     })  # fmt: skip
     timed = plan.mode in TIMED
     return Recorder(plan.log, origin, period_s=plant.dt / plan.rate if timed else None, patient=not timed)

@@ -87,8 +87,8 @@ def begins(plant: Plant) -> dict[str, list[float]]:
     """m, world: where each of several robots is at present, of those that tell it."""
     if not isinstance(plant, Composed):
         return {}
-    told = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
-    return {name: [float(x) for x in value] for name, value in told.items() if value is not None}
+    positions = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
+    return {name: [float(x) for x in value] for name, value in positions.items() if value is not None}
 
 
 def by_robot(report: Mapping[str, Any], world: Composed, begins: Mapping[str, Any]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ class Accuracy:
         self.monitor: Monitor | None = None
         self._calibration: Calibration | None = None
         self._known: KnownStep | None = None
-        self._told = False
+        self._warned = False
         twin = None if plant is None else describe_plant(plant).twin
         if plant is not None and twin is not None:
             import numpy as np
@@ -202,11 +202,11 @@ class Accuracy:
     def news(self) -> list[str]:
         """A sentence, once, when enough was measured to doubt the run; no advice, for what the steps lead to is
         measured when it has ended."""
-        if self._told or self.monitor is None or not self.monitor.settled:
+        if self._warned or self.monitor is None or not self.monitor.settled:
             return []
         verdict = self.monitor.verdict
-        self._told = verdict.finer is not None
-        return [f"accuracy: {verdict.worst}; what that leads to is told at the end"] if self._told else []
+        self._warned = verdict.finer is not None
+        return [f"accuracy: {verdict.worst}; the report at the end states the error"] if self._warned else []
 
     def add(self, report: dict[str, Any], loop: Loop) -> None:
         """The verdict at the end of the run, and a warning where there is doubt. The run is taken again for it, for a

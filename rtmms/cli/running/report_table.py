@@ -171,14 +171,14 @@ def _messages(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     if report["ended"] is None:
         return []
     exchange = report["exchange"]
-    told = [f"in time for {exchange['commands_applied']} steps"]
-    told += [f"{words} {exchange[name]}" for name, words in (
+    listed = [f"in time for {exchange['commands_applied']} steps"]
+    listed += [f"{words} {exchange[name]}" for name, words in (
         ("stale", "too old for"), ("misses", "missing for"), ("reused", "as before for"),
         ("unclaimed", "unclaimed for"), ("late", "late ones"),
     ) if exchange[name]]  # fmt: skip
     refused = ", ".join(f"{reason} {count}" for reason, count in exchange["rejected"].items())
     return [
-        ("commands", ", ".join(told)),
+        ("commands", ", ".join(listed)),
         *([("refused", refused)] if refused else []),
         ("peers", _peers(exchange["peers"]) or "none"),
         *(("link " + name, _link(counts)) for name, counts in exchange.get("links", {}).items()),
@@ -229,8 +229,8 @@ def _timings(timing: Mapping[str, Mapping[str, float | None]]) -> list[str]:
 
 def _expected(one: Mapping[str, Any]) -> str:
     got = one["got"]
-    told = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
-    return f"{one['name']} {one['expected']}: {told}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
+    value = "not in the report" if got is None else _number(got) if isinstance(got, float) else str(got)
+    return f"{one['name']} {one['expected']}: {value}, {'holds' if one['holds'] else 'DOES NOT HOLD'}"
 
 
 def _tracked(name: str, one: Mapping[str, Any]) -> str:
@@ -243,19 +243,21 @@ def _tracked(name: str, one: Mapping[str, Any]) -> str:
 
 def _peers(peers: Iterable[Mapping[str, Any]]) -> str:
     """Names, with what a person should know of each; `rtmms set` and the like are nobody's business."""
-    told = []
+    listed = []
     for peer in peers:
         if peer.get("name") == "rtmms" and not peer.get("claim"):
             continue
         more = [f"{peer[key]} {key}" for key in ("late", "clamped", "rejected") if peer.get(key)]
-        told.append(peer.get("name", "?") + (f" ({', '.join(more)})" if more else ""))
-    return ", ".join(told)
+        listed.append(peer.get("name", "?") + (f" ({', '.join(more)})" if more else ""))
+    return ", ".join(listed)
 
 
 def _link(counts: Mapping[str, Any]) -> str:
     """What became of the messages of an impaired link, on one line."""
-    told = [f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")]
-    return ", ".join(told) + f"; mean delay {_number(counts['mean_delay_ms'])} ms one way"
+    parts = [
+        f"{counts[name]} {name}" for name in counts if name != "mean_delay_ms" and (counts[name] or name == "lost")
+    ]
+    return ", ".join(parts) + f"; mean delay {_number(counts['mean_delay_ms'])} ms one way"
 
 
 def _counted(counts: Mapping[str, Any] | None) -> str:
@@ -263,8 +265,8 @@ def _counted(counts: Mapping[str, Any] | None) -> str:
     if counts is None:
         return "ended without a word"
     refused = counts.get("refused") or {}
-    told = [f"{name} {number}" for name, number in counts.items() if name != "refused"]
-    return ", ".join([*told, *(f"refused ({reason}) {number}" for reason, number in refused.items())]) or "idle"
+    parts = [f"{name} {number}" for name, number in counts.items() if name != "refused"]
+    return ", ".join([*parts, *(f"refused ({reason}) {number}" for reason, number in refused.items())]) or "idle"
 
 
 # --- Names, numbers, units.

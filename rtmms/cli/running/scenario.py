@@ -125,11 +125,11 @@ LATER = (
 
 def check_words(
     controllers: Iterable[str], bridges: Iterable[str],
-    told: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
+    refused: Callable[[str, int, ModelError], ModelError] = lambda kind, k, fault: fault,
     judge: Callable[[Any, Mapping[str, str], str], None] = lambda made, files, word: None,
 ) -> dict[str, Any]:  # fmt: skip
     """Each controller and bridge with its parameters, before anything is started; those in files of a user's own are
-    only looked for. Gives the controllers by name.  told: of kind, number and fault, the error that is raised
+    only looked for. Gives the controllers by name.  refused: of kind, number and fault, the error that is raised
 
     judge   of each that is made, its parameters that name files (with their kinds) and its words: ModelError"""
     from rtmms.bridging.config import bridge_files, check_bridge, load_bridge
@@ -148,7 +148,7 @@ def check_words(
                     raise ModelError(f"controller '{called}' is given twice, and both drive {', '.join(one.claim)}")
                 made.setdefault(called, one)
         except ModelError as fault:
-            raise told("controller", k, fault) from None
+            raise refused("controller", k, fault) from None
         except Exception:  # of its own code: its own process tells it, with its lines
             continue
     for k, word in enumerate(bridges):
@@ -159,7 +159,7 @@ def check_words(
                 made_bridge = make_bridge(load_bridge(name), "bridge", name, words)
                 judge(made_bridge, bridge_files(type(made_bridge)), word)
         except ModelError as fault:
-            raise told("bridge", k, fault) from None
+            raise refused("bridge", k, fault) from None
         except Exception:
             continue
     return made
@@ -183,9 +183,9 @@ def check_peers(found: Scenario, typed: Collection[str] = ()) -> None:
         for name, value in event.values.items():
             owner = owner_of(name, made)
             if owner:
-                told = _refused(made[owner], owner, name.removeprefix(owner + "."), value)
-                if told:
-                    raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {told}")
+                refusal = _refused(made[owner], owner, name.removeprefix(owner + "."), value)
+                if refusal:
+                    raise ModelError(f"{found.path}:{event.line}: event at {event.at_s:g} s: {refusal}")
 
 
 def _is_bridge(made: Any) -> bool:

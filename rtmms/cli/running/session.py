@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, limit_reached
 from rtmms.base.terminal import print_text
-from rtmms.base.trust import is_file, path_of, told
+from rtmms.base.trust import is_file, path_of, sentence_of
 from rtmms.bridging.config import requirements_of
 from rtmms.cli.running.children import (
     Child,
@@ -181,7 +181,7 @@ class Session:
             self.plant_at_end = plant
             server.close(f"the plant failed in step {loop.step}")
             place = str(path_of("robot", self.plan.robot).resolve())
-            return 1, f"the plant failed in step {loop.step}: {told(fault, place)}"
+            return 1, f"the plant failed in step {loop.step}: {sentence_of(fault, place)}"
         self.report["realtime"] = ready.report() | {"gc_collections": loop.collections}
         add_outcome(self.report, outcome, loop.statistics, server.report(), loop.attribution)
         server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
@@ -231,7 +231,7 @@ class Session:
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in elsewhere)
             if busy:
-                self.teller.tell("", "*** the default port is busy; peers must be told where this plant is: ***")
+                self.teller.tell("", "*** the default port is busy; give peers the address of this plant: ***")
             self.teller.tell("", places)
 
     def _load(self) -> Plant:
@@ -319,7 +319,7 @@ class Session:
                     raise
                 place = str(path_of("robot", plan.robot).resolve())
                 raise RtmmsError(
-                    f"the plant failed before the run, while its step was timed: {told(fault, place)}"
+                    f"the plant failed before the run, while its step was timed: {sentence_of(fault, place)}"
                 ) from None
             shortest_s = shortest_wait_s()
         if self.branch is not None:  # the trials had the plant
@@ -388,7 +388,7 @@ class Session:
         if parent is not None:
             self.teller.tell(f"replaying {parent.log.path} to {parent.seconds:g} s")
             self.branch, self.held = parent.replayed(plant)
-            self.report["from"] = self.branch.told()
+            self.report["from"] = self.branch.as_fields()
 
     def _live_through(self, server: Server) -> None:
         """The controllers of a log live through what was recorded, so that they go on where they were."""
@@ -415,7 +415,7 @@ class Session:
         if not self.plan.degrade or period_us is None:
             return None
         from rtmms.loop.policies import Governor
-        from rtmms.world.levels import levels_of, told
+        from rtmms.world.levels import as_data, levels_of
 
         levels = levels_of(plant)
         if levels is None:
@@ -423,7 +423,7 @@ class Session:
         if not levels.costs:
             levels.measure()
         governor = Governor(levels, period_us * 1e3)
-        self.report["degrade"] = {**told(levels), "period_us": period_us}
+        self.report["degrade"] = {**as_data(levels), "period_us": period_us}
         self.governor = governor
         return governor
 

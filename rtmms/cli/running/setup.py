@@ -72,10 +72,10 @@ def who_is_at(exchange: str) -> str:
         return ""
     try:
         robot = link.plant.robot
-        told = link.request("status", timeout_s=_WAIT_S)
-        drivers = [peer["name"] for peer in told["peers"] if peer["claim"] and peer["state"] == "live"]
+        status = link.request("status", timeout_s=_WAIT_S)
+        drivers = [peer["name"] for peer in status["peers"] if peer["claim"] and peer["state"] == "live"]
         driven = f"driven by {', '.join(drivers)}" if drivers else "driven by nobody"
-        return f": {robot} runs there, for {told['wall_s']:.0f} s, {driven} (rtmms stop ends it)"
+        return f": {robot} runs there, for {status['wall_s']:.0f} s, {driven} (rtmms stop ends it)"
     except (RtmmsError, KeyError, TypeError, ValueError):
         return f": a plant runs there, {link.plant.robot}"
     finally:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rtmms.base.declared import fact
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.base.trust import is_file, split_word, told_robot
+from rtmms.base.trust import is_file, named_robot, split_word
 from rtmms.cli.words import check_choice
 from rtmms.plant.protocol import builder
 from rtmms.wire.peer.plugins import check_controller, check_robot, declared
@@ -84,7 +84,7 @@ def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | No
     for word in controllers:
         name, _ = split_word(word)
         check_controller(name)
-        robot = told_robot(word)
+        robot = named_robot(word)
         if robot:
             if robot not in kinds:
                 raise ModelError(f"controller '{word}': robot: {UnknownNameError('robot', robot, kinds)}")

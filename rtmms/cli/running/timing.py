@@ -38,7 +38,7 @@ def policies(plan: Plan) -> Policies:
     )  # fmt: skip
 
 
-def told(plan: Plan) -> dict[str, Any]:
+def as_data(plan: Plan) -> dict[str, Any]:
     """For the log: the policies with everything that was asked of them."""
     return {
         "miss": plan.on_miss, "overrun": plan.on_overrun, "hold_timeout_s": plan.hold_timeout, "catchup": plan.catchup,

@@ -51,9 +51,9 @@ class MantaJacobian:
     by       (k + 4,) steps to either side, of the coordinates and the commands
     """
 
-    def __init__(self, memory: Record, told: Coordinates, by: Array) -> None:
+    def __init__(self, memory: Record, coordinates: Coordinates, by: Array) -> None:
         finned = memory.finned
-        links, chains, k = int(finned.links), int(finned.chains), len(told.names)
+        links, chains, k = int(finned.links), int(finned.chains), len(coordinates.names)
         width = 2 * links
         count = width * 2 * chains
         heads = k - count
@@ -61,7 +61,8 @@ class MantaJacobian:
         own = by[heads:k].reshape(2, 2, links, chains)[:, 0, :, 0].ravel()  # the same for all chains
         after = np.array([0] * 6 + list(range(7, 7 + BODY - 6)), dtype=np.int64)
         values = {
-            "places": told.words[:heads].copy(), "places_after": after, "by": np.concatenate([by[:heads], by[k:], own])
+            "places": coordinates.words[:heads].copy(), "places_after": after,
+            "by": np.concatenate([by[:heads], by[k:], own]),
         }  # fmt: skip
         sizes = {
             "wide": memory.state.size, "heads": heads, "width": width, "count": count, "groups": 2 * chains,

@@ -356,7 +356,7 @@ class Manta(KernelPlant):
         joints = {k: name for k, name in enumerate(_PLACES[6:]) if name in given}
         values = {k: read_numbers("manta: place", name, given[name], shape) for k, name in joints.items()}
         for k, value in values.items():
-            state[self._told.words[-2 * value.size :].reshape(2, *shape)[k]] = value
+            state[self._coordinates.words[-2 * value.size :].reshape(2, *shape)[k]] = value
         self._state[:] = state
         if self._settle():
             self._state[:] = before
@@ -426,10 +426,10 @@ class Manta(KernelPlant):
 
     def coordinates(self) -> Coordinates:
         """See rtmms.plant.protocol.Coordinated."""
-        return self._told
+        return self._coordinates
 
     @cached_property
-    def _told(self) -> Coordinates:
+    def _coordinates(self) -> Coordinates:
         return coordinates(self.parameters, self.model)
 
     def settling(self, fork: Fork) -> Entry:
@@ -442,11 +442,11 @@ class Manta(KernelPlant):
 
         if not COMPILED or not covered(self.model, self._sampler is not None):
             return None
-        return MantaJacobian(self.system.fork(), self._told, by)
+        return MantaJacobian(self.system.fork(), self._coordinates, by)
 
     def chart(self) -> StateChart:
         """Coordinates around the present state, for `rtmms.analysis`."""
-        return StateChart(self._told, self._state, self._settle)
+        return StateChart(self._coordinates, self._state, self._settle)
 
     def variants(self) -> list[Variant]:
         """See rtmms.plant.protocol.Degradable."""
@@ -498,8 +498,8 @@ class Manta(KernelPlant):
 
     def _hash(self) -> bytes:
         """What snapshots are tied to."""
-        told = self.system.finned.model_bytes() + self.system.body.model_bytes() + self.system.param.tobytes()
-        return hashlib.sha256(told).digest()
+        decisive = self.system.finned.model_bytes() + self.system.body.model_bytes() + self.system.param.tobytes()
+        return hashlib.sha256(decisive).digest()
 
     def _reset_state(self) -> None:
         self.system.clear()

@@ -82,10 +82,10 @@ def _record(roll: int) -> list[graphs.Output]:
     _plain(interface.base_velocity, **more)(fin, finned, sup, 0, work, *rows[WATER:WRENCH])
     _plain(interface.base_acceleration, **more)(fin, finned, sup, 0, work, rows[ACCEL:WATER])
     _plain(interface.fin_on_body, **more)(fin, finned, sup, 0, work)
-    told = [*work[W_BASE : W_BASE + BASE_SIZE], *work[W_ON_BODY : W_ON_BODY + 6]]
+    loads = [*work[W_BASE : W_BASE + BASE_SIZE], *work[W_ON_BODY : W_ON_BODY + 6]]
     end, outputs = len(graphs.Node.graph), []
     for c in range(SIDE):
-        found = graphs.slopes(told, rows[c], end)
+        found = graphs.slopes(loads, rows[c], end)
         if c < WRENCH:
             outputs += [
                 graphs.Output(value, MOTION, (c * MOTION_ROWS + i) * SUPPORT_LANES) for i, value in enumerate(found)

@@ -441,8 +441,8 @@ class Handshake:
         """Why it is over: ZeroMQ does not try again after such a refusal. '' while there is hope."""
         try:
             while not self.refused:
-                told = self._monitor.recv_multipart(zmq.NOBLOCK)[0]
-                self._note(int.from_bytes(told[:2], "little"), int.from_bytes(told[2:6], "little"))
+                event = self._monitor.recv_multipart(zmq.NOBLOCK)[0]
+                self._note(int.from_bytes(event[:2], "little"), int.from_bytes(event[2:6], "little"))
         except zmq.Again:
             pass
         return self.refused
@@ -488,7 +488,7 @@ class Dealer:
         self._socket = socket
         self._get, self._recv, self._recv_all = socket.getsockopt, socket.recv, socket.recv_multipart
         self._single = socket.getsockopt(zmq.TYPE) == zmq.DEALER
-        self._told = False
+        self._notified = False
         self.descriptor = int(socket.getsockopt(zmq.FD))
         self.handshake = handshake
         self._presence = Presence(socket) if handshake is None else None
@@ -509,12 +509,12 @@ class Dealer:
 
     def woken(self) -> None:
         """See Dialled."""
-        self._told = True
+        self._notified = True
 
     def next(self) -> Heard | None:
         """See Messages."""
-        if self._told:
-            self._told = False
+        if self._notified:
+            self._notified = False
         elif not int(self._get(_EVENTS)) & _POLLIN:
             return None
         try:

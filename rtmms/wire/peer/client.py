@@ -72,8 +72,8 @@ class Awaiting:
             alarm.set(now_ns + int(1e9 * every_s))
         return self._poll.poll  # type: ignore[union-attr]
 
-    def told(self, found: list[tuple[int, int]]) -> list[int]:
-        """The descriptors of what a wait told; [] when it was the alarm alone."""
+    def all_readable(self, found: list[tuple[int, int]]) -> list[int]:
+        """The descriptors that a wait found; [] when it was the alarm alone."""
         alarm = self._alarm
         others = [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
         self._soon = self._soon and len(others) == len(found)
@@ -327,7 +327,7 @@ class Link(Session):
                 if found == [(watch[0], 1)] and self._at_hand():
                     self._look_ns = 0  # so for this once
                     return None
-                readable = self._awaiting.told(found)
+                readable = self._awaiting.all_readable(found)
             if self._at.data is not None and watch[0] in readable:
                 self._at.data.woken()
             if not readable or watch[1] in readable:

@@ -85,10 +85,10 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
     }  # fmt: skip
 
 
-def read_surroundings(told: Any) -> dict[str, Any]:
+def read_surroundings(fields: Any) -> dict[str, Any]:
     """What is told of them, and of the right kind; what is not known of today is left out."""
     found: dict[str, Any] = {}
-    for name, value in (told or {}).items():
+    for name, value in (fields or {}).items():
         if name == "gravity_m_s2":
             x, y, z = (float(number) for number in value)
             found[name] = (x, y, z)

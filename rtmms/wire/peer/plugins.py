@@ -259,7 +259,7 @@ def _roots(distribution: Distribution) -> list[Path]:
     roots = [Path(str(distribution.locate_file(""))).resolve()]
     origin = distribution.read_text("direct_url.json")
     if origin:
-        told = json.loads(origin)
-        if told.get("dir_info", {}).get("editable"):
-            roots.append(Path(unquote(urlparse(told["url"]).path)).resolve())
+        fields = json.loads(origin)
+        if fields.get("dir_info", {}).get("editable"):
+            roots.append(Path(unquote(urlparse(fields["url"]).path)).resolve())
     return roots

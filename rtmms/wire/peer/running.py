@@ -33,15 +33,15 @@ class Figures:
     def __init__(self, controller: Controller, tell: Callable[[dict[str, Any]], None]) -> None:
         self._names: Sequence[str] = declared(controller, "metrics")
         self._controller, self._tell, self._next = controller, tell, 0.0
-        self._told: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
 
     def look(self) -> None:
         """Tell them if it is time."""
         if self._names and monotonic() >= self._next:
             self._next = monotonic() + self.EACH_S
             now = self._now()
-            if now != self._told:
-                self._told = now
+            if now != self._last:
+                self._last = now
                 self._tell(now)
 
     def end(self) -> None:
@@ -93,7 +93,7 @@ def run_controller(
         plant = link.plant
         controller.start(plant)
         placing.start(plant.period_s)
-        drives, told, silent = bool(plant.granted), set[str](), False
+        drives, reported, silent = bool(plant.granted), set[str](), False
         update, command, errors = controller.update, link.command, link.errors
         figures = Figures(controller, link.report_metrics)
         quick = answering(link, controller) if answering is not None and drives else None
@@ -111,11 +111,11 @@ def run_controller(
                 if values is None and not silent:
                     silent = True
                     if tell is not None:
-                        tell("update returned None: its actuators hold (told once)")
+                        tell("update returned None: its actuators hold (reported once)")
             while errors:
                 code, text = errors.popleft()
-                if tell is not None and code not in told:
-                    told.add(code)
+                if tell is not None and code not in reported:
+                    reported.add(code)
                     tell(f"refused: {text} (printed once for each kind)")
             figures.look()
             moved = placing.look()

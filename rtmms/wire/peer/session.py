@@ -342,7 +342,7 @@ class Refusals:
     def __init__(self, how: str = COLLECT) -> None:
         self.how = how
         self.all: deque[tuple[str, str]] = deque(maxlen=_KEPT)
-        self._told: set[str] = set()
+        self._printed: set[str] = set()
         self._raised: RefusedError | None = None
 
     def add(self, code: str, text: str) -> None:
@@ -350,8 +350,8 @@ class Refusals:
         self.all.append((code, text))
         if self.how == RAISE:
             self._raised = self._raised or RefusedError(text, code)
-        elif self.how == PRINT and code not in self._told:
-            self._told.add(code)
+        elif self.how == PRINT and code not in self._printed:
+            self._printed.add(code)
             once = "printed once for each kind; link.errors has all"
             print_text(f"rtmms: the plant refused: {shown(text)} ({once})", err=True)
 

@@ -37,7 +37,7 @@ from rtmms.wire.protocol.messages import (
     read_settable,
     read_watch,
     shown,
-    told_surroundings,
+    surroundings_fields,
 )
 from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
 
@@ -112,8 +112,8 @@ class Relay:
             self._reply(waiting[0], True, {"values": values}, None)
         else:
             error = message.get("error")
-            told = error if isinstance(error, str) and 0 < len(error) <= 500 else "refused without a reason"
-            self._reply(waiting[0], False, None, f"{peer.name}: {told}")
+            reason = error if isinstance(error, str) and 0 < len(error) <= 500 else "refused without a reason"
+            self._reply(waiting[0], False, None, f"{peer.name}: {reason}")
         del self._waiting[ident]  # type: ignore[arg-type]
 
     def serve(self, now_ns: int) -> None:
@@ -153,7 +153,7 @@ class HandshakePort:
         self._pack = packer()
         self._requests: list[Request] = []
         self._failures: list[str] = []
-        self._strangers_told = RateLimit(_STRANGERS_BURST)
+        self._answers_to_strangers = RateLimit(_STRANGERS_BURST)
         self._relay = Relay(peers, self.say, self.reply)
 
     def serve(self, until_ns: int) -> bool:
@@ -317,8 +317,8 @@ class HandshakePort:
 
         Peers have a measure of their own, so that strangers cannot use up theirs.
         """
-        told = self._strangers_told if peer is None else peer.told
-        if not told.take(monotonic_ns()):
+        counts = self._answers_to_strangers if peer is None else peer.answers
+        if not counts.take(monotonic_ns()):
             return
         code, text = name_in(1 if peer is None else peer.asked.protocol, refusal.code), refusal.text
         if refusal.id is None:
@@ -408,11 +408,11 @@ class Scope:
     def outputs(self) -> tuple[Channel, ...]:
         return (*self.plant.outputs, *self.beside)
 
-    def told(self) -> dict[str, Any]:
+    def as_fields(self) -> dict[str, Any]:
         """Of the plant in a welcome: as it is now."""
         return {
             "robot": self.robot, "parameters": plain_parameters(self.plant), "geometry": plain_shape(self.plant),
-            "environment": told_surroundings(self.plant), "airframe": describe_plant(self.plant).airframe,
+            "environment": surroundings_fields(self.plant), "airframe": describe_plant(self.plant).airframe,
             "actuators": [channel_map(channel) for channel in self.actuators],
             "outputs": [channel_map(channel) for channel in self.outputs],
         }  # fmt: skip
@@ -441,7 +441,7 @@ class Scopes:
 
     def robots(self) -> dict[str, Any]:
         """What a welcome tells of each robot; nothing where there is but one."""
-        return {name: scope.told() for name, scope in self._robots.items()}
+        return {name: scope.as_fields() for name, scope in self._robots.items()}
 
 
 def _beside(outputs: tuple[Channel, ...], robot: Plant, prefix: str) -> tuple[Channel, ...]:

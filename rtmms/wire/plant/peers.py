@@ -174,12 +174,57 @@ class Peer(PeerState):
     """
 
     __slots__ = (
-        "actuators", "asked", "claim", "clamped", "commands", "connected", "early", "error", "error_ns",
-        "exchange_id", "expiry_ns", "figures", "first_command", "floods", "fresh", "heard", "identity", "index",
-        "is_stale", "key", "late", "left", "link", "lost", "missed", "multirate", "name", "observer", "owed",
-        "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "restarts", "said",
-        "selection", "seq", "settable", "since_ns", "skipped", "stale", "starved", "tick_seq", "ticks", "told",
-        "wants_ticks", "warm_step", "watch",
+        "actuators",
+        "answers",
+        "asked",
+        "claim",
+        "clamped",
+        "commands",
+        "connected",
+        "early",
+        "error",
+        "error_ns",
+        "exchange_id",
+        "expiry_ns",
+        "figures",
+        "first_command",
+        "floods",
+        "fresh",
+        "heard",
+        "identity",
+        "index",
+        "is_stale",
+        "key",
+        "late",
+        "left",
+        "link",
+        "lost",
+        "missed",
+        "multirate",
+        "name",
+        "observer",
+        "owed",
+        "prefix",
+        "probe_ns",
+        "probes",
+        "queue",
+        "refusal",
+        "refused_step",
+        "rejected",
+        "restarts",
+        "said",
+        "selection",
+        "seq",
+        "settable",
+        "since_ns",
+        "skipped",
+        "stale",
+        "starved",
+        "tick_seq",
+        "ticks",
+        "wants_ticks",
+        "warm_step",
+        "watch",
     )  # fmt: skip
 
     def __init__(
@@ -219,7 +264,7 @@ class Peer(PeerState):
         self.since_ns = self.probe_ns = now_ns
         self.error: tuple[str, str, str] | None = None
         self.error_ns, self.refusal, self.refused_step = 0, "", -1
-        self.told, self.starved = RateLimit(ERROR_BURST), False
+        self.answers, self.starved = RateLimit(ERROR_BURST), False
         self.commands = self.late = self.clamped = self.rejected = self.skipped = self.stale = self.missed = 0
 
     def dies(self, step: int, *, starved: bool = False) -> None:

@@ -661,16 +661,16 @@ class Server:
                 selection = self._selection(scope, names, hello.delay)
                 peer = self._peers.welcome(hello, exchange_id, selection, monotonic_ns(), scope.prefix)
             identity, granted = (b"" if peer.observer else peer.identity), list(peer.index)
-        plant, paced, told = self._plant, self.mode == "realtime", scope.told()
+        plant, paced, allowed = self._plant, self.mode == "realtime", scope.as_fields()
         return {
             "type": "welcome", "protocol": hello.protocol, "session": self.session, "identity": identity,
             "step_endpoint": self.endpoints["step"], "robot": scope.robot, "dt": plant.dt, "mode": self.mode,
             "period_s": plant.dt / self.rate if paced else None,
             "deadline_s": self.deadline_s if paced or self.mode == "external" else None,
-            "actuators": told["actuators"], "outputs": told["outputs"], "granted": granted,
+            "actuators": allowed["actuators"], "outputs": allowed["outputs"], "granted": granted,
             "telemetry_endpoint": self.endpoints["telemetry"], "seed": self.seed,
-            "selected": [channel.name for channel in channels], "parameters": told["parameters"],
-            "environment": told["environment"], "geometry": told["geometry"], "airframe": told["airframe"],
+            "selected": [channel.name for channel in channels], "parameters": allowed["parameters"],
+            "environment": allowed["environment"], "geometry": allowed["geometry"], "airframe": allowed["airframe"],
             "duration_s": self._duration_s,
             "every": hello.every, "delay": hello.delay, "ticks": bool(identity) and hello.ticks,
             "telemetry_hz": self._telemetry_hz, "request_bytes": self._request_bytes,

@@ -445,12 +445,12 @@ def plain_parameters(plant: object) -> dict[str, Any]:
     return plain
 
 
-def told_surroundings(plant: Plant) -> dict[str, Any]:
+def surroundings_fields(plant: Plant) -> dict[str, Any]:
     """Of what the plant moves in: see PlantInfo. What is not finite is left out."""
     around = describe_plant(plant).surroundings()
-    told = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
+    fields = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
     return {
-        name: value for name, value in told.items()
+        name: value for name, value in fields.items()
         if all(map(_finite, value if isinstance(value, list) else [value]))
     }  # fmt: skip
 

@@ -67,9 +67,9 @@ class PlantInfo:
     @property
     def gravity(self) -> tuple[float, float, float]:
         """m/s2, world; where it is not told the parameter gravity_m_s2, else the standard one, downwards."""
-        told = self.surroundings.get("gravity_m_s2")
-        if told is not None:
-            return told[0], told[1], told[2]
+        gravity = self.surroundings.get("gravity_m_s2")
+        if gravity is not None:
+            return gravity[0], gravity[1], gravity[2]
         pull = self.parameters.get("gravity_m_s2")
         if isinstance(pull, int | float) and not isinstance(pull, bool):
             return 0.0, 0.0, -float(pull)

@@ -64,7 +64,7 @@ class Selecting:
     def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
         """`most` is not kept to: the first would always be the same."""
         found = self._selector.select(timeout_s)
-        return [(key.fd, IN * bool(told & 1) | OUT * bool(told & 2)) for key, told in found]
+        return [(key.fd, IN * bool(events & 1) | OUT * bool(events & 2)) for key, events in found]
 
     def close(self) -> None:
         self._selector.close()

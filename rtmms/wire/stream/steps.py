@@ -42,7 +42,7 @@ class Steps(Listener):
         else:
             self._near = select.epoll()
             self._near.register(self._alarm.descriptor, IN)
-        self._told: Sequence[tuple[int, int]] = ()  # what the last wait ended with
+        self._events: Sequence[tuple[int, int]] = ()  # what the last wait ended with
 
     # --- within the step --------------------------------------------------------------------------------------------
 
@@ -50,12 +50,12 @@ class Steps(Listener):
         """Each peer in its turn."""
         queue = self._queue
         if not queue:
-            told = self._told
-            if told:
-                self._told = ()
+            events = self._events
+            if events:
+                self._events = ()
             else:
-                told = self._near.poll(0)
-            for descriptor, flags in told:
+                events = self._near.poll(0)
+            for descriptor, flags in events:
                 connection = self._by_descriptor.get(descriptor)
                 if connection is None:  # the alarm
                     continue
@@ -68,7 +68,7 @@ class Steps(Listener):
                     came = connection.read()
                     if came:
                         frame = connection.frame
-                        if frame is not None and len(told) == 1:  # as nearly always
+                        if frame is not None and len(events) == 1:  # as nearly always
                             connection.frame = None
                             return connection.key, MESSAGE, frame, None
                         connection.queued = True
@@ -90,12 +90,12 @@ class Steps(Listener):
             return True
         alarm = self._alarm
         if alarm is None:
-            self._told = self._near.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9))
-            return bool(self._told)
+            self._events = self._near.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9))
+            return bool(self._events)
         if alarm.at_ns != until_ns:
             alarm.set(until_ns)
-        self._told = told = self._near.poll()
-        return len(told) > 1 or told[0][0] != alarm.descriptor
+        self._events = events = self._near.poll()
+        return len(events) > 1 or events[0][0] != alarm.descriptor
 
     # --- past it, see Bypassed -------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class Steps(Listener):
 
     def at_rest(self) -> bool:
         """See Bypassed. What the last wait told is told again by the next one."""
-        self._told = ()
+        self._events = ()
         return not self._queue
 
     def went(self, who: bytes, frame: bytes, sent: int) -> int:

@@ -398,7 +398,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
-    assert told == ["update returned None: its actuators hold (told once)"]
+    assert told == ["update returned None: its actuators hold (reported once)"]
 
 
 class Telling(rtmms.Controller):
