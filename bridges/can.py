@@ -19,7 +19,7 @@ from .bus.can_bus import CanBus, check_interface
 from .bus.canopen_node import DriveNode
 from .bus.drives import Drive, DriveAt
 from .bus.robot_dbc import RobotDbc
-from .bus.signals import Checksum, Layout, Sent, Taken, by_message, load
+from .bus.signals import Checksum, DrivingMessage, Layout, Sent, by_message, load
 from .motion.joints import Joints
 
 OWN, NONE = "own", "none"
@@ -112,7 +112,7 @@ class Can(rtmms.Bridge):
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._sent: list[Sent] = []
-        self._taken: dict[tuple[int, bool], Taken] = {}
+        self._taken: dict[tuple[int, bool], DrivingMessage] = {}
         if self._dbc != NONE:
             self._lay_out(plant)
         self._open_drives(plant)
@@ -157,7 +157,7 @@ class Can(rtmms.Bridge):
             if any(one.layout.message.name == name for one in self._sent):
                 raise rtmms.ModelError(f"channels: message '{name}' is sent by the robot itself")
             layout = self._layout(message, fields, "channels")
-            taken = Taken(layout, fields, (message.cycle_time or 0) * 1e-3)
+            taken = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
             self._taken[layout.identifier, layout.extended] = taken
         if self.claim and not self._taken and self._dbc != OWN:
             raise rtmms.ModelError("claim: needs channels, which say by what signals the actuators are driven")
@@ -252,7 +252,7 @@ class Can(rtmms.Bridge):
                 self.counts.add("received")
                 self.peer_watch.fed()
 
-    def _take(self, taken: Taken, data: bytes) -> None:
+    def _take(self, taken: DrivingMessage, data: bytes) -> None:
         try:
             values = self._map.to_actuators(taken.read(data))
         except ValueError as fault:
@@ -279,7 +279,7 @@ class Can(rtmms.Bridge):
             if self.time_out_cycles and late and taken.layout.message.name not in self._late:
                 self._be_late(taken, limit)
 
-    def _be_late(self, taken: Taken, limit: float) -> None:
+    def _be_late(self, taken: DrivingMessage, limit: float) -> None:
         name = taken.layout.message.name
         self._late.add(name)
         self.counts.add("time_outs")

@@ -112,7 +112,7 @@ class Nmea(Worded):
         if self._listen.kind != "udp":
             raise rtmms.ModelError(f"listen: expected udp://HOST:PORT, got '{self.listen}'")
         self._pd6_to = Address.from_text(self.pd6, "pd6") if self.pd6 else None
-        self._listed = tuple(of.Told.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
+        self._listed = tuple(of.SentenceSpec.from_word(word, TALKERS, RATES_HZ) for word in self.sentences)
         self._epoch = _utc(self.epoch)
         self._variation = variation_at(self.home) if self.variation_deg is None else self.variation_deg
         self._points = of.SetPoints(self.set_points, self.home, self._variation, self.checksums == "required")
@@ -224,7 +224,7 @@ class Nmea(Worded):
         """Of the sentences that are asked for, or of all that there are instruments for; ModelError for one that is
         asked for and cannot be."""
         found = []
-        for sentence in self._listed or [of.Told(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
+        for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
             try:
                 found.append(self._teller(sentence))
             except _Lacking as lacking:
@@ -234,7 +234,7 @@ class Nmea(Worded):
             raise rtmms.ModelError("pd6: the robot has no Doppler log, or nothing that tells its attitude")
         return found
 
-    def _teller(self, sentence: of.Told) -> _Teller:
+    def _teller(self, sentence: of.SentenceSpec) -> _Teller:
         has, head, variation = self._instruments, sentence.head, self._variation
         fix, heading = (has.gps, "a gps"), (has.attitude, "a compass (mag and imu), or an estimate")
         sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is told")
@@ -328,14 +328,18 @@ class _Lacking(Exception):
 class _Teller:
     """A sentence, what it tells of, and in which period of its rate it was sent last."""
 
-    sentence: of.Told
+    sentence: of.SentenceSpec
     instrument: Instrument[Any]
     write: Callable[[rtmms.State, Any], str]
     slot: int = -1
 
     @classmethod
     def of(
-        cls, sentence: of.Told, instrument: Instrument[Any] | None, needs: str, write: Callable[[rtmms.State, Any], str]
+        cls,
+        sentence: of.SentenceSpec,
+        instrument: Instrument[Any] | None,
+        needs: str,
+        write: Callable[[rtmms.State, Any], str],
     ) -> _Teller:
         if instrument is None:
             raise _Lacking(needs)

@@ -17,14 +17,14 @@ from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz, numbers, 
 
 from .lines.addresses import bound
 from .lines.datagrams import datagrams, send
-from .lines.packing import SEQ, STEP, Endian, Packed, Packer, Told, Unpacker, is_old
+from .lines.packing import SEQ, STEP, Endian, Packed, Packer, UnpackedCommand, Unpacker, is_old
 
 _READS, _BYTES = 8, 8192  # of one look: a state that comes meanwhile waits for no more than that
 _AGAIN_S = 0.1
 _LONGEST_IN = 8192
 
 
-def parse_json(data: bytes) -> Told:
+def parse_json(data: bytes) -> UnpackedCommand:
     """{"values": {channel: number}, "seq": n, "step": n}, the last two as the peer likes; Refusal."""
     message = read_json(data, _LONGEST_IN)
     if not isinstance(message, dict):
@@ -32,7 +32,7 @@ def parse_json(data: bytes) -> Told:
     for key in (SEQ, STEP):
         if message.get(key) is not None and type(message[key]) is not int:
             raise Refusal("wrong_type", f"{key}: expected a whole number")
-    return Told(numbers(message.get("values"), "values"), message.get(SEQ), message.get(STEP))
+    return UnpackedCommand(numbers(message.get("values"), "values"), message.get(SEQ), message.get(STEP))
 
 
 def fuzzed() -> Fuzzed:

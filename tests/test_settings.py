@@ -25,7 +25,7 @@ from rtmms.world.levels import Levels
 
 QUICK = ("manta", "torpedo")
 """Robots of the default suite; the others take longer to compile."""
-FURTHER: Mapping[str, Mapping[str, Any]] = {"fish": {"flow": "shear"}, "eel": {"drive": "torque"}}
+OPTIONAL_PARTS: Mapping[str, Mapping[str, Any]] = {"fish": {"flow": "shear"}, "eel": {"drive": "torque"}}
 """Parameters with which more of a robot's settings matter."""
 IDLE = {
     "fish": {"acceleration_m_s2", "along_n_m", "kp_n_m", "kd_n_m_s", "gravity_m_s2"},
@@ -37,7 +37,7 @@ those that weigh what they displace."""
 
 
 def build(robot: str) -> Any:
-    return rtmms.load(robot, **FURTHER.get(robot, {}))
+    return rtmms.load(robot, **OPTIONAL_PARTS.get(robot, {}))
 
 
 def tunable() -> list[str]:

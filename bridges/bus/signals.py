@@ -176,7 +176,7 @@ class Sent:
 
 
 @dataclass(slots=True)
-class Taken:
+class DrivingMessage:
     """A message that drives actuators: its signals to the channels that have their names."""
 
     layout: Layout
@@ -274,7 +274,7 @@ def fuzzed() -> Fuzzed:
     database = cantools.database.load_string(_SAMPLE, "dbc")
     layouts = [Layout(message, "Counter", "Checksum", "crc8") for message in database.messages]
     taken = {
-        one.identifier: Taken(one, {signal.name: signal.name for signal in one.message.signals
+        one.identifier: DrivingMessage(one, {signal.name: signal.name for signal in one.message.signals
                                     if signal.name not in one.own}, 0.01) for one in layouts
     }  # fmt: skip
 

@@ -90,7 +90,7 @@ class Packed:
         return min(_F32, max(-_F32, scaled)) if self.type == "f32" else scaled
 
 
-class Told(NamedTuple):
+class UnpackedCommand(NamedTuple):
     """A command: values by channel, its own number, and the step of the state that it answers; None where not told."""
 
     values: dict[str, float]
@@ -160,7 +160,7 @@ class Unpacker(_Layout):
         self.channels = tuple(name for name in names if name not in (SEQ, STEP))
         self._bits = {entry.field: entry.bits for entry in self.entries}
 
-    def __call__(self, data: bytes) -> Told:
+    def __call__(self, data: bytes) -> UnpackedCommand:
         """Refusal: length, mark (a constant), not_finite."""
         if len(data) != self.struct.size:
             raise Refusal("length", f"a command has {self.struct.size} bytes, got {len(data)}")
@@ -179,7 +179,7 @@ class Unpacker(_Layout):
                 if not isfinite(number):
                     raise Refusal("not_finite", f"{entry.field} is not finite")
                 values[entry.field] = number
-        return Told(values, numbers.get(SEQ), numbers.get(STEP))
+        return UnpackedCommand(values, numbers.get(SEQ), numbers.get(STEP))
 
     def is_step(self, stated: int, step: int) -> bool:
         """Is that the step's number, as far as its field holds it?"""

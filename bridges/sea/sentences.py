@@ -163,7 +163,7 @@ def xdr(head: str, transducers: list[tuple[str, float, str, str]]) -> str:
 
 
 @dataclass(frozen=True)
-class Told:
+class SentenceSpec:
     """A sentence that is sent: [TALKER]TYPE[:HZ] as a word."""
 
     kind: str
@@ -171,7 +171,7 @@ class Told:
     rate_hz: float
 
     @classmethod
-    def from_word(cls, word: str, talkers: Mapping[str, str], rates: Mapping[str, float]) -> Told:
+    def from_word(cls, word: str, talkers: Mapping[str, str], rates: Mapping[str, float]) -> SentenceSpec:
         found = _WORD.fullmatch(word)
         if not found or found[2] not in talkers:
             kinds = ", ".join(talkers)

@@ -22,7 +22,7 @@ from numba import carray
 
 from rtmms.base.jit import kernel
 from rtmms.base.memory import ARGUMENTS, call, numbers_at
-from rtmms.plant.protocol import Account, Coordinates, Entry, Fork, Forking
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, Forking
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -450,7 +450,7 @@ class PackedFork:
             self._put(ACCOUNT, fork.account)
         self._rows: dict[tuple[str, ...], Integers] = {}
 
-    def _put(self, place: int, entry: Entry | Account) -> None:
+    def _put(self, place: int, entry: CompiledStep | CompiledOutputs) -> None:
         """Write the address of a function, and that of its arguments."""
         words = np.zeros(ARGUMENTS, dtype=np.int64)
         words[: len(entry.arguments)] = entry.arguments

@@ -245,7 +245,7 @@ class _Outcome:
     """Arrays of a call's results.
 
     first     {name: width} of numbers that stand first in a row, in this order; the outputs of the call follow
-    derived   see rtmms.plant.protocol.Account
+    derived   see rtmms.plant.protocol.CompiledOutputs
     rows (runs, samples, width): of each output its numbers
     """
 

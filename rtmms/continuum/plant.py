@@ -25,7 +25,7 @@ from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
 from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
-from rtmms.plant.protocol import Channel, Kept, Surroundings, refuse_fixed, water_density
+from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
 
 # One step of a continuous body: parameters follow their commands, and Runge and Kutta's fourth-order step moves it.
@@ -149,11 +149,11 @@ def enter_look(address: int) -> None:
     look_at(_body_at(address))
 
 
-# Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.Twin).
+# Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
 
 
 class CosseratTwin(RecordTwin):
-    """See rtmms.plant.protocol.Twin."""
+    """See rtmms.plant.protocol.StepErrorEstimator."""
 
     order, bounded, base_moves = 4, True, True
 
@@ -166,9 +166,9 @@ class CosseratTwin(RecordTwin):
         if not COMPILED:
             setattr(self._system, "function", self._of.function)  # noqa: B010
 
-    def _kept(self, memory: Array) -> Kept:
+    def _kept(self, memory: Array) -> SavedState:
         y = memory[:Y_SIZE]
-        return Kept(memory, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
+        return SavedState(memory, y[:3], y[3:7], y[7:13], np.zeros(0), y[13:14])
 
 
 # A body whose strain is imposed as a plant: commands move the parameters of its strain field, the fluid moves it.

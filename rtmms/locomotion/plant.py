@@ -25,7 +25,7 @@ from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
 from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
-from rtmms.plant.protocol import Channel, Kept, Plant, Surroundings, TunableGait, water_density
+from rtmms.plant.protocol import Channel, Plant, SavedState, Surroundings, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
 # Abilities of a plant that its shape moves: its connection, its named gaits, the limits of its joints.
@@ -157,7 +157,7 @@ def enter_glide(address: int) -> int:
     return glide(_glide_at(address))
 
 
-# Steps of a plant without inertia beside its own, in memory of their own (rtmms.plant.protocol.Twin).
+# Steps of a plant without inertia beside its own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
 
 
 ORDER = 6
@@ -171,7 +171,10 @@ def _reach(model: Model) -> float:
 
 
 class GlideTwin(RecordTwin):
-    """See rtmms.plant.protocol.Twin. Velocities are no part of the state: the monitor measures the robot's place."""
+    """See rtmms.plant.protocol.StepErrorEstimator.
+
+    Velocities are no part of the state: the monitor measures the robot's place.
+    """
 
     order, bounded, base_moves = ORDER, False, True
 
@@ -179,10 +182,10 @@ class GlideTwin(RecordTwin):
         self.length = _reach(plant.model)
         super().__init__(plant)
 
-    def _kept(self, memory: Array) -> Kept:
+    def _kept(self, memory: Array) -> SavedState:
         parts = self.plant.system.state_views(memory[:-1])
         pose, joints = parts["pose"], parts["joints"]
-        return Kept(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])
+        return SavedState(memory, pose[:3], pose[3:], np.zeros(6), joints[1], parts["spent"])
 
 
 # A plant without inertia: its joints move as commanded, and it goes where its Stokes connection takes it.

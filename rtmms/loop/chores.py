@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rtmms.loop.clock import Clock
     from rtmms.loop.fault_attribution import FaultAttribution
-    from rtmms.loop.ports import Applied, Array, Keeping, Observer
+    from rtmms.loop.ports import Applied, Array, Observer, StepRecorder
     from rtmms.loop.statistics import Statistics
     from rtmms.plant.protocol import Plant
 
@@ -93,7 +93,7 @@ class View:
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
-        self.keeper: Keeping | None = None
+        self.keeper: StepRecorder | None = None
         self._step = -1
         self._outputs: Mapping[str, Array] = {}
 

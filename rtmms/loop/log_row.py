@@ -14,7 +14,7 @@ from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS
 
 
 @dataclass(frozen=True)
-class Told:
+class LogColumn:
     """How a number stands in a message of a log, under its own name.
 
     topic   of the message;  kind  int, bool or str
@@ -52,14 +52,14 @@ class Head(NamedTuple):
     wall_ns: int
     seed: int
     altered: int
-    outcome: Annotated[int, Told(_OUTCOME, str, OUTCOME_WORDS)]
-    policy: Annotated[int, Told(_OUTCOME, str, MISS_WORDS, means="that stood in; '' where no command was missing")]
-    seq: Annotated[int, Told(_OUTCOME, means="newest of the commands used")]
-    target_step: Annotated[int, Told(_OUTCOME, means="that the command was for; -1 before the first")]
-    lateness_ns: Annotated[int, Told(_OUTCOME, unit="ns", means="after the deadline; <= 0 in time")]
-    clamped: Annotated[int, Told(_OUTCOME, bool, means="a value was moved to its limit")]
-    overruns: Annotated[int, Told(_OUTCOME, means="so far")]
-    skipped: Annotated[int, Told(_OUTCOME, means="periods so far")]
+    outcome: Annotated[int, LogColumn(_OUTCOME, str, OUTCOME_WORDS)]
+    policy: Annotated[int, LogColumn(_OUTCOME, str, MISS_WORDS, means="that stood in; '' where no command was missing")]
+    seq: Annotated[int, LogColumn(_OUTCOME, means="newest of the commands used")]
+    target_step: Annotated[int, LogColumn(_OUTCOME, means="that the command was for; -1 before the first")]
+    lateness_ns: Annotated[int, LogColumn(_OUTCOME, unit="ns", means="after the deadline; <= 0 in time")]
+    clamped: Annotated[int, LogColumn(_OUTCOME, bool, means="a value was moved to its limit")]
+    overruns: Annotated[int, LogColumn(_OUTCOME, means="so far")]
+    skipped: Annotated[int, LogColumn(_OUTCOME, means="periods so far")]
     dropped: int
     timed: int
     wake: int
@@ -75,7 +75,7 @@ STEP, START = 0, 1
 """Kinds of row: a finished step; a state to start from (the first, and after a reset)."""
 
 
-def fields_of(topic: str) -> dict[str, Told]:
+def fields_of(topic: str) -> dict[str, LogColumn]:
     """The numbers that stand in the messages of a topic, by name, in their order."""
     hints = get_type_hints(Head, include_extras=True)
     found = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}

@@ -23,9 +23,9 @@ from rtmms.loop.fallback import Fallback
 from rtmms.loop.fault_attribution import Times
 from rtmms.loop.pace import PeerError
 from rtmms.loop.policies import Counts, add, exceeded, exceeded_share
-from rtmms.loop.ports import Admitting, Compiling, Keeping, Naming, Noting, Preparing
+from rtmms.loop.ports import AdmitsPeers, Compiling, LogsNotes, Naming, Preparing, StepRecorder
 from rtmms.loop.requests import Requests
-from rtmms.loop.step_paths import CompiledPath, GeneralPath, Taken
+from rtmms.loop.step_paths import CompiledPath, GeneralPath, StepProgress
 
 if TYPE_CHECKING:
     from rtmms.loop.chores import Agenda, Watch
@@ -64,7 +64,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Beside:
+class LoopServices:
     """What goes along with the steps.
 
     commands   keeps every command, or None
@@ -106,10 +106,10 @@ class Loop:
 
     def __init__(
         self, plant: Plant, exchange: Exchange, clock: Clock, pace: Pace, policies: Policies, statistics: Statistics,
-        observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0, beside: Beside | None = None,
-        first: int = 0,
+        observers: Sequence[Observer] = (), *, steps: int | None = None, seed: int = 0,
+        beside: LoopServices | None = None, first: int = 0,
     ) -> None:  # fmt: skip
-        beside = beside or Beside()
+        beside = beside or LoopServices()
         self.plant, self.exchange, self.clock, self.pace = plant, exchange, clock, pace
         self.policies, self.statistics, self.commands, self.attribution = (
             policies,
@@ -136,13 +136,13 @@ class Loop:
         self._counts, self._limited = Counts(), policies.limits.any
         self._governor = beside.governor
         self._monitor, self.check_at = beside.monitor, 0 if beside.monitor is not None else NEVER
-        self._admitting = exchange if isinstance(exchange, Admitting) else None
+        self._admitting = exchange if isinstance(exchange, AdmitsPeers) else None
         self._looks, self._looked_ns = 0, clock.now()
         self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
         compiling = exchange if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock) else None
-        keeper = next((one for one in observers if isinstance(one, Keeping)), None)
+        keeper = next((one for one in observers if isinstance(one, StepRecorder)), None)
         self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, keeper)
-        self.view.keeper, self._taken = self._compiled.keeper, Taken()
+        self.view.keeper, self._taken = self._compiled.keeper, StepProgress()
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -263,7 +263,7 @@ class Loop:
     def note(self, values: Mapping[str, Any]) -> None:
         """A peer's words for the log; see rtmms.loop.ports.Noting."""
         for observer in self.view.observers:
-            if isinstance(observer, Noting):
+            if isinstance(observer, LogsNotes):
                 observer.note(self.step, values)
 
     def forget_prepared(self) -> None:
@@ -341,7 +341,7 @@ class Loop:
         if self._general.run(step, taken):
             self._finish(step, taken)
 
-    def _finish(self, step: int, taken: Taken) -> None:
+    def _finish(self, step: int, taken: StepProgress) -> None:
         """The step is taken: counted, shown, judged; then its slack."""
         now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
@@ -384,7 +384,7 @@ class Loop:
             self.altered(op="set", args={"level": level})
             governor.changed(self.step, level)
 
-    def _see_newcomers(self, at: Admitting) -> None:
+    def _see_newcomers(self, at: AdmitsPeers) -> None:
         """Force a look at the handshake endpoint where the slack has been too short for long. The periods that it takes
         are skipped, not overrun."""
         now = self.clock.now()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from rtmms.plant.protocol import Account, Plant
+    from rtmms.plant.protocol import CompiledOutputs, Plant
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
@@ -141,7 +141,7 @@ class FastPath(Protocol):
 class Compiling(Protocol):
     """An Exchange that can take a usual step without Python, and hands over what is not usual."""
 
-    def fast_path(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> FastPath | None:
+    def fast_path(self, plant: Plant, memory: Memory, keeper: StepRecorder | None) -> FastPath | None:
         """Made before the run; None where there is none for this plant, or on this machine."""
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
@@ -176,7 +176,7 @@ class Silent(Protocol):
 
 
 @runtime_checkable
-class Admitting(Protocol):
+class AdmitsPeers(Protocol):
     """An Exchange with a handshake endpoint, where newcomers and requests come."""
 
     looks: int
@@ -261,7 +261,7 @@ class Observer(Protocol):
 
 
 @runtime_checkable
-class Noting(Protocol):
+class LogsNotes(Protocol):
     """An Observer that keeps what peers ask to be noted."""
 
     def note(self, step: int, values: Mapping[str, Any]) -> None:
@@ -269,11 +269,11 @@ class Noting(Protocol):
 
 
 @runtime_checkable
-class Keeping(Observer, Protocol):
+class StepRecorder(Observer, Protocol):
     """An Observer that keeps every step as a row in memory, which compiled code can write in its place: then it is
     not told of the step."""
 
-    def row_memory(self, command: tuple[int, int], account: Account) -> int:
+    def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
         """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row), 0
         where it cannot.  command  address and count of its numbers;  account  of the outputs."""
 

@@ -10,14 +10,14 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Protocol
 
 from rtmms.base.contract import UNDEFINED, StepOutcome
-from rtmms.plant.protocol import Entered
+from rtmms.plant.protocol import HasCompiledStep
 
 if TYPE_CHECKING:
     from rtmms.loop.chores import View
     from rtmms.loop.clock import Clock
     from rtmms.loop.fallback import Claims, Fallback
     from rtmms.loop.pace import Pace
-    from rtmms.loop.ports import Array, Batched, Compiling, Exchange, FastPath, Keeping, Progress
+    from rtmms.loop.ports import Array, Batched, Compiling, Exchange, FastPath, Progress, StepRecorder
     from rtmms.loop.requests import Requests
     from rtmms.loop.statistics import Statistics
     from rtmms.plant.protocol import Plant
@@ -32,7 +32,7 @@ class Stage(IntEnum):
     STEPPED = 3
 
 
-class Taken:
+class StepProgress:
     """What has been done of a step, rewritten each step.
 
     wake      ns after its instant, UNDEFINED where it has none;  complete   all commands were in hand
@@ -89,7 +89,7 @@ class GeneralPath:
     def __init__(self, run: Stepping) -> None:
         self._run, self._now = run, run.clock.now
 
-    def run(self, step: int, taken: Taken) -> bool:
+    def run(self, step: int, taken: StepProgress) -> bool:
         """To the end of the plant's step; False where the run ended before it."""
         run, now = self._run, self._now
         if taken.stage == Stage.BEGUN:
@@ -120,14 +120,14 @@ class CompiledPath:
     keeper      an observer whose rows are written within the step; None where there is none
     """
 
-    def __init__(self, run: Stepping, compiling: Compiling | None, keeper: Keeping | None) -> None:
+    def __init__(self, run: Stepping, compiling: Compiling | None, keeper: StepRecorder | None) -> None:
         self._run = run
         self._fast: FastPath | None = None
         if compiling is not None:
             self._fast = compiling.fast_path(run.plant, run.fallback.memory, keeper)
         self.preparing = compiling if self._fast is not None else None
         self.keeper = keeper if self._fast is not None and self._fast.keeps else None
-        self._entered = run.plant if isinstance(run.plant, Entered) else None
+        self._entered = run.plant if isinstance(run.plant, HasCompiledStep) else None
         self._handed: Progress | None = None
         self._due = 0
 
@@ -136,7 +136,7 @@ class CompiledPath:
         """Whether there is a fast path at all."""
         return self._fast is not None
 
-    def run(self, step: int, taken: Taken) -> bool:
+    def run(self, step: int, taken: StepProgress) -> bool:
         """As far as it is a usual one. Raises what the plant's step raises."""
         handed, self._handed = self._handed, None
         progress = handed if handed is not None or self._fast is None else self._call(self._fast, step)
@@ -149,7 +149,7 @@ class CompiledPath:
             taken.stage, taken.outcome = Stage.RESOLVED, self._run.fallback.resolved(progress.complete)
         if progress.stepped:
             taken.stage, taken.called, taken.stepped = Stage.STEPPED, progress.called, progress.stepped
-            self._entered.entered(progress.status)  # type: ignore[union-attr]
+            self._entered.finish_compiled_step(progress.status)  # type: ignore[union-attr]
         return True
 
     def _call(self, fast: FastPath, step: int) -> Progress | None:
@@ -201,7 +201,7 @@ class CompiledPath:
         run.pace.batched(found.published_ns, found.answered)
         run.fallback.resolved(outcome != run.fallback.late)
         run.statistics.add(times[:-1])
-        self._entered.entered(found.status)  # type: ignore[union-attr]
+        self._entered.finish_compiled_step(found.status)  # type: ignore[union-attr]
         run.statistics.count(outcome)
         if run.view.due < run.step or (self.keeper is not None and not found.kept):
             run.view.show(run.step - 1, run.command, run.exchange.applied, found.kept)

@@ -35,12 +35,12 @@ SYSTEM = Layout(
     number("dt", unit="s"), number("substeps", INTEGER), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 """All that a plant which is a tree steps with. memory: all of the state; last: the same before the step."""
-FURTHER = ("tendons", "floor", "pushes.momentum", "fluid.foils", "fluid.polars", "fluid.resistances")
+OPTIONAL_PARTS = ("tendons", "floor", "pushes.momentum", "fluid.foils", "fluid.polars", "fluid.resistances")
 """What most trees do without: all of it is there, or nothing."""
 
-_rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast", *FURTHER).at()
-_on_ground_at = SYSTEM.type("tree.modal", *FURTHER).at()
-_modal_at = SYSTEM.type("tree.ground", "hold.coast", *FURTHER).at()
+_rigid_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast", *OPTIONAL_PARTS).at()
+_on_ground_at = SYSTEM.type("tree.modal", *OPTIONAL_PARTS).at()
+_modal_at = SYSTEM.type("tree.ground", "hold.coast", *OPTIONAL_PARTS).at()
 _further_at = SYSTEM.type("tree.ground", "tree.modal", "hold.coast").at()
 _further_on_ground_at = SYSTEM.type("tree.modal").at()
 

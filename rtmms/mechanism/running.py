@@ -46,7 +46,7 @@ from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
 from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
 from rtmms.plant.monitor import StepError, step_error
-from rtmms.plant.protocol import Account, Coordinates, Entry, Fork, Kept
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
 from rtmms.plant.validation import refuse_not_finite
 
 # Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
@@ -81,16 +81,16 @@ class TreeTwin(RecordTwin):
         found: tuple[str, float] = self.plant.finer
         return found
 
-    def _kept(self, memory: Array) -> Kept:
+    def _kept(self, memory: Array) -> SavedState:
         parts, n = self._parts(memory), self.plant.model.n
         y = parts["motion.vector"]
-        return Kept(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], memory[_places(memory, parts)])
+        return SavedState(memory, y[:3], y[3:7], y[7 + n : 13 + n], y[7 : 7 + n], memory[_places(memory, parts)])
 
     def _parts(self, memory: Array) -> dict[str, Any]:
         found: dict[str, Any] = self.plant.system.state_views(memory[:-1])
         return found
 
-    def start(self, at: Kept, halves: bool) -> None:
+    def start(self, at: SavedState, halves: bool) -> None:
         """See RecordTwin. In halves a multistep method starts anew: its past is of other steps."""
         super().start(at, halves)
         if halves:
@@ -102,7 +102,7 @@ class TreeTwin(RecordTwin):
             time = self._count * self.dt  # the plant's own count: of an unstable run each bit matters
             ask_flow(self.plant, system.motion.vector, time, 0.5 * self._dt[0], system.work.s, system.fluid.held)
 
-    def unseen(self, begin: Kept, end: Kept) -> float:
+    def unseen(self, begin: SavedState, end: SavedState) -> float:
         """See rtmms.plant.protocol.HasPrescribedJoints."""
         if not self._imposed.any():
             return 0.0
@@ -196,7 +196,7 @@ class Running(KernelPlant):
         own = {channel.name for channel, _ in self.extra} | set(self._observed.slices)
         return {name: place for name, place in places.items() if name not in own and place[1]}
 
-    def _account_of(self, system: Any) -> Account | None:
+    def _account_of(self, system: Any) -> CompiledOutputs | None:
         """Outputs that `observe` computes, of a record. Those of `extra`, and the power of spinning rotors, are left to
         `observe`."""
         if self._entries is None:
@@ -231,7 +231,7 @@ class Running(KernelPlant):
         own = {channel.name for channel, _ in self.extra}
         numbers = {name: (part.ctypes.data, part.size) for name, part in parts.items() if part.size and name not in own}
         derived = {name: one for name, one in derived.items() if name not in own}
-        return Account(native(self._entries.outputs, system.address), (system.address,), numbers, derived)
+        return CompiledOutputs(native(self._entries.outputs, system.address), (system.address,), numbers, derived)
 
     @property
     def joint_limits(self) -> dict[str, dict[str, float]]:
@@ -320,7 +320,7 @@ class Running(KernelPlant):
     def _coordinates(self) -> Coordinates:
         return tree.coordinates(self)
 
-    def settling(self, fork: Fork) -> Entry:
+    def settling(self, fork: Fork) -> CompiledStep:
         """See rtmms.plant.protocol.Coordinated."""
         assert self._entries is not None
         return self._entry_of(self._entries.settle, fork.owner)

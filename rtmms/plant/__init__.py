@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import Any
+
+from rtmms.base.errors import RenamedWarning
 from rtmms.plant.protocol import (
-    Account,
-    Accounted,
     Channel,
     CommandedGait,
+    CompiledOutputs,
+    CompiledStep,
     Composed,
     Coordinated,
     Coordinates,
     CoupledLimit,
     Degradable,
-    Entered,
-    Entry,
     Fork,
     Forking,
     HasCommandedGaits,
+    HasCompiledOutputs,
+    HasCompiledStep,
     HasPower,
     HasPrescribedJoints,
-    Kept,
+    HasStepErrorEstimator,
     Levelled,
     Plant,
     PlantDescription,
+    SavedState,
+    StepErrorEstimator,
     Surroundings,
     TunableGait,
-    Twin,
-    Twinned,
     Wrapper,
     bare,
     build_plant,
@@ -39,30 +43,30 @@ from rtmms.plant.protocol import (
 )
 
 __all__ = [
-    "Account",
-    "Accounted",
     "Channel",
     "CommandedGait",
+    "CompiledOutputs",
+    "CompiledStep",
     "Composed",
     "Coordinated",
     "Coordinates",
     "CoupledLimit",
     "Degradable",
-    "Entered",
-    "Entry",
     "Fork",
     "Forking",
     "HasCommandedGaits",
+    "HasCompiledOutputs",
+    "HasCompiledStep",
     "HasPower",
     "HasPrescribedJoints",
-    "Kept",
+    "HasStepErrorEstimator",
     "Levelled",
     "Plant",
     "PlantDescription",
+    "SavedState",
+    "StepErrorEstimator",
     "Surroundings",
     "TunableGait",
-    "Twin",
-    "Twinned",
     "Wrapper",
     "bare",
     "build_plant",
@@ -73,3 +77,17 @@ __all__ = [
     "robots",
     "water_density",
 ]
+
+RENAMED = {
+    "Account": "CompiledOutputs", "Accounted": "HasCompiledOutputs", "Entered": "HasCompiledStep",
+    "Entry": "CompiledStep", "Kept": "SavedState", "Twin": "StepErrorEstimator", "Twinned": "HasStepErrorEstimator",
+}  # fmt: skip
+"""Old name, and the name that replaced it in 0.3; the old ones go with the next version."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in RENAMED:
+        warnings.warn(f"rtmms.plant.{name} is rtmms.plant.{RENAMED[name]} now; the old name goes with the next version",
+                      RenamedWarning, stacklevel=2)  # fmt: skip
+        return globals()[RENAMED[name]]
+    raise AttributeError(f"module 'rtmms.plant' has no attribute '{name}'")

@@ -16,7 +16,7 @@ from rtmms.base.errors import DivergedError
 from rtmms.base.jit import native
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Account, Channel, Entry, Fork, Kept
+from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, SavedState
 from rtmms.plant.validation import read_command
 
 _FLOAT = np.dtype(np.float64)
@@ -39,7 +39,7 @@ class KernelPlant(StatefulPlant):
     outputs: tuple[Channel, ...]
     _given: Array
     """(n_actuators,) the command as the kernel finds it."""
-    _entry: Entry | None = None
+    _entry: CompiledStep | None = None
     _shape: tuple[int, ...]
     _run: Callable[[], int]
     """The step of `system`, with the command in place; returns its status."""
@@ -90,7 +90,7 @@ class KernelPlant(StatefulPlant):
         """Return outputs that are part of the state as they are: first word there, and number of words."""
         return {}
 
-    def _account_of(self, system: Any) -> Account | None:
+    def _account_of(self, system: Any) -> CompiledOutputs | None:
         """Return more outputs of a record by compiled code."""
         return None
 
@@ -141,7 +141,7 @@ class KernelPlant(StatefulPlant):
         if not self._kernel_counts_steps:
             self._steps += 1
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         """See rtmms.plant.protocol.Entered."""
         if self._entry is None:
             kernel = self._step_kernel()
@@ -151,7 +151,7 @@ class KernelPlant(StatefulPlant):
         self._prepare()
         return self._entry
 
-    def entered(self, status: int) -> None:
+    def finish_compiled_step(self, status: int) -> None:
         """See rtmms.plant.protocol.Entered."""
         if status:
             self._fail(status)
@@ -170,11 +170,11 @@ class KernelPlant(StatefulPlant):
             self._account_of(other),
         )  # fmt: skip
 
-    def _entry_of(self, kernel: Any, system: Any) -> Entry:
+    def _entry_of(self, kernel: Any, system: Any) -> CompiledStep:
         """Return how compiled code calls a kernel with a record."""
         given = self._words_of(system)
         words = tuple(0 if word is None else word for word in given)
-        return Entry(native(kernel, *given), words, self._command_of(system).ctypes.data)
+        return CompiledStep(native(kernel, *given), words, self._command_of(system).ctypes.data)
 
 
 class RecordTwin:
@@ -206,7 +206,7 @@ class RecordTwin:
         self.state = self.room()
         self._take_up()
 
-    def _kept(self, memory: Array) -> Kept:
+    def _kept(self, memory: Array) -> SavedState:
         """Return the parts of a state that are measured, as views."""
         raise NotImplementedError
 
@@ -227,11 +227,11 @@ class RecordTwin:
         """The parameter that shortens the step, and its value in s."""
         return "dt", self.dt
 
-    def room(self) -> Kept:
+    def room(self) -> SavedState:
         """Return memory for one more state."""
         return self._kept(np.zeros(self.plant.system.memory.size + 1))
 
-    def keep(self, at: Kept) -> None:
+    def keep(self, at: SavedState) -> None:
         """Copy the plant's present state."""
         at.all[:-1] = self.plant.system.memory
         at.all[-1] = self.plant._steps
@@ -240,7 +240,7 @@ class RecordTwin:
         """See rtmms.plant.protocol.Twin."""
         self._divided = parts
 
-    def start(self, at: Kept, halves: bool) -> None:
+    def start(self, at: SavedState, halves: bool) -> None:
         """Put the twin into a state; `halves`: its next steps are parts of dt."""
         if self._of is not self.plant.system:  # its parameters were changed
             self._take_up()

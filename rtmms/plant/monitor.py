@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import HasPrescribedJoints, Kept, Twin
+from rtmms.plant.protocol import HasPrescribedJoints, SavedState, StepErrorEstimator
 from rtmms.plant.replay import PARTS, Replayed, replay
 
 # The error that one doubled step shows, and the sum of many of them.
@@ -45,11 +45,11 @@ class StepError(NamedTuple):
 class Vectors:
     """Differences of kept states, in memory of their own: twist (6,), turns times `length`; joints."""
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: StepErrorEstimator) -> None:
         self.twist, self.joints = np.zeros(6), np.zeros(twin.state.joints.shape)
         self._length = twin.length
 
-    def between(self, a: Kept, b: Kept) -> None:
+    def between(self, a: SavedState, b: SavedState) -> None:
         """b - a."""
         np.subtract(b.twist, a.twist, out=self.twist)
         self.twist[3:] *= self._length
@@ -67,7 +67,7 @@ class Errors:
     count   of them;  sharpen  1 / (1 - 2^-p), p the method's order;  unstable_steps  with an error beyond UNSTABLE
     """
 
-    def __init__(self, twin: Twin) -> None:
+    def __init__(self, twin: StepErrorEstimator) -> None:
         self.twin, self.sharpen = twin, 1.0 / (1.0 - 0.5**twin.order)
         self._apart, self._change = Vectors(twin), Vectors(twin)
         self._given = twin if isinstance(twin, HasPrescribedJoints) else None
@@ -79,7 +79,7 @@ class Errors:
         self._twist, self._joints, self._unseen = [0.0, 0.0], [0.0, 0.0], 0.0
         self._weights, self._unstable, self.unstable_steps = 0.0, 0.0, 0
 
-    def add(self, begin: Kept, end: Kept, halves: Kept, sound: bool, weight: float) -> StepError:
+    def add(self, begin: SavedState, end: SavedState, halves: SavedState, sound: bool, weight: float) -> StepError:
         """One doubled step: where both began, where the plant went, where the half steps went if they were
         sound. It stands for `weight` steps. What the stages did not see of a given motion counts as an error of the
         joints, though they stand right at the end: bodies and work have missed it, and half steps may have too."""
@@ -127,7 +127,7 @@ class Errors:
         return math.sqrt(self._unseen / self._joints[1]) if self._joints[1] > 0.0 else 0.0
 
 
-def step_error(twin: Twin, command: Array) -> StepError:
+def step_error(twin: StepErrorEstimator, command: Array) -> StepError:
     """Of one step from the plant's present state with a command held; the plant stays as it is."""
     errors, begin, end = Errors(twin), twin.room(), twin.room()
     twin.keep(begin)
@@ -258,7 +258,7 @@ class Monitor:
     hopeless    the run has diverged, though its numbers are finite
     """
 
-    def __init__(self, twin: Twin, tape: Array | None = None) -> None:
+    def __init__(self, twin: StepErrorEstimator, tape: Array | None = None) -> None:
         self.twin, self.errors = twin, Errors(twin)
         self.tape = np.zeros((0, 0)) if tape is None else tape
         self._begin, self._end, self._start = twin.room(), twin.room(), twin.room()

@@ -293,7 +293,7 @@ class PlantDescription:
     home           () -> where `reset` places it: arguments of its `place`, by name; empty: where it starts by itself
     gait           a gait of commands that it knows
     twin           () -> steps beside its own, by which its steps are checked
-    accurate       error of the path, a fraction -> the longest step, s (of `Twin.finer`), for its own gait
+    accurate       error of the path, a fraction -> the longest step, s (`StepErrorEstimator.finer`), of its own gait
     truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
     estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
     """
@@ -315,7 +315,7 @@ class PlantDescription:
     ends: Callable[[], float | None] = _nothing
     home: Callable[[], Mapping[str, Any] | None] = _nothing
     gait: CommandedGait | None = None
-    twin: Callable[[], Twin] | None = None
+    twin: Callable[[], StepErrorEstimator] | None = None
     accurate: Mapping[float, float] = field(default_factory=dict)
     truth: Plant | None = None
     sensors: Mapping[str, Any] = field(default_factory=dict)
@@ -428,7 +428,7 @@ class Composed(Protocol):
         """Return robots that a key of `set` changes, and their own name of it; ModelError, UnknownNameError."""
 
 
-class Kept(NamedTuple):
+class SavedState(NamedTuple):
     """A state that was kept: all of it, and views of what is measured.
 
     position (3,) m, world; quaternion (4,); twist (6,) m/s, rad/s, body; joints rad or m, of any shape; work (k,) J,
@@ -443,7 +443,7 @@ class Kept(NamedTuple):
     work: Array | None
 
 
-class Twin(Protocol):
+class StepErrorEstimator(Protocol):
     """Steps beside a plant's own, in memory of their own: the plant and its bits stay as they are.
 
     dt, order   s, of the plant's step and its method;  finer  the parameter that shortens the step, and its value in s
@@ -457,7 +457,7 @@ class Twin(Protocol):
     bounded: bool
     base_moves: bool
     length: float
-    state: Kept
+    state: SavedState
 
     @property
     def now(self) -> int:
@@ -466,16 +466,16 @@ class Twin(Protocol):
     @property
     def finer(self) -> tuple[str, float]: ...
 
-    def room(self) -> Kept:
+    def room(self) -> SavedState:
         """Memory for one more state."""
 
-    def keep(self, at: Kept) -> None:
+    def keep(self, at: SavedState) -> None:
         """The plant's present state."""
 
     def divide(self, parts: int) -> None:
         """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
 
-    def start(self, at: Kept, halves: bool) -> None:
+    def start(self, at: SavedState, halves: bool) -> None:
         """The twin stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
 
     def step(self, command: Array, halves: bool) -> bool:
@@ -483,30 +483,30 @@ class Twin(Protocol):
 
 
 @runtime_checkable
-class HasPrescribedJoints(Twin, Protocol):
+class HasPrescribedJoints(StepErrorEstimator, Protocol):
     """A twin with joints that are given their motion: what a step's stages miss of it, half steps may miss as well."""
 
-    def unseen(self, begin: Kept, end: Kept) -> float:
+    def unseen(self, begin: SavedState, end: SavedState) -> float:
         """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
         stage of the step seeing it. The command is that of the last step of this twin."""
 
 
 @runtime_checkable
-class HasPower(Twin, Protocol):
+class HasPower(StepErrorEstimator, Protocol):
     """A twin whose states carry no work, but tell the power that goes in."""
 
-    def power(self, at: Kept) -> float:
+    def power(self, at: SavedState) -> float:
         """W, in a state; the twin stands there afterwards."""
 
 
 @runtime_checkable
-class Twinned(Protocol):
+class HasStepErrorEstimator(Protocol):
     """A plant whose steps can be checked by steps beside it, by `rtmms.plant.monitor`."""
 
-    def twin(self) -> Twin: ...
+    def twin(self) -> StepErrorEstimator: ...
 
 
-class Entry(NamedTuple):
+class CompiledStep(NamedTuple):
     """A step as compiled code may take it, without Python: addresses, as whole numbers.
 
     function   of a C function that takes the arguments, words of 64 bits, and gives a status, 0 when all is well
@@ -519,14 +519,14 @@ class Entry(NamedTuple):
 
 
 @runtime_checkable
-class Entered(Protocol):
+class HasCompiledStep(Protocol):
     """A plant whose step is compiled code that may be called without it."""
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         """The next step may be taken so, as soon as its command is in place: what comes before it is done. None: by
         `step` alone."""
 
-    def entered(self, status: int) -> None:
+    def finish_compiled_step(self, status: int) -> None:
         """It was: what comes after it. Raises what `step` raises."""
 
 
@@ -543,7 +543,7 @@ class Fork(NamedTuple):
     account more outputs at its state, by compiled code; None: the plant's `observe` tells them
     """
 
-    entry: Entry
+    entry: CompiledStep
     state: Array
     sound: Array
     start: Array
@@ -551,7 +551,7 @@ class Fork(NamedTuple):
     clear: Callable[[], None]
     follow: Callable[[], bool]
     owner: Any
-    account: Account | None = None
+    account: CompiledOutputs | None = None
 
 
 @runtime_checkable
@@ -598,11 +598,11 @@ class Coordinated(Forking, Protocol):
 
     def coordinates(self) -> Coordinates: ...
 
-    def settling(self, fork: Fork) -> Entry:
+    def settling(self, fork: Fork) -> CompiledStep:
         """What puts the words of this fork of the plant in order that follow from its coordinates; 0 when it could."""
 
 
-class Account(NamedTuple):
+class CompiledOutputs(NamedTuple):
     """Outputs as compiled code may ask for them: a function as in Entry, and where they are then.
 
     numbers   of each output it has: address of its float64, in row-major order, and how many
@@ -617,9 +617,9 @@ class Account(NamedTuple):
 
 
 @runtime_checkable
-class Accounted(Entered, Protocol):
+class HasCompiledOutputs(HasCompiledStep, Protocol):
     """A plant whose outputs, too, compiled code can get without it. Of such a plant many steps may be taken in a row:
-    `entered` is called once for all of them."""
+    `finish_compiled_step` is called once for all of them."""
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """None: by `observe` alone."""

@@ -24,14 +24,14 @@ from typing import NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import HasPower, Kept, Twin
+from rtmms.plant.protocol import HasPower, SavedState, StepErrorEstimator
 
 PARTS = (8, 4, 2)
 """Into how many a step is divided, the first for which there is time."""
 SHARE = 0.3
 """Of the time, for the run as it was: it tells what a step costs."""
 SHORTEST = 0.1
-"""Of `Twin.length`: a way that is shorter counts as that long."""
+"""Of `StepErrorEstimator.length`: a way that is shorter counts as that long."""
 SWAYING = 0.02
 """Work is measured against its sum, or this part of what went to and fro, where the two nearly cancel."""
 POWERS = 1000
@@ -66,7 +66,9 @@ class Way:
     """A run's places (steps + 1, k), m (rad or m of joints on a fixed base), its work, J (or power, W, at some steps),
     and how many steps of it were taken. `failed`: the next one could not be."""
 
-    def __init__(self, twin: Twin, begin: Kept, commands: Array, parts: int, until: float, every: int) -> None:
+    def __init__(
+        self, twin: StepErrorEstimator, begin: SavedState, commands: Array, parts: int, until: float, every: int
+    ) -> None:
         """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more
         every  steps from one power to the next: the same for all ways that are compared, however far each came"""
         powered = twin if isinstance(twin, HasPower) and begin.work is None else None
@@ -105,7 +107,7 @@ class Way:
         return float(done.sum()), float(np.abs(done).sum())
 
 
-def path_error(apart: float, length: float, twin: Twin) -> float:
+def path_error(apart: float, length: float, twin: StepErrorEstimator) -> float:
     """Of a way's length, how far two runs were apart; m, m (rad of joints on a fixed base)."""
     return apart / max(length, SHORTEST * twin.length)
 
@@ -117,8 +119,8 @@ def work_error(work: float, exact: float, moved: float) -> float:
 
 
 def replay(
-    twin: Twin, begin: Kept, end: Kept | None, commands: Array, seconds: float, most: int = PARTS[0],
-    bounds: tuple[float, float] = (math.inf, math.inf),
+    twin: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
+    most: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
 ) -> Replayed | None:  # fmt: skip
     """Take a run again, as it was and in parts of its steps.
 
@@ -175,7 +177,7 @@ def replay(
     return Replayed(path, work, taken * twin.dt, tuple(shorter), sure)
 
 
-def _apart(twin: Twin, way: Way, fine: Way) -> tuple[float, float]:
+def _apart(twin: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, float]:
     """How far path and work of a way are from those of one in shorter steps, fractions; 1 where that is no number."""
     taken = fine.taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
@@ -184,7 +186,7 @@ def _apart(twin: Twin, way: Way, fine: Way) -> tuple[float, float]:
     return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 
-def _ends(twin: Twin, own: Way, begin: Kept, end: Kept) -> bool:
+def _ends(twin: StepErrorEstimator, own: Way, begin: SavedState, end: SavedState) -> bool:
     """Whether a run that was taken again as it was ends where it ended; not where its commands were others."""
     place = end.position if twin.base_moves else end.joints.ravel()
     off = float(np.linalg.norm(own.places[own.taken] - place))

@@ -20,7 +20,16 @@ from rtmms.base.jit import COMPILED, kernel, native
 from rtmms.base.memory import ARGUMENTS, INTEGER, Layout, aligned, call, given, number, numbers_at, scratch, state
 from rtmms.base.snapshot import StatefulPlant, pack_state, seal_parts, unpack_state, unseal_parts
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Account, Accounted, Entered, Entry, Fork, Forking, Plant, Wrapper
+from rtmms.plant.protocol import (
+    CompiledOutputs,
+    CompiledStep,
+    Fork,
+    Forking,
+    HasCompiledOutputs,
+    HasCompiledStep,
+    Plant,
+    Wrapper,
+)
 
 STEP, COMMAND, FIRST, COUNT, ACCOUNT, START, STATE, SOUND, WORDS, WIDTH = range(10)
 """Columns of an inner plant: address of its step and of its command; the first of its actuators and how many the stage
@@ -105,11 +114,11 @@ class Stage(StatefulPlant, Wrapper):
         """Return outputs that are part of the stage's own state: first word there, and number of words."""
         return {}
 
-    def _command_address(self, system: Any, entries: Sequence[Entry]) -> int:
+    def _command_address(self, system: Any, entries: Sequence[CompiledStep]) -> int:
         """Return the address at which the stage's compiled step looks for its command."""
         return int(system.given.ctypes.data)
 
-    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write addresses that the stage's own kernels need into a record; False where its step cannot be compiled.
 
         forks: the inner plants of a forked record; None for the stage's own.
@@ -135,24 +144,26 @@ class Stage(StatefulPlant, Wrapper):
 
     def _compose(self) -> None:
         """Bind the compiled step and outputs, where all inner plants have them."""
-        entered = tuple(one for one in self.inner if isinstance(one, Entered))
-        self._entered: tuple[Entered, ...] = entered if COMPILED and len(entered) == len(self.inner) else ()
+        entered = tuple(one for one in self.inner if isinstance(one, HasCompiledStep))
+        self._entered: tuple[HasCompiledStep, ...] = entered if COMPILED and len(entered) == len(self.inner) else ()
         self._accounts = self._inner_accounts()
-        self._bound: list[Entry] = []
-        self._entry: Entry | None = None
+        self._bound: list[CompiledStep] = []
+        self._entry: CompiledStep | None = None
         self._compiled = bool(self._entered) and self._bind(self.system, None, self._accounts)
         _bind_accounts(self.system.inner, self._accounts)
 
-    def _inner_accounts(self) -> list[Account | None]:
-        return [one.account() if COMPILED and isinstance(one, Accounted) else None for one in self.inner]
+    def _inner_accounts(self) -> list[CompiledOutputs | None]:
+        return [
+            one.compiled_outputs() if COMPILED and isinstance(one, HasCompiledOutputs) else None for one in self.inner
+        ]
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         """See rtmms.plant.protocol.Entered."""
         if not self._compiled:
             return None
         entries = []
         for one in self._entered:
-            entry = one.enter()
+            entry = one.compiled_step()
             if entry is None:
                 return None
             entries.append(entry)
@@ -162,24 +173,24 @@ class Stage(StatefulPlant, Wrapper):
             self._entry = self._entry_of(self.system, entries)
         return self._entry
 
-    def _entry_of(self, system: Any, entries: Sequence[Entry]) -> Entry:
+    def _entry_of(self, system: Any, entries: Sequence[CompiledStep]) -> CompiledStep:
         address = system.address
-        return Entry(native(self._step_kernel, address), (address,), self._command_address(system, entries))
+        return CompiledStep(native(self._step_kernel, address), (address,), self._command_address(system, entries))
 
-    def entered(self, status: int) -> None:
+    def finish_compiled_step(self, status: int) -> None:
         """See rtmms.plant.protocol.Entered."""
         failed = int(self.system.inner.failed[0]) if status else len(self._entered)
         for k, one in enumerate(self._entered):
             if k <= failed:
                 with self._naming(k):
-                    one.entered(status if k == failed else 0)
+                    one.finish_compiled_step(status if k == failed else 0)
         self._after_step()
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """See rtmms.plant.protocol.Accounted."""
         return self._account_of(self.system, self._accounts) if self._compiled else None
 
-    def _account_of(self, system: Any, accounts: Sequence[Account | None]) -> Account | None:
+    def _account_of(self, system: Any, accounts: Sequence[CompiledOutputs | None]) -> CompiledOutputs | None:
         if not accounts or any(one is None for one in accounts):
             return None
         numbers = {
@@ -189,7 +200,7 @@ class Stage(StatefulPlant, Wrapper):
         first = system.memory.ctypes.data
         numbers |= {name: (first + 8 * at, count) for name, (at, count) in self._own_places().items()}
         function, address = self._account_entry(system)
-        return Account(native(function, address), (address,), numbers)
+        return CompiledOutputs(native(function, address), (address,), numbers)
 
     def _account_entry(self, system: Any) -> tuple[Any, int]:
         """Return the compiled function that writes all outputs, and its argument."""
@@ -314,7 +325,7 @@ class Stage(StatefulPlant, Wrapper):
         return self._bind(other, forks, accounts)
 
 
-def address_of_output(name: str, fork: Fork | None, account: Account | None) -> tuple[int, int, bool]:
+def address_of_output(name: str, fork: Fork | None, account: CompiledOutputs | None) -> tuple[int, int, bool]:
     """Return where compiled code finds an output: address, count, and whether its function must write it first.
 
     The address is 0 where the output is found in neither.
@@ -340,13 +351,13 @@ def _next_line(words: int) -> int:
     return -(-words // LINE) * LINE
 
 
-def _bind_steps(inner: Any, entries: Sequence[Entry]) -> None:
+def _bind_steps(inner: Any, entries: Sequence[CompiledStep]) -> None:
     for k, entry in enumerate(entries):
         inner.rows[k, [STEP, COMMAND]] = entry.function, entry.command
         inner.arguments[0, k, : len(entry.arguments)] = entry.arguments
 
 
-def _bind_accounts(inner: Any, accounts: Sequence[Account | None]) -> None:
+def _bind_accounts(inner: Any, accounts: Sequence[CompiledOutputs | None]) -> None:
     for k, account in enumerate(accounts):
         if account is not None:
             inner.rows[k, ACCOUNT] = account.function

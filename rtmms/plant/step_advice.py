@@ -21,7 +21,7 @@ import numpy as np
 
 from rtmms.base.files import MIB, beside, read_input_text
 from rtmms.plant.monitor import BOUNDS, Verdict
-from rtmms.plant.protocol import Plant, Twin, describe_plant
+from rtmms.plant.protocol import Plant, StepErrorEstimator, describe_plant
 
 ERRORS = (0.01, 0.001)
 """Of the path, for which a step is named; five times that of the work."""
@@ -111,7 +111,7 @@ class Calibration:
     driven_by   the words of its controllers: a livelier gait needs a shorter step
     """
 
-    def __init__(self, plant: Plant, twin: Twin, folder: Path, driven_by: Sequence[str] = ()) -> None:
+    def __init__(self, plant: Plant, twin: StepErrorEstimator, folder: Path, driven_by: Sequence[str] = ()) -> None:
         self.twin = twin
         self.conditions = _conditions(plant, twin, driven_by)
         self.file = folder / f"accuracy-{_key(plant, self.conditions)}.json"
@@ -213,7 +213,7 @@ class Calibration:
         return found.sentence, found.warning
 
 
-def _conditions(plant: Plant, twin: Twin, driven_by: Sequence[str]) -> dict[str, Any]:
+def _conditions(plant: Plant, twin: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
     """What the same plant, driven alike, has in common with itself at another step."""
     about = describe_plant(plant)
     given = about.parameters()

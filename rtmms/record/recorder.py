@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from rtmms.loop.loop import Loop
     from rtmms.loop.ports import Applied, Array
-    from rtmms.plant.protocol import Account
+    from rtmms.plant.protocol import CompiledOutputs
     from rtmms.record.ring import Ring
 
 
@@ -192,7 +192,7 @@ class CompiledRows:
         self._memory = np.zeros(1, dtype=ROW_MEMORY)
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
 
-    def bind(self, ring: Ring, head: array[int], sources: Sequence[tuple[int, int]], account: Account) -> int:
+    def bind(self, ring: Ring, head: array[int], sources: Sequence[tuple[int, int]], account: CompiledOutputs) -> int:
         """Its address.  sources  address and count of the numbers of a row, piece by piece"""
         self._pieces = np.array(_joined(sources), dtype=np.int64)
         self._arguments[: len(account.arguments)] = account.arguments
@@ -219,7 +219,7 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 class Recorder:
     """Observer: every step into the ring. Start it when the plant is loaded, before the loop is raised.
 
-    Where the step is compiled, and the plant's outputs are, the row of a usual step is written within it (see Keeping).
+    Where the plant's step and outputs are compiled, that step writes the row of a usual step (see StepRecorder).
 
     path      of the MCAP file, begun anew
     origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
@@ -334,7 +334,7 @@ class Recorder:
             self._offered_at = head
         return self._offered
 
-    def row_memory(self, command: tuple[int, int], account: Account) -> int:
+    def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
         """See Keeping."""
         found = [account.numbers.get(name) for name in self._names]
         parts = [part for part in found if part is not None]

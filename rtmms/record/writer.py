@@ -255,7 +255,7 @@ class Log:
         self.mcap.finish()
 
 
-class Ear:
+class LineReader:
     """Lines from the run, without waiting for them. `gone` when the run closed its end or died."""
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -286,7 +286,7 @@ class Ear:
             self.gone = True
 
 
-def drain(ring: Ring, log: Log, ear: Ear) -> dict[str, Any]:
+def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
     """Until the run has ended; returns how, as it told us, or {} when it died.
 
     Set-points are told before their row is settled, so that what was settled at the last look has been heard of.
@@ -325,7 +325,7 @@ def main(arguments: list[str]) -> int:
     not where it was begun."""
     _outlive()
     ring, path = Ring.attach(int(arguments[0])), arguments[1]
-    ear = Ear(sys.stdin.buffer)
+    ear = LineReader(sys.stdin.buffer)
     origin = None
     while origin is None:
         origin = ear.line(1.0)

@@ -1,7 +1,7 @@
 """How Python enters a step of all sensors: by the address of one record, so that a call makes no objects.
 
-Where compiled code can read the plant's outputs (rtmms.plant.protocol.Accounted, or a fork), a step of plant and
-sensors is one such call. Elsewhere Python puts the plant's motion into place, and the sensors alone are one call.
+Where compiled code can read the plant's outputs (rtmms.plant.protocol.HasCompiledOutputs, or a fork), a step of plant
+and sensors is one such call. Elsewhere Python puts the plant's motion into place, and the sensors alone are one call.
 """
 
 from __future__ import annotations

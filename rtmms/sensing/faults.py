@@ -15,7 +15,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED, kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, state
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Account, Entry, Fork, Plant, bare, describe_plant
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Fork, Plant, bare, describe_plant
 from rtmms.plant.stage import COMMAND, INNER, Stage, step_inner, write_inner_outputs
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.layout import BIAS, SILENT, SOUND, SPIKES, STUCK
@@ -235,9 +235,9 @@ class Faulty(Stage):
             self._steps += 1
         self.sound.step(self._memory[BEFORE])
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         """See rtmms.plant.protocol.Entered."""
-        return None if not self.system.torques and A_FREE in self._memory[CODES] else super().enter()
+        return None if not self.system.torques and A_FREE in self._memory[CODES] else super().compiled_step()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
         """See rtmms.plant.protocol.Forking."""
@@ -253,7 +253,7 @@ class Faulty(Stage):
     def _after_restore(self) -> None:
         self._torque[:] = 0.0
 
-    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write where compiled code finds the rods' torques, if it does."""
         numbers = {} if accounts[0] is None else accounts[0].numbers
         address, count = numbers.get(_TORQUES, (0, 0))

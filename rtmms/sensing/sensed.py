@@ -13,7 +13,7 @@ from rtmms.base.contract import ESTIMATE, TRUTH
 from rtmms.base.errors import ModelError
 from rtmms.base.jit import COMPILED
 from rtmms.base.spatial import Array, quaternion_matrix
-from rtmms.plant.protocol import Account, Channel, Entry, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, Plant, PlantDescription, describe_plant
 from rtmms.plant.stage import Stage, address_of_output
 from rtmms.plant.validation import read_seed
 from rtmms.sensing.data_sheets import Imu, Sensor
@@ -170,7 +170,7 @@ class Sensed(Stage):
             self._motion[M_TIME] = counts[STEPS] * self.dt
             look(suite.timing, suite.block, int(counts[SEED]), self._motion, self.system.scratch, self._state)
 
-    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[Account | None]) -> bool:
+    def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write where compiled code finds the parts of the motion; False where it does not find all of them."""
         fork = forks[0] if forks else None
         found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
@@ -192,7 +192,7 @@ class Sensed(Stage):
         first = (self._state.ctypes.data - self.system.memory.ctypes.data) // 8
         return {name: (first + place.start, place.stop - place.start) for name, place, _ in self._measured}
 
-    def _command_address(self, system: Any, entries: Sequence[Entry]) -> int:
+    def _command_address(self, system: Any, entries: Sequence[CompiledStep]) -> int:
         return entries[0].command
 
     def _account_entry(self, system: Any) -> tuple[Any, int]:
@@ -289,7 +289,7 @@ class Estimated(Sensed):
         super().step(command)
         self._hear()
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """None: the estimate is made in Python, after each step."""
         return None
 

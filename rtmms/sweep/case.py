@@ -14,7 +14,7 @@ from rtmms.base.kernel_cache import cache_folder
 from rtmms.base.trust import owner_of, peer_name
 from rtmms.loop.clock import MonotonicClock
 from rtmms.loop.impairment import Impairment, impaired_links
-from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
 from rtmms.loop.trace import Trace, Tracking
@@ -192,7 +192,7 @@ def _run(
     monitor, statistics = _monitor(plant, steps), Statistics()
     loop = Loop(
         plant, exchange, MonotonicClock(), Unwatched(exchange), Policies(), statistics, observers, steps=steps,
-        seed=seed, beside=Beside(monitor=monitor, agenda=events),
+        seed=seed, beside=LoopServices(monitor=monitor, agenda=events),
     )  # fmt: skip
     outcome = loop.run(tidy=False)
     report: dict[str, Any] = {

@@ -189,7 +189,7 @@ MAX_BYTES = 64 * MIB
 """Of the state of a search."""
 
 
-class Kept:
+class SavedSearch:
     """What was measured, generation by generation, in a file that is there whole or not at all.
 
     path   None: nothing is kept
@@ -229,7 +229,7 @@ def search(
     controller, ranges = str(words["controller"]), words["words"]
     coarse = build_plant(asked.robot, **{**words["model"], **asked.parameters})
     measured = tuple(dict.fromkeys((*asked.goals, *(("power",) if asked.most_power_w is not None else ()))))
-    state, names = Kept(kept, asked.key()), list(ranges)
+    state, names = SavedSearch(kept, asked.key()), list(ranges)
     archive: list[tuple[dict[str, float], Values]] = []
     note = ""
     model, done = Model(asked.robot, controller, coarse, threads), 0

@@ -12,7 +12,16 @@ import numpy as np
 
 from rtmms.base.errors import ModelError
 from rtmms.base.memory import INTEGER, Layout, part, state
-from rtmms.plant.protocol import Account, Channel, Degradable, Entered, Entry, Fork, Plant, describe_plant
+from rtmms.plant.protocol import (
+    Channel,
+    CompiledOutputs,
+    CompiledStep,
+    Degradable,
+    Fork,
+    HasCompiledStep,
+    Plant,
+    describe_plant,
+)
 from rtmms.plant.stage import INNER, Stage
 from rtmms.plant.validation import read_seed
 
@@ -86,17 +95,17 @@ class Levels(Stage):
         self.plants[self.level].step(command)
         self._steps += 1
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         """See rtmms.plant.protocol.Entered: of the variant that steps."""
         now = self.plants[self.level]
-        return now.enter() if isinstance(now, Entered) else None
+        return now.compiled_step() if isinstance(now, HasCompiledStep) else None
 
-    def entered(self, status: int) -> None:
+    def finish_compiled_step(self, status: int) -> None:
         """See rtmms.plant.protocol.Entered."""
-        self.plants[self.level].entered(status)
+        self.plants[self.level].finish_compiled_step(status)
         self._steps += 1
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """None: the output `level` is none of the variants'."""
         return None
 

@@ -17,7 +17,7 @@ from rtmms.base.jit import kernel
 from rtmms.base.memory import INTEGER, Layout, given, numbers_at, part, state
 from rtmms.base.spatial import Array
 from rtmms.base.trust import asked_by_program
-from rtmms.plant.protocol import Account, Channel, CoupledLimit, Fork, Plant, PlantDescription, describe_plant
+from rtmms.plant.protocol import Channel, CompiledOutputs, CoupledLimit, Fork, Plant, PlantDescription, describe_plant
 from rtmms.plant.stage import COMMAND, COUNT, FIRST, INNER, Stage, enter_account, step_inner
 from rtmms.plant.validation import read_command, read_seed
 from rtmms.sensing.sensed import Sensed
@@ -135,9 +135,9 @@ class World(Stage):
         self._steps += 1
         self._sights.step()
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """See rtmms.plant.protocol.Accounted: where all robots have compiled outputs, and none senses another."""
-        return None if self._sights else super().account()
+        return None if self._sights else super().compiled_outputs()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
         """See rtmms.plant.protocol.Forking; None where a robot senses another, which Python does."""
@@ -220,7 +220,7 @@ class World(Stage):
 
     def _own_views(self) -> dict[str, Array]:
         """The robots' outputs where compiled code leaves them; none where it does not tell all of them."""
-        account = super().account()
+        account = super().compiled_outputs()
         channels = self._channels("outputs")
         if account is None or not all(channel.name in account.numbers for channel in channels):
             return {}

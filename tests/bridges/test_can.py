@@ -31,7 +31,7 @@ import rtmms
 from rtmms.bridging.channels import ChannelMapping
 from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.bus.drives import CYCLIC_POSITION, PROFILE_POSITION, PROFILE_VELOCITY, Drive, DriveAt, Power
-from rtmms_bridges.bus.signals import Layout, Taken, checksum
+from rtmms_bridges.bus.signals import DrivingMessage, Layout, checksum
 from rtmms_bridges.can import Can
 from tests.bridges.by_hand import opened, swum
 from tests.bridges.harness import ROOT, Beside, state, wait
@@ -374,7 +374,7 @@ def test_a_multiplexed_message_is_refused() -> None:
 
 def test_a_longer_frame_of_can_fd_is_cut() -> None:
     database = cantools.database.load_string(FILE, "dbc")
-    taken = Taken(Layout(database.get_message_by_name("Steer"), "", "", "xor"), {"Front": "Front"}, 0.0)
+    taken = DrivingMessage(Layout(database.get_message_by_name("Steer"), "", "", "xor"), {"Front": "Front"}, 0.0)
     assert taken.read(struct.pack("<hh", 100, 0) + bytes(12)) == {"Front": 10.0}
     with pytest.raises(Refusal, match="expected 8 bytes, got 4"):
         taken.read(bytes(4))

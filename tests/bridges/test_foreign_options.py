@@ -365,7 +365,7 @@ BEYOND = {
     "px4": {"ground": "10.0.0.1:1"}, "serial": {"device": "/dev/ttyUSB0", "state_fields": "time:f64"},
     "udp": {"bind": "0.0.0.0"}, "view": {"host": "0.0.0.0"}, "zenoh": {"listen": "tcp/[::]:7447"},
 }  # fmt: skip
-FURTHER = [
+OPTIONAL_PARTS = [
     ("can", {"interface": "udp_multicast", "channel": "239.74.163.2", "far": "true"}),
     ("can", {"interface": "udp_multicast", "channel": "239.74.163.2", "options": "hop_limit=9"}),
     ("dds", {"interface": "auto"}),
@@ -385,7 +385,7 @@ FURTHER = [
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [pytest.param(name, words, marks=LIBRARY.get(name, ())) for name, words in (*BEYOND.items(), *FURTHER)],
+    [pytest.param(name, words, marks=LIBRARY.get(name, ())) for name, words in (*BEYOND.items(), *OPTIONAL_PARTS)],
 )
 def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, words: dict[str, str]) -> None:
     made = construct(load_bridge(name), "bridge", name, words)

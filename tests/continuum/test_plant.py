@@ -17,7 +17,7 @@ from rtmms.continuum.body import CosseratBody, Section
 from rtmms.continuum.field import SETTLE, Field, check
 from rtmms.continuum.plant import CosseratPlant
 from rtmms.plant.monitor import step_error
-from rtmms.plant.protocol import Accounted, Entered, Twinned
+from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep, HasStepErrorEstimator
 from rtmms.sensing.sensed import Sensed
 from rtmms.sensing.suite import read_profile
 
@@ -44,9 +44,9 @@ def test_a_snapshot_goes_on_with_the_same_bits() -> None:
     assert ends[0] == ends[1]
     with pytest.raises(rtmms.ModelError, match="of another model, step or version"):
         rtmms.load("continuous_eel", preset="spatial", nodes=31, dt=0.01).restore(kept)
-    assert isinstance(plant, Entered)
-    assert isinstance(plant, Twinned)
-    assert not isinstance(plant, Accounted)
+    assert isinstance(plant, HasCompiledStep)
+    assert isinstance(plant, HasStepErrorEstimator)
+    assert not isinstance(plant, HasCompiledOutputs)
 
 
 def test_frequency_changes_without_a_jump() -> None:

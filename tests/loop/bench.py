@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.loop.clock import FakeClock, Schedule
-from rtmms.loop.loop import Beside, Loop, Outcome
+from rtmms.loop.loop import Loop, LoopServices, Outcome
 from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.ports import Applied
@@ -271,7 +271,7 @@ class Bench:
         }
         self.loop = Loop(
             self.plant, self.world, self.clock, pace, Policies(**options), self.statistics, observers, steps=steps,
-            beside=Beside(watch=self.world.watch, **beside),
+            beside=LoopServices(watch=self.world.watch, **beside),
         )  # fmt: skip
         self.outcome: Outcome = self.loop.run()
 

@@ -21,7 +21,7 @@ from rtmms.loop.clock import FakeClock, MonotonicClock, Schedule, deadline_s, qu
 from rtmms.loop.fallback import FallbackMemory
 from rtmms.loop.kernels.miss_policies import extrapolate, move_home, take_complete
 from rtmms.loop.kernels.row import BINS, LONGEST_NS, place, values_of
-from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.machine import shortest_wait_s
 from rtmms.loop.pace import External, Free, Lockstep, Pace, Realtime
 from rtmms.loop.policies import OVERRUN_POLICIES, Policies, abort, catch_up, skip, slip
@@ -329,7 +329,7 @@ def test_the_loop_retains_no_objects(mode: str) -> None:
     blocks = Blocks()
     observers = (trace, blocks)
     loop = Loop(plant, exchange, clock, pace, Policies(), Statistics(256), observers, steps=4100,
-                beside=Beside(commands=commands))  # fmt: skip
+                beside=LoopServices(commands=commands))  # fmt: skip
     loop.run()
     assert gc.isenabled()
     first, second, third = blocks.counts

@@ -19,7 +19,7 @@ from rtmms.base.jit import COMPILED
 from rtmms.loop.kernels.row import ROW_HEAD
 from rtmms.loop.log_row import Head
 from rtmms.loop.statistics import Statistics
-from rtmms.plant.protocol import Account
+from rtmms.plant.protocol import CompiledOutputs
 from rtmms.record.log import Step, open_log
 from rtmms.record.recorder import CompiledRows
 from rtmms.record.ring import PAGE, Ring
@@ -47,7 +47,7 @@ class Pushing:
         at, beyond = self.numbers.ctypes.data, self.more.ctypes.data
         sources = [(at, 3), (at + 24, 4), (beyond, 2)]
         self.rows = CompiledRows()
-        self.at = self.rows.bind(self.ring, self.head, sources, Account(0, (), {}))
+        self.at = self.rows.bind(self.ring, self.head, sources, CompiledOutputs(0, (), {}))
 
     def push(self, ints: tuple[int, int], numbers: np.ndarray) -> bool:
         from rtmms.loop.kernels.row import push_row
@@ -102,7 +102,7 @@ print(full)
 @pytest.mark.full
 def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
     ring, count = Ring.create(2, 9, 16), 8_000
-    text = PRODUCER.replace("made.account", "__import__('rtmms').plant.Account(0, (), {})")
+    text = PRODUCER.replace("made.compiled_outputs", "__import__('rtmms').plant.CompiledOutputs(0, (), {})")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     taken: list[int] = []
     with subprocess.Popen([sys.executable, "-c", text, str(ring.descriptor), str(count)], env=environment,
@@ -177,7 +177,7 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool
     try:
         kept.bind(loop_of())
         kept.start(plant.observe())
-        at = kept.row_memory((numbers.ctypes.data, len(plant.actuators)), Account(0, (), places))
+        at = kept.row_memory((numbers.ctypes.data, len(plant.actuators)), CompiledOutputs(0, (), places))
         assert at
         kept.ready(0)
         for step in range(3):

@@ -11,7 +11,7 @@ from mcap.reader import make_reader
 
 from rtmms.loop.clock import FakeClock, Schedule
 from rtmms.loop.fault_attribution import FaultAttribution
-from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.pace import Realtime
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
@@ -48,7 +48,7 @@ def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     attribution = FaultAttribution(PERIOD_NS, PERIOD_NS // 2, None, lambda: (0, 0))
     loop = Loop(
         plant, Forgetful(clock), clock, Realtime(Schedule(PERIOD_NS, PERIOD_NS // 2)), Policies(), Statistics(), [kept],
-        steps=40, beside=Beside(attribution=attribution),
+        steps=40, beside=LoopServices(attribution=attribution),
     )  # fmt: skip
     kept.bind(loop)
     outcome = loop.run()

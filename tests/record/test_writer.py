@@ -12,7 +12,7 @@ import pytest
 from rtmms.loop.log_row import START, STEP, Head
 from rtmms.record.log import Step, open_log
 from rtmms.record.origin import describe
-from rtmms.record.writer import Ear, Log, WholeWrites
+from rtmms.record.writer import LineReader, Log, WholeWrites
 from tests.pendulum import Pendulum
 
 
@@ -77,7 +77,7 @@ def test_every_line_is_heard_that_came_before_the_pipe_s_end() -> None:
     os.write(write, b'{"a": 1}\n{"a": 2}\n{"a": 3}\n{"cut off')
     os.close(write)
     with os.fdopen(read, "rb") as stream:
-        ear = Ear(stream)
+        ear = LineReader(stream)
         heard = [ear.line(0.0) for _ in range(5)]
         assert ear.gone
     assert heard == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]

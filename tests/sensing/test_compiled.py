@@ -11,7 +11,7 @@ import pytest
 import rtmms
 from rtmms.base.jit import COMPILED, kernel
 from rtmms.base.memory import ARGUMENTS, call
-from rtmms.plant.protocol import Account, Entry, Plant
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Plant
 from rtmms.sensing import Sensed, read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Estimated
@@ -42,24 +42,24 @@ class Plain:
 
 
 class Driven:
-    """Steps by `enter`, as the loop does."""
+    """Steps by `compiled_step`, as the loop does."""
 
     def __init__(self, plant: Any) -> None:
         self.plant, self._arguments = plant, np.zeros(ARGUMENTS, dtype=np.int64)
 
     def step(self, command: Any) -> None:
-        entry: Entry = self.plant.enter()
+        entry: CompiledStep = self.plant.compiled_step()
         self._arguments[: len(entry.arguments)] = entry.arguments
         (c_double * len(command)).from_address(entry.command)[:] = command
-        self.plant.entered(called(entry.function, self._arguments.ctypes.data))
+        self.plant.finish_compiled_step(called(entry.function, self._arguments.ctypes.data))
 
 
 def pair() -> tuple[Any, Any]:
     """The same one, entered, and from Python."""
     plants: list[Plant] = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
     made = [Sensed(Faulty(plant), read_profile("typical", plant, OVER)) for plant in plants]
-    assert made[1].enter() is None
-    assert made[1].account() is None
+    assert made[1].compiled_step() is None
+    assert made[1].compiled_outputs() is None
     return made[0], made[1]
 
 
@@ -76,7 +76,7 @@ def same(one: Any, other: Any) -> None:
 
 def told(plant: Any) -> dict[str, np.ndarray]:
     """What compiled code gets of its outputs."""
-    account: Account = plant.account()
+    account: CompiledOutputs = plant.compiled_outputs()
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
     arguments[: len(account.arguments)] = account.arguments
     called(account.function, arguments.ctypes.data)
@@ -126,15 +126,15 @@ def test_the_bits_are_those_of_steps_from_python() -> None:
 def test_a_step_leaves_no_objects() -> None:
     one, _ = pair()
     one.set(**{"fault.left.front": "free"})
-    entry = one.enter()
+    entry = one.compiled_step()
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
     arguments[: len(entry.arguments)] = entry.arguments
     function, at = entry.function, arguments.ctypes.data
 
     def work() -> None:
         for _ in range(50):
-            one.enter()
-            one.entered(called(function, at))
+            one.compiled_step()
+            one.finish_compiled_step(called(function, at))
 
     assert growth(work) == 0
 
@@ -143,7 +143,7 @@ def test_an_estimate_hears_what_compiled_steps_told() -> None:
     plants = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
     one, other = (Estimated(plant, read_profile("typical", plant, {"gps": {"off": True}})) for plant in plants)
     driven = Driven(one)
-    assert one.account() is None
+    assert one.compiled_outputs() is None
     for k in range(600):
         driven.step(swim(k))
         other.step(swim(k))

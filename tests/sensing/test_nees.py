@@ -41,7 +41,7 @@ def nees(robot: str, dt: float, seeds: int, seconds: float, folder: Path) -> tup
         name: one for name, one in read_profile("typical", plant).items() if isinstance(one, replayed._HEARD)
     }  # fmt: skip
     gravity = float(getattr(plant.parameters, "gravity_m_s2", 0.0))  # type: ignore[attr-defined]
-    known = replayed.Kept(dt, gravity, sensors, str(path))
+    known = replayed.SavedState(dt, gravity, sensors, str(path))
     found = np.array([replayed.judged(known, seed, (seconds,), 0.25)[0] for seed in range(seeds)])
     k = replayed.PARTS.index("velocity_m_s")
     return float(found[:, 1, k].mean()), float(np.sqrt(found[:, 0, k].mean()))

@@ -65,13 +65,13 @@ def test_the_compiled_step_and_outputs_are_the_same(world: rtmms.World) -> None:
 
     kind = CFUNCTYPE(c_int64, *[c_int64] * 12, c_double)
     world.reset()
-    account = world.account()
+    account = world.compiled_outputs()
     assert account is not None
     for command in commands(20):
-        entry = world.enter()
+        entry = world.compiled_step()
         assert entry is not None
         (c_double * 8).from_address(entry.command)[:] = list(command)
-        world.entered(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
+        world.finish_compiled_step(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
     seen, after = world.observe(), world.snapshot()
     kind(account.function)(*account.arguments, *[0] * (12 - len(account.arguments)), 0.0)
     place, count = account.numbers["two.velocity"]
@@ -248,7 +248,7 @@ def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
     for command in commands(40):
         world.step(command)
     blob, seen = world.snapshot(), world.observe()
-    assert world.account() is None
+    assert world.compiled_outputs() is None
     again = rtmms.load("world", robots=world.described(), dt=world.dt)
     again.reset(seed=5)
     for command in commands(40):
@@ -269,10 +269,10 @@ def test_sights_are_the_same_again_and_by_both_ways_of_stepping() -> None:
         kind = CFUNCTYPE(c_int64, *[c_int64] * 12, c_double)
         world.reset(seed=5)
         for command in commands(40):
-            entry = world.enter()
+            entry = world.compiled_step()
             assert entry is not None
             (c_double * 8).from_address(entry.command)[:] = list(command)
-            world.entered(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
+            world.finish_compiled_step(kind(entry.function)(*entry.arguments, *[0] * (12 - len(entry.arguments)), 0.0))
         assert world.snapshot() == blob
 
 

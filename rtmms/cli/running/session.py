@@ -297,7 +297,7 @@ class Session:
     ) -> tuple[Server, Loop, Keepers]:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.impairment import impaired_links
-        from rtmms.loop.loop import Beside, Loop
+        from rtmms.loop.loop import Loop, LoopServices
         from rtmms.loop.machine import raised, shortest_wait_s
         from rtmms.loop.trace import Tracking
         from rtmms.loop.trial import cold_trial, trial
@@ -350,8 +350,10 @@ class Session:
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
             steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
-            beside=Beside(keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant),
-                          self._governor(plant, statistics.period_us)),
+            beside=LoopServices(
+                keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant),
+                self._governor(plant, statistics.period_us),
+            ),
         )  # fmt: skip
         if self.held is not None:
             loop.command[:] = self.held

@@ -110,7 +110,9 @@ class Variant:
     def __init__(self, manta: Any, full: Any, variant: str) -> None:
         self.manta, self._full, self.variant = manta, full, variant
         self.dt, self.actuators, self.outputs = full.dt, full.actuators, full.outputs
-        self.enter, self.entered, self.step = manta.enter, manta.entered, manta.step
+        self.compiled_step, self.finish_compiled_step, self.step = (
+            manta.compiled_step, manta.finish_compiled_step, manta.step
+        )  # fmt: skip
         self.reset, self.snapshot, self.restore = manta.reset, manta.snapshot, manta.restore
         self.take_over(full)  # what a change needs is made here
         manta.reset()

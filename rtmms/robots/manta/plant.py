@@ -20,7 +20,16 @@ from rtmms.base.spatial import heading
 from rtmms.plant.coordinates import StateChart
 from rtmms.plant.kernel_plant import KernelPlant
 from rtmms.plant.monitor import StepError, step_error
-from rtmms.plant.protocol import Account, Channel, Coordinates, CoupledLimit, Entry, Fork, Surroundings, refuse_fixed
+from rtmms.plant.protocol import (
+    Channel,
+    CompiledOutputs,
+    CompiledStep,
+    Coordinates,
+    CoupledLimit,
+    Fork,
+    Surroundings,
+    refuse_fixed,
+)
 from rtmms.plant.validation import read_numbers, read_pose, read_seed, refuse_not_finite
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.chart import coordinates
@@ -362,16 +371,18 @@ class Manta(KernelPlant):
             self._state[:] = before
             raise ModelError("manta: place: the support is singular at these rod angles")
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         """See rtmms.plant.protocol.Accounted."""
         return self._account_of(self.system)
 
-    def _account_of(self, system: Any) -> Account | None:
+    def _account_of(self, system: Any) -> CompiledOutputs | None:
         if not COMPILED or self._sampler is not None:
             return None
         out, given = system.out.ctypes.data, arguments(system)
         parts = {name: (out + 8 * part.start, part.stop - part.start) for name, _, part in self._parts}
-        return Account(native(enter_account, *given, 0.0), tuple(0 if word is None else word for word in given), parts)
+        return CompiledOutputs(
+            native(enter_account, *given, 0.0), tuple(0 if word is None else word for word in given), parts
+        )
 
     def observe(self) -> dict[str, Array]:
         """All outputs at the present state, in new arrays."""
@@ -432,7 +443,7 @@ class Manta(KernelPlant):
     def _coordinates(self) -> Coordinates:
         return coordinates(self.parameters, self.model)
 
-    def settling(self, fork: Fork) -> Entry:
+    def settling(self, fork: Fork) -> CompiledStep:
         """See rtmms.plant.protocol.Coordinated."""
         return self._entry_of(enter_settle, fork.owner)
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmms.base.jit import COMPILED
 from rtmms.base.memory import Record, aligned
-from rtmms.plant.protocol import Kept
+from rtmms.plant.protocol import SavedState
 from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.fin_layout import LANES
 from rtmms.robots.manta.methods import METHODS, ORDERS, STABILITY
@@ -75,19 +75,19 @@ class MantaTwin:
     def finer(self) -> tuple[str, float]:
         return "dt", self.dt
 
-    def room(self) -> Kept:
+    def room(self) -> SavedState:
         """Memory for one state."""
         state = aligned(self.plant._state.size)
         joints = state[lay.FINS :].reshape(self._rows, 2, LANES)[:, 0]
         twist = state[lay.TWIST : lay.TWIST + 6]
         position, quaternion = state[lay.POSITION : lay.QUATERNION], state[lay.QUATERNION : lay.TWIST]
-        return Kept(state, position, quaternion, twist, joints, None)
+        return SavedState(state, position, quaternion, twist, joints, None)
 
-    def keep(self, at: Kept) -> None:
+    def keep(self, at: SavedState) -> None:
         """The plant's present state."""
         at.all[:] = self.plant._state
 
-    def power(self, at: Kept) -> float:
+    def power(self, at: SavedState) -> float:
         """W, of the rods; see rtmms.plant.protocol.HasPower."""
         self.state.all[:] = at.all
         manta = self._whole
@@ -100,7 +100,7 @@ class MantaTwin:
             self._parts, self._of = parts, None
             self._take_up()
 
-    def start(self, at: Kept, halves: bool) -> None:
+    def start(self, at: SavedState, halves: bool) -> None:
         """The twin stands there. Its time is steps times dt, so in halves it has taken twice as many."""
         self.state.all[:] = at.all
         if halves:

@@ -199,7 +199,7 @@ _BESIDE = 64
 """Bytes: a state with something behind it is longer than any that is known."""
 _EXCHANGE_NS = 10_000_000
 """Between two looks at the exchange endpoint, where the states come in time."""
-Usual = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
+StepCodec = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
 """Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
 new = ReceivedState.__new__
 
@@ -247,7 +247,7 @@ class Link(Session):
         self.dropped = 0
         self._seq = self._tick_seq = 0
         self._waiting: State | None = None
-        self._usual: Usual | None = None
+        self._usual: StepCodec | None = None
         self._post: Callable[[bytes, int], int] = _nothing
         self._write: Write = _no_layout
         self._write_aged: Write | None = None

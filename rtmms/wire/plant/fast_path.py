@@ -17,7 +17,7 @@ from rtmms.base.contract import Applied
 from rtmms.base.memory import ARGUMENTS
 from rtmms.loop.kernels.miss_policies import INTERRUPTED, PUBLISHED, RESOLVED, address, view
 from rtmms.loop.ports import Batched, Progress
-from rtmms.plant.protocol import Accounted, Entered
+from rtmms.plant.protocol import HasCompiledOutputs, HasCompiledStep
 from rtmms.wire.kernels.step import BATCH, PEER, STATE, STEP, TIME, UNREAD, take_step, take_steps, write_states
 from rtmms.wire.kernels.step_layout import CompiledLayout
 from rtmms.wire.kernels.system import AVAILABLE, EVENT_BYTES, SCRATCH_WORDS
@@ -28,8 +28,8 @@ from rtmms.wire.protocol.step_layout import command_layout
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtmms.loop.ports import Keeping, Memory
-    from rtmms.plant.protocol import Account, Plant
+    from rtmms.loop.ports import Memory, StepRecorder
+    from rtmms.plant.protocol import CompiledOutputs, Plant
     from rtmms.wire.plant.peers import Peer, Peers
     from rtmms.wire.plant.state_message import StateMessage
     from rtmms.wire.plant.step_port import StepPort
@@ -48,7 +48,7 @@ class BatchedSteps:
     dt   s;  step   (1,) of step_memory.STEP, of which the peers' part is WireFastPath's;  peers  how many at most
     """
 
-    def __init__(self, dt: float, account: Account, step: npt.NDArray[Any], peers: int) -> None:
+    def __init__(self, dt: float, account: CompiledOutputs, step: npt.NDArray[Any], peers: int) -> None:
         self._account, self._step = account, view(step)
         self._batch = np.zeros(1, dtype=BATCH)
         self._times = np.zeros(MOST_STEPS, dtype=TIME)
@@ -151,18 +151,18 @@ class WireFastPath:
         self._socket = socket if isinstance(socket, Bypassed) else None
         self._lines: list[_Line] = []
         self._seen = -1
-        self._entered: Entered | None = None
+        self._entered: HasCompiledStep | None = None
         self._sent: list[tuple[Peer, StateMessage]] = []
         self._batch: BatchedSteps | None = None
-        self._keeper: Keeping | None = None
+        self._keeper: StepRecorder | None = None
         self.keeps = False
 
-    def bind(self, plant: Plant, memory: Memory, keeper: Keeping | None = None) -> bool:
+    def bind(self, plant: Plant, memory: Memory, keeper: StepRecorder | None = None) -> bool:
         """Once, before the run. False where there are no such calls: then nothing else here may be called."""
         if not AVAILABLE or self._socket is None or self._socket.descriptors is None or self._port.ticks is not None:
             return False
         n = len(plant.actuators)
-        self._entered = plant if isinstance(plant, Entered) else None
+        self._entered = plant if isinstance(plant, HasCompiledStep) else None
         step, peers = np.zeros(1, dtype=STEP), np.zeros(MOST_PEERS, dtype=PEER)
         self._buffers = np.zeros((MOST_PEERS, _ROOM), dtype=np.uint8)
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
@@ -182,7 +182,7 @@ class WireFastPath:
         self.run = partial(take_step, address(step))
         # compiled, or fetched from the cache, before the run: without peers it does nothing
         self.run()
-        account = plant.account() if isinstance(plant, Accounted) else None
+        account = plant.compiled_outputs() if isinstance(plant, HasCompiledOutputs) else None
         if account is not None:
             self._batch = BatchedSteps(plant.dt, account, step, MOST_PEERS)
             self._batch.run(0, 0, False, Applied(), 0, True)
@@ -279,7 +279,7 @@ class WireFastPath:
             socket.arm_by(watch_ns, watch_ns + _WATCH_NS)
         m.due_ns, m.deadline_ns, m.step = due_ns, deadline_ns, step
         if self._entered is not None:
-            entry = self._entered.enter()
+            entry = self._entered.compiled_step()
             if entry is None:
                 m.function = 0
             else:

@@ -43,7 +43,7 @@ from rtmms.wire.stream.publisher import Publisher
 from rtmms.wire.stream.steps import Steps
 
 if TYPE_CHECKING:
-    from rtmms.loop.ports import Array, FastPath, Flags, Keeping, Memory
+    from rtmms.loop.ports import Array, FastPath, Flags, Memory, StepRecorder
 
 
 # The three sockets of a plant: which implementation each is of, and where they are bound.
@@ -487,7 +487,7 @@ class Server:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
-    def fast_path(self, plant: Plant, memory: Memory, keeper: Keeping | None) -> FastPath | None:
+    def fast_path(self, plant: Plant, memory: Memory, keeper: StepRecorder | None) -> FastPath | None:
         """See Compiling."""
         return self._direct if self._direct.bind(plant, memory, keeper) else None
 

@@ -15,7 +15,7 @@ import rtmms
 from rtmms.base.errors import ModelError
 from rtmms.loop.clock import Schedule
 from rtmms.loop.kernels.miss_policies import RESOLVED
-from rtmms.loop.loop import Beside
+from rtmms.loop.loop import LoopServices
 from rtmms.loop.pace import Lockstep, Realtime
 from rtmms.loop.trace import CommandTrace
 from rtmms.plant.protocol import Channel
@@ -70,7 +70,7 @@ def program(answering: str = "Counted", extra: str = "pass") -> str:
 def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
     toy = Compiled()
     trace = CommandTrace(toy.actuators, toy.outputs, steps)
-    return Run(Lockstep, steps=steps, plant=toy, program=text, beside=Beside(commands=trace)), trace
+    return Run(Lockstep, steps=steps, plant=toy, program=text, beside=LoopServices(commands=trace)), trace
 
 
 @pytest.mark.full

@@ -14,11 +14,11 @@ from numba import carray
 
 from rtmms.base.jit import kernel, native
 from rtmms.loop.clock import MonotonicClock
-from rtmms.loop.loop import Beside, Loop
+from rtmms.loop.loop import Loop, LoopServices
 from rtmms.loop.pace import Pace
 from rtmms.loop.policies import Policies
 from rtmms.loop.statistics import Statistics
-from rtmms.plant.protocol import Account, Entry
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep
 from rtmms.wire.kernels.system import numbers_at
 from rtmms.wire.plant.server import Server
 from tests.wire.bench import PATIENCE_S, Toy
@@ -44,7 +44,7 @@ class Compiled(Toy):
         self.given = np.zeros(4)
         self.calls = self.entered_times = 0
         words = (self.state.ctypes.data, self.given.ctypes.data)
-        self.entry = Entry(native(advance, *words), words, self.given.ctypes.data)
+        self.entry = CompiledStep(native(advance, *words), words, self.given.ctypes.data)
 
     def reset(self, seed: int = 0) -> None:
         if hasattr(self, "state"):
@@ -56,10 +56,10 @@ class Compiled(Toy):
         self.calls += 1
         super().step(command)
 
-    def enter(self) -> Entry | None:
+    def compiled_step(self) -> CompiledStep | None:
         return self.entry
 
-    def entered(self, status: int) -> None:
+    def finish_compiled_step(self, status: int) -> None:
         self.entered_times += 1
         if status:
             raise RuntimeError(f"status {status}")
@@ -82,11 +82,11 @@ def tell(state: int, out: int) -> int:
 class Told(Compiled):
     """One whose outputs compiled code can get, too."""
 
-    def account(self) -> Account | None:
+    def compiled_outputs(self) -> CompiledOutputs | None:
         self.out = np.zeros(27)
         words = (self.state.ctypes.data, self.out.ctypes.data)
         sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4), ("joint_angle", 12, 15))
-        return Account(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
+        return CompiledOutputs(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
 
 
 START_S = 60.0
@@ -109,7 +109,7 @@ class Run:
 
     def __init__(
         self, pace: Callable[[], Pace], claims: Sequence[str] = ("*",), *, steps: int = 300, plant: Any = None,
-        what: str = "pass", program: str = "", beside: Beside | None = None, observers: Any = (), **policies: Any,
+        what: str = "pass", program: str = "", beside: LoopServices | None = None, observers: Any = (), **policies: Any,
     ) -> None:  # fmt: skip
         self.plant = plant or Compiled()
         made = pace()

@@ -14,7 +14,7 @@ import pytest
 from rtmms.loop.clock import Schedule
 from rtmms.loop.kernels.miss_policies import PUBLISHED, RESOLVED
 from rtmms.loop.log_row import Head
-from rtmms.loop.loop import Beside
+from rtmms.loop.loop import LoopServices
 from rtmms.loop.pace import Lockstep, Realtime
 from rtmms.loop.ports import Progress
 from rtmms.loop.trace import CommandTrace
@@ -22,7 +22,7 @@ from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder
 from tests.wire.bench import Toy
-from tests.wire.plant.compiled_plant import Compiled, Run, Told
+from tests.wire.plant.compiled_plant import Compiled, LogColumn, Run
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 
@@ -57,7 +57,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
     """With a recorder, to the instant at which the row is written."""
     events: list[tuple[int, str]] = []
     windows: list[tuple[Progress, int]] = []
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=False) if recorded else None
+    kept = recorder(tmp_path / "run.mcap", LogColumn(), patient=False) if recorded else None
 
     def hook(frame: Any, event: str, arg: Any) -> None:
         if event in ("call", "c_call"):
@@ -83,7 +83,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
             sys.setprofile(hook)
 
     try:
-        Hooked(realtime, steps=200, plant=Told() if recorded else Compiled(), observers=[kept] if kept else [])
+        Hooked(realtime, steps=200, plant=LogColumn() if recorded else Compiled(), observers=[kept] if kept else [])
     finally:
         sys.setprofile(None)
         if kept is not None:
@@ -147,7 +147,7 @@ def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, m
     def lockstep() -> tuple[Any, ...]:
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)
-        run = Run(Lockstep, steps=120, plant=toy, program=program(UNUSUAL[what]), beside=Beside(commands=trace))
+        run = Run(Lockstep, steps=120, plant=toy, program=program(UNUSUAL[what]), beside=LoopServices(commands=trace))
         told = run.server.report()
         peer = {key: value for key, value in told["peers"][0].items() if key not in ("late", "state")}
         return run, (trace.command.tolist(), trace.outcome.tolist(), trace.seq.tolist(), told["rejected"], peer)
@@ -172,7 +172,9 @@ def test_policies_stand_in_within_the_compiled_step(policy: str, monkeypatch: An
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)
         what = "if 60 <= k < 70: continue"
-        run = Run(realtime, steps=120, plant=toy, program=program(what), beside=Beside(commands=trace), miss=policy)
+        run = Run(
+            realtime, steps=120, plant=toy, program=program(what), beside=LoopServices(commands=trace), miss=policy
+        )
         return run, trace
 
     for k in range(2):

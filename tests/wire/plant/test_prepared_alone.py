@@ -8,7 +8,7 @@ import pytest
 import rtmms
 from rtmms.base.contract import APPLIED_POLICIES, Applied
 from rtmms.loop.kernels.miss_policies import address, view
-from rtmms.plant.protocol import Accounted
+from rtmms.plant.protocol import HasCompiledOutputs
 from rtmms.wire.kernels.step import PEER, STEP
 from rtmms.wire.kernels.system import AVAILABLE, SCRATCH_WORDS
 from rtmms.wire.plant.fast_path import BatchedSteps
@@ -20,8 +20,8 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here
 def test_it_says_what_python_says_of_the_manta() -> None:
     plant = rtmms.load("manta")
     plant.reset(0)
-    assert isinstance(plant, Accounted)
-    account = plant.account()
+    assert isinstance(plant, HasCompiledOutputs)
+    account = plant.compiled_outputs()
     assert account is not None
     mine, general = Selection(plant.outputs[:6]), Selection(plant.outputs[:6])
     memory, rows = np.zeros(1, dtype=STEP), np.zeros(1, dtype=PEER)
