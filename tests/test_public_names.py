@@ -10,6 +10,8 @@ from importlib import import_module
 import pytest
 
 import rtmms
+import rtmms.plant
+from rtmms.base.errors import RenamedWarning
 from rtmms.base.moved_modules import MOVED
 
 
@@ -53,3 +55,11 @@ def test_an_old_module_is_the_new_one_and_warns(old: str, monkeypatch: pytest.Mo
     assert found is import_module(MOVED[old])
     assert found.__name__ == MOVED[old]
     del sys.modules[old]
+
+
+def test_old_names_of_plants_protocols_are_the_new_ones_with_a_warning() -> None:
+    for old, new in rtmms.plant.RENAMED.items():
+        with pytest.warns(RenamedWarning, match=rf"rtmms\.plant\.{old} is rtmms\.plant\.{new} now"):
+            assert getattr(rtmms.plant, old) is getattr(rtmms.plant, new)
+    with pytest.raises(AttributeError, match=r"'rtmms\.plant' has no attribute 'Nothing'"):
+        rtmms.plant.Nothing  # noqa: B018
