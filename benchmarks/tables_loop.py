@@ -121,8 +121,8 @@ def misses(loop: Result) -> str:
     aims = ", ".join(f"{most:g} at {hertz(rate)}" for rate, most in UNEXPLAINED.items())
     heads = ["missed, unexplained %", "gait all", *RUNS, "overruns, unexplained %"]
     told = (
-        "Commands missed in percent, all of the gait's, then those that no stall seen by the stall detector explains, "
-        f"with D at half the period (80 % at 5 kHz);\nthe aim is at most the datagrams' and {aims} more:"
+        "Missed commands in percent. `gait all` counts every miss of the gait; the other columns count the misses that "
+        f"no stall explains.\nD is half the period (80 % at 5 kHz). The aim is the misses of the datagrams plus {aims}:"
     )
     return told + "\n\n" + table(heads, map(row, loop["cases"]))
 
@@ -144,8 +144,8 @@ def paces(loop: Result, quickest: Result) -> str:
         )
         told.append(
             f"At {name_of(case)} (`--rates {case['rate_hz']}`, {blocks(quickest)}, {kept('loop_10khz.json')}) "
-            f"{ours[0]} % of a compiled controller's commands are missed,\n{ours[1]} % without a stall "
-            f"(raw datagrams {theirs[0]} and {theirs[1]} %); the median of its exchange is {number(median)} us."
+            f"a compiled controller\nmisses {ours[0]} % of its commands, {ours[1]} % without a stall "
+            f"(raw datagrams {theirs[0]} and {theirs[1]} %). The median of its exchange is {number(median)} us."
         )
     return "\n".join(told) or "Nothing was measured."
 
@@ -203,19 +203,21 @@ def hour(result: Result) -> str:
     steps, misses, overruns = result["steps"], result["exchange"]["misses"], result["schedule"]["overruns"]
     preempted = [one for one in bad["listed"] if one["overrun"] == "involuntary_switch"]
     processes = result["processes"]
-    grown = ", ".join(f"{who} {found['growth_mib']:.2f}" for who, found in processes.items())
+    names = {"witness": "stall detector"}
+    grown = ", ".join(f"{names.get(who, who)} {found['growth_mib']:.2f}" for who, found in processes.items())
     told = [
         f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({kept('soak_hour.json')}; "
         f"{machine(result)}): {steps} steps, {misses} commands missed ({100 * misses / steps:.2f} %,",
         f"at most {result['exchange']['max_consecutive_misses']} in a row), {overruns} overruns "
-        f"({100 * overruns / steps:.2f} %); the machine explains {100 * (seen['machine_share'] or 0):.0f} % "
-        f"of the bad steps (of random ones {100 * (seen['base_rate'] or 0):.1f} %).",
-        f"Unexplained: {bad['misses_percent']:.4f} % of the commands were missed and {bad['overruns_percent']:.4f} % "
-        f"of the steps overran (the aim is {UNEXPLAINED[1000]:g} % for each); all are listed.",
+        f"({100 * overruns / steps:.2f} %). Stalls of the machine explain {100 * (seen['machine_share'] or 0):.0f} % "
+        f"of the bad steps (of random steps {100 * (seen['base_rate'] or 0):.1f} %).",
+        f"Without a stall, {bad['misses_percent']:.4f} % of the commands were missed and "
+        f"{bad['overruns_percent']:.4f} % of the steps overran.\nThe aim is {UNEXPLAINED[1000]:g} % for each. The file "
+        "lists all of them.",
         f"In {len(preempted)} of those {bad['overruns']} overruns the loop was preempted, up to "
         f"{max((one['switches'] for one in preempted), default=0)} times. A stall counts from "
         f"{seen['limit_us']:.0f} us on.",
-        f"MiB more at the end: {grown}; file handles more: "
+        f"Growth in MiB: {grown}; in file handles: "
         f"{max(found['handles_last'] - found['handles_first'] for found in processes.values())}. "
         f"{log['mib'] / 1024:.1f} GiB of log, {log['dropped'] or 'no'} rows dropped.",
     ]

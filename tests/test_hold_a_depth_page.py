@@ -58,4 +58,4 @@ def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
     assert done.status == 0, done.err
     (own,) = (one for one in done.report["exchange"]["peers"] if one["name"] == "autopilot")
     assert own["settable"]["depth_p"] == 2.0
-    assert -done.report["final"]["position"][2] == pytest.approx(2.0, abs=0.1)
+    assert -done.report["final"]["position"][2] == pytest.approx(4.0, abs=0.1)
