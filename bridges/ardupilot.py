@@ -107,7 +107,8 @@ class ArduPilot(Worded):
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
-        "those of the airframe, or channel i is actuator i; over its limits 1000 to 2000 us, 1100 to 1900 us of an ROV.",
+        "those of the airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and "
+        "1900 us.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Parameter(
         "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "

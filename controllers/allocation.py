@@ -64,7 +64,7 @@ class Allocation:
             )
         self.names = tuple(str(one["actuator"]) for one in granted)
         self.matrix = np.column_stack([_wrench(one) for one in granted])
-        self.inverse: Array = np.linalg.pinv(self.matrix)
+        self.inverse: Array = np.asarray(np.linalg.pinv(self.matrix), dtype=float)
         channels = [plant.actuator(name) for name in self.names]
         self._laws = [_inverse_law(one, channel) for one, channel in zip(granted, channels, strict=True)]
         self._lower = np.array([float(thrusts[0]) for _, thrusts in self._laws])

@@ -60,7 +60,7 @@ class DepthHold(rtmms.Controller):
     depth_rad_s: Annotated[float, Parameter(_SPEED.format("the depth"), "rad/s", le=20, live=True)] = 1.5
     heading_rad_s: Annotated[float, Parameter(_SPEED.format("the heading"), "rad/s", le=20, live=True)] = 1.5
     level_rad_s: Annotated[float, Parameter(_SPEED.format("roll and pitch"), "rad/s", le=20, live=True)] = 3.0
-    speed_rad_s: Annotated[float, Parameter(_SPEED.format("the speeds"), "rad/s", le=20, live=True)] = 0.5
+    speed_rad_s: Annotated[float, Parameter(_SPEED.format("the speeds"), "rad/s", le=20, live=True)] = 1.0
     climb_m_s: Annotated[float, Parameter("Largest speed up and down.", "m/s", le=3, live=True)] = 0.4
     turn_deg_s: Annotated[float, Parameter("Largest rate of the heading.", "deg/s", le=360, live=True)] = 45.0
     surge_kg: Annotated[float, Parameter("Mass and added mass along x; the plant's win.", "kg")] = 19.86

@@ -1,7 +1,7 @@
 """Outputs of autopilots for the airframes that plants name (`PlantDescription.airframe`): channel maps that are ready.
 
-The bridges `ardupilot`, `px4` and `betaflight` use them where their configuration has no `channels`. A robot's actuators
-have the senses of its airframe: a larger output does what the autopilot's mixer expects of it.
+The bridges `ardupilot`, `px4` and `betaflight` use them where their configuration has no `channels`. The actuators of
+a robot have the senses of its airframe: a larger output does what the autopilot's mixer expects of it.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ def thruster_table(model: Model, actuators: Iterable[Any]) -> dict[str, list[Map
         base); `position` (3,) m and `direction` (3,), frame of that row; `moment`, m, about the direction per newton;
         and `curve`, points (command, N), or `coefficient`, N for a command of 1, of a thrust coefficient |x| x.
     """
-    rows = []
+    rows: list[Mapping[str, Any]] = []
     for one in actuators:
         if isinstance(one, Thruster):
             body = model.body(one.body)

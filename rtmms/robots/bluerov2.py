@@ -1,8 +1,8 @@
 """The BlueROV2 in its heavy configuration: one body in water, eight thrusters (docs/bluerov2.md).
 
 Mass, added mass, damping, thrust curve and places of the thrusters are those of von Benzon, Sørensen, Uth, Jouffroy,
-Liniger and Pedersen: An Open-Source Benchmark Simulator: Control of a BlueROV2 Underwater Robot, J. Mar. Sci. Eng. 2022,
-10(12), 1898. Order and senses of the thrusters are those of ArduSub's frame vectored-6dof (AP_Motors6DOF).
+Liniger and Pedersen (2022): An Open-Source Benchmark Simulator: Control of a BlueROV2 Underwater Robot, J. Mar. Sci.
+Eng. 10(12), 1898. Order and senses of the thrusters are those of ArduSub's frame vectored-6dof (AP_Motors6DOF).
 """
 
 from __future__ import annotations
@@ -64,16 +64,22 @@ class BlueRov2:
     quadratic_roll_kg_m2: Annotated[float, Parameter("The same about x, of p.", "kg m2", ge=0, live=True)] = 1.19
     quadratic_pitch_kg_m2: Annotated[float, Parameter("The same about y, of q.", "kg m2", ge=0, live=True)] = 0.47
     quadratic_yaw_kg_m2: Annotated[float, Parameter("The same about z, of r.", "kg m2", ge=0, live=True)] = 1.5
-    horizontal_x_m: Annotated[float, Parameter("Horizontal thrusters before and behind the centre of mass.", "m")] = 0.156
-    horizontal_y_m: Annotated[float, Parameter("Horizontal thrusters beside the centre of mass.", "m")] = 0.111
+    horizontal_x_m: Annotated[float, Parameter(
+        "Horizontal thrusters in front of and behind the centre of mass.", "m",
+    )] = 0.156
+    horizontal_y_m: Annotated[float, Parameter(
+        "Horizontal thrusters left and right of the centre of mass.", "m",
+    )] = 0.111
     horizontal_below_m: Annotated[float, Parameter(
         "Horizontal thrusters below the centre of mass: their thrust pitches the robot.", "m", signed=True,
     )] = 0.085
     horizontal_deg: Annotated[float, Parameter(
         "Angle of the horizontal thrusters against x.", "deg", ge=5, le=85,
     )] = 45.0
-    vertical_x_m: Annotated[float, Parameter("Vertical thrusters before and behind the centre of mass.", "m")] = 0.12
-    vertical_y_m: Annotated[float, Parameter("Vertical thrusters beside the centre of mass.", "m")] = 0.218
+    vertical_x_m: Annotated[float, Parameter(
+        "Vertical thrusters in front of and behind the centre of mass.", "m",
+    )] = 0.12
+    vertical_y_m: Annotated[float, Parameter("Vertical thrusters left and right of the centre of mass.", "m")] = 0.218
     thrust_n: Annotated[tuple[float, float, float, float, float], Parameter(
         "c1, c3, c5, c7, c9 of the thrust c1 V + c3 V^3 + ... at a command V from 0 to 1; it is odd in V.", "N",
         signed=True,
@@ -128,8 +134,8 @@ def thrust_curve(p: BlueRov2) -> list[tuple[float, float]]:
 def thruster_poses(p: BlueRov2) -> dict[str, Placement]:
     """Return the poses of the thrusters, x along their positive thrust, in ArduSub's order of motors 1 to 8.
 
-    A positive thrust of a horizontal one pushes the robot away from the thruster's end, and to its own side's outside:
-    at the front backwards, at the rear forwards. A positive thrust of a vertical one pushes the robot down.
+    A positive thrust of a horizontal thruster pushes the robot towards the thruster's own side; at the front it also
+    pushes backwards, at the rear forwards. A positive thrust of a vertical thruster pushes the robot down.
     """
     c, s = math.cos(math.radians(p.horizontal_deg)), math.sin(math.radians(p.horizontal_deg))
     poses = {}
