@@ -231,19 +231,23 @@ class Rehearsal:
                 writable()
 
 
+_OF_RUN = ("dt", "duration_s", "plant", "airframe")
+"""Keywords of a rehearsal."""
+
+
 def rehearsals(
     monkeypatch: pytest.MonkeyPatch, bridge: Callable[..., rtmms.Bridge], pilot: Callable[[Rehearsal], Pilot],
     **defaults: Any,
 ) -> Iterator[Callable[..., tuple[Rehearsal, Any]]]:  # fmt: skip
     """Yield a function that opens a bridge and its autopilot; close in the end what it opened.
 
-    The function takes the mode, `dt` and `duration_s` of a rehearsal, and options of the bridge.
+    The function takes the mode and the keywords of a rehearsal, and options of the bridge.
     """
     opened: list[tuple[Rehearsal, Pilot]] = []
 
     def rehearse(mode: str, **options: Any) -> tuple[Rehearsal, Any]:
         chosen = defaults | options
-        of_run = {name: chosen.pop(name) for name in ("dt", "duration_s") if name in chosen}
+        of_run = {name: chosen.pop(name) for name in _OF_RUN if name in chosen}
         run = Rehearsal(bridge(**chosen), monkeypatch, mode=mode, **of_run)
         opened.append((run, pilot(run)))
         return opened[-1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from math import atan2, degrees, radians
 from typing import Any
 
@@ -13,22 +14,21 @@ import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms_bridges.ardupilot import ArduPilot
 from tests.bridges.autopilot.imitated_sub import MOTORS, ImitatedSub
-from tests.bridges.autopilot.rehearsal import Rehearsal, Tank
+from tests.bridges.autopilot.rehearsal import Rehearsal, Tank, rehearsals
 
 
-@pytest.fixture(params=["lockstep", "realtime"])
-def dive(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Rehearsal, ImitatedSub]]:
+@pytest.fixture
+def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Rehearsal, ImitatedSub]]]:
+    def sub(run: Rehearsal) -> ImitatedSub:
+        bridge = run.bridge
+        assert isinstance(bridge, ArduPilot)
+        imitated = ImitatedSub(bridge._socket.getsockname())
+        imitated.attend = run.attend
+        return imitated
+
     plant: Any = rtmms.load("bluerov2", dt=1e-3, start_depth_m=0.0)
-    bridge = ArduPilot(port=0)
-    run = Rehearsal(
-        bridge, monkeypatch, mode=request.param, plant=Tank(plant), airframe=describe_plant(plant).airframe
-    )  # fmt: skip
-    sub = ImitatedSub(bridge._socket.getsockname())
-    sub.start()
-    run.pilot, sub.attend = sub, run.attend
-    yield run, sub
-    sub.kill()
-    run.close()
+    airframe = describe_plant(plant).airframe
+    yield from rehearsals(monkeypatch, partial(ArduPilot, port=0), sub, plant=Tank(plant), airframe=airframe)
 
 
 def seen(run: Rehearsal) -> tuple[float, float, float]:
@@ -40,9 +40,11 @@ def seen(run: Rehearsal) -> tuple[float, float, float]:
 
 
 @pytest.mark.full  # half a minute each
-def test_it_holds_depth_and_heading_and_drives_ahead(dive: Any) -> None:
+@pytest.mark.parametrize("mode", ["lockstep", "realtime"])
+def test_it_holds_depth_and_heading_and_drives_ahead(rehearse: Any, mode: str) -> None:
     """Depth 2 m within 5 cm and heading 90 deg to the right within 2 deg, at rest and in 10 s of surge."""
-    run, sub = dive
+    run, sub = rehearse(mode)
+    run.start(sub)
     sub.heading = run.bridge.home.x_bearing + radians(90.0)  # it starts at the bearing of the world's x
     run.run(10.0, until=lambda: sub.armed)
     run.run(15.0)
