@@ -97,9 +97,9 @@ class Allocation:
         thrusts = self.inverse @ wrench
         return self._room(thrusts, np.zeros(len(thrusts))) if np.any(np.abs(thrusts) > 1e-9) else 0.0
 
-    def _room(self, thrusts: Array, beside: Array) -> float:
-        """Return the largest factor, >= 0, with which thrusts may be added to others that are within the limits."""
-        ends = np.where(thrusts > 0.0, self._upper, self._lower) - beside
+    def _room(self, thrusts: Array, used: Array) -> float:
+        """Return the largest factor, >= 0, with which thrusts may be added to used ones within the limits."""
+        ends = np.where(thrusts > 0.0, self._upper, self._lower) - used
         large = np.abs(thrusts) > 1e-12
         return max(0.0, float(np.min(ends[large] / thrusts[large]))) if large.any() else np.inf
 

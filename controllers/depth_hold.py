@@ -91,14 +91,14 @@ class DepthHold(rtmms.Controller):
         """Read the thrusters, the inertia and the damping that the plant exposes; ModelError without thrusters."""
         self._allocation = Allocation(plant, ("heave", "yaw"), "depth_hold")
         self._senses.start(plant)
-        told: Mapping[str, Any] = plant.parameters or {}
+        known: Mapping[str, Any] = plant.parameters or {}
         for axis, own in _INERTIA.items():
-            parts = [told.get(own), told.get(f"added_{axis}_{_UNIT[axis]}")]
+            parts = [known.get(own), known.get(f"added_{axis}_{_UNIT[axis]}")]
             if all(isinstance(one, int | float) for one in parts):
                 setattr(self, f"{axis}_{_UNIT[axis]}", float(sum(parts)))  # type: ignore[arg-type]
         for axis, unit in _UNIT.items():
             names = f"linear_{axis}_{_LINEAR[unit]}", f"quadratic_{axis}_{_QUADRATIC[unit]}"
-            linear, quadratic = (float(told.get(name, 0.0)) for name in names)
+            linear, quadratic = (float(known.get(name, 0.0)) for name in names)
             self._damping[axis] = linear, quadratic
         for axis, most in zip(AXES, self._allocation.authority, strict=True):
             self._loops[axis].most = _SHARE[axis] * float(most)

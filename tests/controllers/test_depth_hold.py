@@ -12,7 +12,7 @@ import pytest
 import rtmms
 from rtmms.plant.protocol import describe_plant
 from rtmms.sensing import read_profile, seen_through
-from rtmms.wire.protocol.messages import plain_parameters, told_surroundings
+from rtmms.wire.protocol.messages import plain_parameters, surroundings_fields
 from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.allocation import AXES, Allocation
 from rtmms_controllers.depth_hold import DepthHold
@@ -22,18 +22,18 @@ from rtmms_controllers.senses import angles
 def info_of(plant: Any, robot: str = "bluerov2") -> PlantInfo:
     return PlantInfo(
         robot, plant.dt, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
-        shape=describe_plant(plant).shape() or {}, surroundings=told_surroundings(plant),
+        shape=describe_plant(plant).shape() or {}, surroundings=surroundings_fields(plant),
     )  # fmt: skip
 
 
 class Dive:
     """A controller in the loop, without a wire."""
 
-    def __init__(self, profile: str = "ideal", given: dict[str, Any] | None = None, **words: Any) -> None:
+    def __init__(self, profile: str = "ideal", given: dict[str, Any] | None = None, **options: Any) -> None:
         self.bare: Any = rtmms.load("bluerov2", **(given or {}))
         self.plant = seen_through(self.bare, read_profile(profile, self.bare)) if profile != "none" else self.bare
         self.plant.reset(1)
-        self.controller, self.step = DepthHold(**words), 0
+        self.controller, self.step = DepthHold(**options), 0
         self.info = info_of(self.plant)
         self.controller.prepare()
         self.controller.start(self.info)
@@ -188,9 +188,9 @@ def test_it_begins_anew_after_a_reset() -> None:
     np.testing.assert_array_equal(dive.run(3.0), first)
 
 
-@pytest.mark.parametrize(("words", "text"), [
+@pytest.mark.parametrize(("options", "text"), [
     ({"depth_m": -1.0}, "depth_m"), ({"pitch_deg": 80.0}, "pitch_deg"), ({"depth_rad_s": 0.0}, "depth_rad_s"),
 ])  # fmt: skip
-def test_wrong_parameters_are_refused(words: dict[str, float], text: str) -> None:
+def test_wrong_parameters_are_refused(options: dict[str, float], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        DepthHold(**words)
+        DepthHold(**options)

@@ -251,7 +251,7 @@ def test_a_thruster_follows_its_command_with_its_lag() -> None:
     np.testing.assert_allclose(seen["motor"], command * (1.0 - math.exp(-1.0)), atol=1e-12)
 
 
-def test_its_thrusters_are_told_with_their_places_and_curves() -> None:
+def test_its_geometry_lists_the_thrusters_with_places_and_curves() -> None:
     """`thrusters` of the geometry: what a controller needs to allocate, equal to the motion that follows."""
     plant: Any = rtmms.load("bluerov2", dt=1e-3, thruster_s=0.0, dead_band=0.05)
     table = plant.shape["thrusters"]

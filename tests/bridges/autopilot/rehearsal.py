@@ -68,7 +68,7 @@ class Hopper:
 
 
 class Tank:
-    """A robot of the package beside the bridge, in place of the small aircraft."""
+    """A robot of the package, in place of the small aircraft."""
 
     def __init__(self, plant: Any) -> None:
         self.inner, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
