@@ -25,6 +25,7 @@ from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz
 
+from .autopilot.airframes import pulses_of
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import Further, check
@@ -106,7 +107,8 @@ class ArduPilot(Worded):
     )] = ()  # fmt: skip
     channels: Annotated[tuple[ChannelMapping, ...], Parameter(
         "Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: "
-        "those of the airframe, or channel i is actuator i; 1000 to 2000 us over its limits.",
+        "those of the airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and "
+        "1900 us.",
     )] = ()  # fmt: skip
     parameter_channels: Annotated[dict[str, str], Parameter(
         "Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; "
@@ -192,7 +194,7 @@ class ArduPilot(Worded):
         self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
-        return map_channels(self.channels, plant, "ardupilot", 1000.0, 2000.0, _CHANNELS)
+        return map_channels(self.channels, plant, "ardupilot", *pulses_of(plant.airframe), _CHANNELS)
 
     def _check_rate(self, plant: rtmms.PlantInfo) -> None:
         """Report what keeps ArduPilot from arming, or frames from being as short as they are meant to be."""

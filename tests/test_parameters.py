@@ -50,7 +50,7 @@ CASES = [(robot, name) for robot in ROBOTS for name in parameters_of(kind_of(rob
 
 
 def test_all_robots_are_tried() -> None:
-    assert len(OURS) == 18
+    assert len(OURS) == 19
 
 
 @pytest.mark.parametrize("robot", ROBOTS)

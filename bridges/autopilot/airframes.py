@@ -1,6 +1,7 @@
 """Outputs of autopilots for the airframes that plants name (`PlantDescription.airframe`): channel maps that are ready.
 
-The bridges `ardupilot`, `px4` and `betaflight` use them where their configuration has no `channels`.
+The bridges `ardupilot`, `px4` and `betaflight` use them where their configuration has no `channels`. The actuators of
+a robot have the senses of its airframe: a larger output does what the autopilot's mixer expects of it.
 """
 
 from __future__ import annotations
@@ -19,8 +20,25 @@ AIRFRAMES: Mapping[str, Mapping[Autopilot, tuple[str, ...]]] = {
         # in the order of the CA_ROTOR parameters of bridges/examples/px4_quadrotor.params
         "px4": ("front.speed", "left.speed", "back.speed", "right.speed"),
     },
+    "vectored_6dof": {
+        # FRAME_CONFIG 2, SUB_FRAME_VECTORED_6DOF (AP_Motors6DOF): motors 1 to 4 across the corners, 5 to 8 vertical
+        "ardupilot": (
+            "horizontal.front_right.command", "horizontal.front_left.command", "horizontal.rear_right.command",
+            "horizontal.rear_left.command", "vertical.front_right.command", "vertical.front_left.command",
+            "vertical.rear_right.command", "vertical.rear_left.command",
+        ),
+    },
 }  # fmt: skip
 """By airframe and autopilot: the actuators of outputs 1, 2, ..."""
+
+PULSES_US: Mapping[str, tuple[float, float]] = {"vectored_6dof": (1100.0, 1900.0)}
+"""Pulses, us, of ArduPilot at the lower and upper limits of an airframe's actuators: those of ArduSub's motors."""
+OTHER_PULSES_US = (1000.0, 2000.0)
+
+
+def pulses_of(airframe: str) -> tuple[float, float]:
+    """Return ArduPilot's pulses, us, at an actuator's lower and upper limit, of an airframe."""
+    return PULSES_US.get(airframe, OTHER_PULSES_US)
 
 
 def outputs_of(airframe: str, autopilot: Autopilot) -> tuple[str, ...]:

@@ -411,6 +411,11 @@ class Thruster:
     name: str | None = None
     inertia: float = 0.0
 
+    @property
+    def channel_name(self) -> str:
+        """Name of its channel."""
+        return f"{self.name or f'{self.body}.thruster'}.command"
+
     def attach(self, to: Attachment) -> None:
         if (self.coefficient is None) == (len(self.curve) == 0):
             got = "both" if len(self.curve) else "neither"
@@ -421,7 +426,7 @@ class Thruster:
         if curve:
             lower = curve[0][0] if lower is None else lower
             upper = curve[-1][0] if upper is None else upper
-        channel = to.channel(f"{self.name or f'{self.body}.thruster'}.command", self.unit, lower, upper)
+        channel = to.channel(self.channel_name, self.unit, lower, upper)
         wrench = np.array([1.0, 0.0, 0.0, to.number("moment", self.moment, least=-math.inf), 0.0, 0.0])
         lag, momentum = to.number("time_constant", self.time_constant), (to.number("inertia", self.inertia), 0.0, 0.0)
         to.on_body(

@@ -42,6 +42,7 @@ from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, drawn, observed
 from rtmms.mechanism.running import Running
 from rtmms.mechanism.step import AGAINST, keep_to_ground
 from rtmms.mechanism.tendons import START
+from rtmms.mechanism.thrusters import thruster_table
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism, displaced_density
@@ -182,7 +183,8 @@ class TreePlant(Running):
     @property
     def shape(self) -> dict[str, Any]:
         """What viewers draw of it (rtmms.plant.protocol.PlantDescription)."""
-        return drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
+        shape = drawn(self.model, self.mechanism if isinstance(self.mechanism, Mechanism) else None, self._pushing)
+        return {**shape, **thruster_table(self.model, self._pushing)} if shape else shape
 
     def surroundings(self) -> Surroundings:
         """Return what the plant moves in, as it is now."""

@@ -120,7 +120,8 @@ def test_several_robots_are_refused():
 
 TARGETS: dict[str, dict[str, float]] = {
     "manta": {"speed": 0.3, "turn_rate": math.radians(5.0)}, "moth": {"speed": 0.1}, "eel": {"speed": 0.3},
-    "torpedo": {"speed": 0.5}, "snake": {"speed": 0.3, "turn_rate": 0.2}, "unicycle": {"speed": 0.4, "turn_rate": 0.2},
+    "torpedo": {"speed": 0.5}, "bluerov2": {"speed": 0.4},
+    "snake": {"speed": 0.3, "turn_rate": 0.2}, "unicycle": {"speed": 0.4, "turn_rate": 0.2},
     "quadrotor": {"speed": 3.0}, "purcell": {"speed": 0.01}, "fluid_swimmer": {"speed": 0.02},
     "satellite": {"turn_rate": 0.1}, "continuous_eel": {"turn_rate": 0.1},
 }  # fmt: skip

@@ -138,6 +138,7 @@ def test_commands_at_their_limits():
     "robot",
     [
         "eel", "quadrotor", "torpedo", "satellite", "fish", "moth",
+        pytest.param("bluerov2", marks=pytest.mark.full),
         pytest.param("cat", marks=pytest.mark.full),
         pytest.param("fluid_swimmer", marks=pytest.mark.full),
     ],

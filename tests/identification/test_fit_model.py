@@ -413,7 +413,8 @@ def test_a_urdf_file(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(("robot", "parameter"), [
-    ("cat", "mass_kg"), ("continuous_eel", "length_m"), ("eel", "c2"), ("fish", "length_m"),
+    ("bluerov2", "quadratic_surge_kg_m"), ("cat", "mass_kg"),
+    ("continuous_eel", "length_m"), ("eel", "c2"), ("fish", "length_m"),
     ("fluid_swimmer", "half_length_m"), ("manta", "drag_coefficient"), ("modal_moth", "pressure"),
     ("moth", "span_m"), ("purcell", "length_m"), ("quadrotor", "mass_kg"), ("roller_racer", "seat_kg"),
     ("satellite", "mass_kg"), ("snake", "half_length_m"), ("snakeboard", "mass_kg"), ("torpedo", "length_m"),

@@ -18,7 +18,7 @@ from rtmms.record.origin import describe, rebuilt
 from tests.cli.shell import rtmms as shell
 
 DT = 1e-3
-SWIMMERS = ("manta", "eel", "continuous_eel", "fish", "torpedo", "fluid_swimmer", "purcell")
+SWIMMERS = ("manta", "eel", "continuous_eel", "fish", "torpedo", "bluerov2", "fluid_swimmer", "purcell")
 
 
 def swimmer(half_span_m: float | None = 0.5, medium: str = "water", prefix: str = "", surface_m: float = 0.0) -> Any:

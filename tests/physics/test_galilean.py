@@ -120,7 +120,7 @@ def immersed_robots() -> list[str]:
 
 
 START: dict[str, dict[str, Any]] = {"fish": {"preset": "swimming"}}
-ROBOTS = ("eel", "fish", "fluid_swimmer", "modal_moth", "moth", "quadrotor", "torpedo")
+ROBOTS = ("bluerov2", "eel", "fish", "fluid_swimmer", "modal_moth", "moth", "quadrotor", "torpedo")
 HELD = ("tendon_fish",)
 """Robots in a fluid that are held in a plane: a current across it does not move them."""
 CURRENT = {"continuous_eel": ("current_x_m_s", "current_y_m_s", "current_z_m_s"), "manta": "current_m_s"}

@@ -10,7 +10,7 @@ import pytest
 import rtmms
 from rtmms.sensing.faults import Faulty
 
-ROBOTS = ("manta", "quadrotor", "torpedo", "cat", "purcell")
+ROBOTS = ("manta", "quadrotor", "torpedo", "bluerov2", "cat", "purcell")
 
 
 @pytest.fixture(scope="module", params=[*ROBOTS, "failing quadrotor"])

@@ -16,7 +16,8 @@ from rtmms.sensing.suite import read_profile
 
 SLOW = {"moth", "modal_moth", "fish", "continuous_eel", "manta"}
 ROBOTS = [
-    "eel", "quadrotor", "torpedo", "cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle", "snakeboard",
+    "eel", "quadrotor", "torpedo", "bluerov2", "cat", "satellite", "purcell", "fluid_swimmer", "snake", "unicycle",
+    "snakeboard",
     "roller_racer", "trikke", *sorted(SLOW),
 ]  # fmt: skip
 

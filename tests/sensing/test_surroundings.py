@@ -85,6 +85,7 @@ def test_gravity_that_changes_is_felt_and_the_estimator_knows(wrapped: bool) -> 
     ("robot", "gravity", "density"),
     [
         ("manta", -9.81, 1000.0), ("quadrotor", -9.81, 0.0), ("torpedo", -9.81, 1000.0),
+        ("bluerov2", -9.81, 1000.0),
         ("purcell", 0.0, 1000.0), ("satellite", 0.0, 0.0),
     ],
 )  # fmt: skip

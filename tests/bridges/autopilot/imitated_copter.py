@@ -94,7 +94,7 @@ class ImitatedCopter:
         self._sent = now
         rate = min(65535, round(self.rate_hz))
         self.rates.append(rate)
-        packet = struct.pack("<HHI16H", 18458, rate, self.frame, *self._pulses, *[0] * 12)
+        packet = struct.pack("<HHI16H", 18458, rate, self.frame, *self._pulses, *[0] * (16 - len(self._pulses)))
         self._socket.sendto(packet, self._address)
 
     def _receive(self) -> str | None:

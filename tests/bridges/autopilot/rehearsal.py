@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from math import sqrt
 from typing import Any, Protocol
 
+import numpy as np
 import pytest
 
 import rtmms
@@ -66,6 +67,28 @@ class Hopper:
         }  # fmt: skip
 
 
+class Tank:
+    """A robot of the package, in place of the small aircraft."""
+
+    def __init__(self, plant: Any) -> None:
+        self.inner, self.dt, self.actuators, self.outputs = plant, plant.dt, plant.actuators, plant.outputs
+        self._names = [channel.name for channel in plant.actuators]
+        self.resets = -1
+        self.reset()
+
+    def reset(self) -> None:
+        self.inner.reset()
+        self.step_count = 0
+        self.resets += 1
+
+    def step(self, command: Mapping[str, float]) -> None:
+        self.inner.step(np.array([command.get(name, 0.0) for name in self._names]))
+        self.step_count += 1
+
+    def observe(self) -> dict[str, Any]:
+        return {name: value.tolist() for name, value in self.inner.observe().items()}
+
+
 class Pilot(Protocol):
     """An imitated autopilot."""
 
@@ -94,12 +117,12 @@ class Rehearsal:
 
     def __init__(
         self, bridge: rtmms.Bridge, monkeypatch: pytest.MonkeyPatch, *, mode: str = "lockstep", dt: float = 1e-3,
-        duration_s: float | None = 600.0,
+        duration_s: float | None = 600.0, plant: Any = None, airframe: str = "quad_plus",
     ) -> None:  # fmt: skip
         self.now, self.said, self.stopped = 1000.0, [], False
         for module in MODULES:
             monkeypatch.setattr(f"{module}.monotonic", lambda: self.now)
-        self.plant = Hopper(dt)
+        self.plant = Hopper(dt) if plant is None else plant
         self.pilot: Pilot | None = None
         self._selector = selectors.DefaultSelector()
         self._command: dict[str, float] = {}
@@ -110,7 +133,7 @@ class Rehearsal:
         period = dt if mode == "realtime" else None
         info = PlantInfo(
             "hopper", dt, mode, period, None, self.plant.actuators, self.plant.outputs, granted=granted,
-            selected=tuple(channel.name for channel in self.plant.outputs), airframe="quad_plus",
+            selected=tuple(channel.name for channel in self.plant.outputs), airframe=airframe,
             duration_s=duration_s, surroundings={"gravity_m_s2": (0.0, 0.0, -GRAVITY)},
         )  # fmt: skip
         self.info, self.bridge = info, bridge
@@ -208,19 +231,23 @@ class Rehearsal:
                 writable()
 
 
+_OF_RUN = ("dt", "duration_s", "plant", "airframe")
+"""Keywords of a rehearsal."""
+
+
 def rehearsals(
     monkeypatch: pytest.MonkeyPatch, bridge: Callable[..., rtmms.Bridge], pilot: Callable[[Rehearsal], Pilot],
     **defaults: Any,
 ) -> Iterator[Callable[..., tuple[Rehearsal, Any]]]:  # fmt: skip
     """Yield a function that opens a bridge and its autopilot; close in the end what it opened.
 
-    The function takes the mode, `dt` and `duration_s` of a rehearsal, and options of the bridge.
+    The function takes the mode and the keywords of a rehearsal, and options of the bridge.
     """
     opened: list[tuple[Rehearsal, Pilot]] = []
 
     def rehearse(mode: str, **options: Any) -> tuple[Rehearsal, Any]:
         chosen = defaults | options
-        of_run = {name: chosen.pop(name) for name in ("dt", "duration_s") if name in chosen}
+        of_run = {name: chosen.pop(name) for name in _OF_RUN if name in chosen}
         run = Rehearsal(bridge(**chosen), monkeypatch, mode=mode, **of_run)
         opened.append((run, pilot(run)))
         return opened[-1]

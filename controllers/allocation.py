@@ -1,0 +1,126 @@
+"""Allocation of a wrench on a body to its thrusters, by the pseudo-inverse and within their limits.
+
+    tau = B f,  f = B+ (a tau_hold + b tau_push)
+
+Column i of B is the wrench of one newton of thruster i. a and b, at most 1, are the largest factors with which every
+thruster stays within its limits: first a, of what holds the robot (depth and attitude), then b, of what drives it. So a
+demand for speed never costs depth or heading (Fossen 2021, section 11.2, has the pseudo-inverse).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import rtmms
+
+Array = npt.NDArray[np.float64]
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+"""Axes of a wrench on the body: force along x, y, z (N) and moment about them (N m), about the body's origin."""
+
+
+class Allocation:
+    """Thrusters of one body, from the table that the plant exposes (`thrusters` of its geometry, docs/view.md).
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        Plant with thrusters on its base.
+    needed : tuple of str
+        Axes of AXES that the thrusters must be able to push along, without any other wrench.
+    controller : str
+        Name of the controller, for its errors.
+
+    Attributes
+    ----------
+    names : tuple of str
+        (n,) channels of the thrusters.
+    matrix, inverse : ndarray
+        (6, n) wrench per newton, and its pseudo-inverse (n, 6).
+    authority : ndarray
+        (6,) N and N m: the largest wrench along each axis alone, the lesser of both senses.
+
+    Raises
+    ------
+    ModelError
+        The plant exposes no thrusters, or they cannot push along an axis that is needed.
+
+    Examples
+    --------
+    >>> allocation = Allocation(plant, ("heave", "yaw"), "mine")
+    >>> commands = allocation.commands(hold=np.array([0.0, 0, 10, 0, 0, 0.5]), push=np.array([5.0, 0, 0, 0, 0, 0]))
+    """
+
+    def __init__(self, plant: rtmms.PlantInfo, needed: tuple[str, ...], controller: str) -> None:
+        table = [one for one in plant.shape.get("thrusters", ()) if int(one.get("body", 0)) == 0]
+        granted = [one for one in table if not plant.granted or one["actuator"] in plant.granted]
+        if not granted:
+            raise rtmms.ModelError(
+                f"controller '{controller}': expected a plant with thrusters on its base, got {plant.robot} without; "
+                "rtmms.model.Thruster makes one"
+            )
+        self.names = tuple(str(one["actuator"]) for one in granted)
+        self.matrix = np.column_stack([_wrench(one) for one in granted])
+        self.inverse: Array = np.asarray(np.linalg.pinv(self.matrix), dtype=float)
+        channels = [plant.actuator(name) for name in self.names]
+        self._laws = [_inverse_law(one, channel) for one, channel in zip(granted, channels, strict=True)]
+        self._lower = np.array([float(thrusts[0]) for _, thrusts in self._laws])
+        self._upper = np.array([float(thrusts[-1]) for _, thrusts in self._laws])
+        given = self.matrix @ self.inverse
+        for axis in needed:
+            k = AXES.index(axis)
+            if not np.allclose(given[:, k], np.eye(6)[k], atol=1e-6):
+                raise rtmms.ModelError(
+                    f"controller '{controller}': expected thrusters that push along {axis} alone, got "
+                    f"{', '.join(self.names)} of {plant.robot}, which cannot"
+                )
+        self.authority = np.array([min(self._largest(e), self._largest(-e)) for e in np.eye(6)])
+
+    def thrusts(self, hold: Array, push: Array) -> Array:
+        """Return the thrusts, (n,) N, of two wrenches (6,): `hold` as far as possible, then `push`."""
+        first = self.inverse @ hold
+        first *= min(1.0, self._room(first, np.zeros(len(first))))
+        second = self.inverse @ push
+        return np.clip(first + min(1.0, self._room(second, first)) * second, self._lower, self._upper)
+
+    def commands(self, hold: Array, push: Array) -> dict[str, float]:
+        """Return the command of each thruster, by its name: the inverse of its curve at `thrusts`."""
+        out = {}
+        for name, thrust, (command, curve) in zip(self.names, self.thrusts(hold, push), self._laws, strict=True):
+            out[name] = float(np.interp(thrust, curve, command)) if abs(thrust) > 1e-9 else 0.0
+        return out
+
+    def _largest(self, wrench: Array) -> float:
+        thrusts = self.inverse @ wrench
+        return self._room(thrusts, np.zeros(len(thrusts))) if np.any(np.abs(thrusts) > 1e-9) else 0.0
+
+    def _room(self, thrusts: Array, used: Array) -> float:
+        """Return the largest factor, >= 0, with which thrusts may be added to used ones within the limits."""
+        ends = np.where(thrusts > 0.0, self._upper, self._lower) - used
+        large = np.abs(thrusts) > 1e-12
+        return max(0.0, float(np.min(ends[large] / thrusts[large]))) if large.any() else np.inf
+
+
+def _wrench(one: Mapping[str, Any]) -> Array:
+    """(6,) of a newton of a thruster about the body's origin."""
+    place, way = np.asarray(one["position"], dtype=float), np.asarray(one["direction"], dtype=float)
+    return np.concatenate([way, np.cross(place, way) + float(one.get("moment", 0.0)) * way])
+
+
+def _inverse_law(one: Mapping[str, Any], channel: rtmms.Channel) -> tuple[Array, Array]:
+    """Return commands within the channel's limits and their thrusts, N, both rising, through (0, 0)."""
+    low = -1.0 if channel.lower is None else channel.lower
+    high = 1.0 if channel.upper is None else channel.upper
+    if "curve" in one:
+        points = np.asarray(one["curve"], dtype=float)
+        command = np.unique(np.clip(np.concatenate([points[:, 0], [low, high]]), low, high))
+        thrust = np.interp(command, points[:, 0], points[:, 1])
+    else:
+        command = np.linspace(low, high, 201)
+        thrust = float(one["coefficient"]) * np.abs(command) * command
+    if thrust[-1] < thrust[0]:
+        command, thrust = command[::-1], thrust[::-1]
+    return command, np.maximum.accumulate(thrust)

@@ -1,0 +1,42 @@
+"""Table of a tree's thrusters: where they are, where they push, and how hard. Controllers allocate thrust by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rtmms.mechanism.actuators import Thruster
+from rtmms.model.compiled import Model
+from rtmms.model.solids import Placement
+
+
+def thruster_table(model: Model, actuators: Iterable[Any]) -> dict[str, list[Mapping[str, Any]]]:
+    """Return the thrusters of a tree as the key `thrusters` of its shape; empty where it has none.
+
+    Parameters
+    ----------
+    model : Model
+        The compiled tree.
+    actuators : iterable
+        Its actuators as they were described; those that are no `Thruster` are left out.
+
+    Returns
+    -------
+    dict
+        `thrusters`, a list with, of each: `actuator`, the name of its channel; `body`, the row that carries it (0: the
+        base); `position` (3,) m and `direction` (3,), frame of that row; `moment`, m, about the direction per newton;
+        and `curve`, points (command, N), or `coefficient`, N for a command of 1, of a thrust coefficient |x| x.
+    """
+    rows: list[Mapping[str, Any]] = []
+    for one in actuators:
+        if isinstance(one, Thruster):
+            body = model.body(one.body)
+            pose = Placement(model.offset_rotation[body], model.offset_position[body]) @ one.placement
+            law = {"curve": [list(map(float, point)) for point in one.curve]} if len(one.curve) else {
+                "coefficient": float(one.coefficient or 0.0)}  # fmt: skip
+            rows.append({
+                "actuator": one.channel_name, "body": int(model.carrier[body]),
+                "position": pose.position.tolist(), "direction": pose.rotation[:, 0].tolist(),
+                "moment": float(one.moment), **law,
+            })  # fmt: skip
+    return {"thrusters": rows} if rows else {}
