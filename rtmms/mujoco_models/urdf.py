@@ -63,6 +63,9 @@ def load_urdf(path: str, /, *, dt: float | None = None, **parameters: Any) -> Mu
     root = _read(file)
     _prepare_compiler(root)
     assets = _collect_meshes(root, file)
+    if root.find("rtmms") is not None:
+        warnings.warn(f"urdf '{path}': MuJoCo has no rotors and thrusters: the element <rtmms> has no effect",
+                      RtmmsWarning, stacklevel=2)  # fmt: skip
     text = ElementTree.tostring(root, encoding="unicode")
 
     def make() -> Any:
