@@ -165,7 +165,8 @@ class MujocoPlant:
             command = read_command(self.path, self.actuators, command)
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_getState(model, data, self._state, self._signature)
-        np.copyto(self._last_sensors, self._sensors)
+        if self._has_sensors:
+            np.copyto(self._last_sensors, self._sensors)
         np.copyto(self._ctrl, command)
         try:
             if self._split:
@@ -177,9 +178,11 @@ class MujocoPlant:
             mujoco.mj_step1(model, data)  # poses, velocities and their sensors at the new state
         except mujoco.FatalError as fault:
             self._diverge("MuJoCo", f"stopped: {one_line(fault)}")
-        if data.warning.number.any():
-            self._diverge_by_warning()
-        np.copyto(self._sensors, self._sensor_data)
+        for one in self._warnings:
+            if one.number:
+                self._diverge_by_warning()
+        if self._has_sensors:
+            np.copyto(self._sensors, self._sensor_data)
         self._steps += 1
 
     def observe(self) -> dict[str, Array]:
@@ -270,6 +273,8 @@ class MujocoPlant:
         data = self.data
         self._ctrl, self._sensor_data, self._sensors = data.ctrl, data.sensordata, self._outputs.sensors
         self._last_sensors = np.zeros_like(self._sensors)
+        self._has_sensors = len(self._sensors) > 0
+        self._warnings = [data.warning[k] for k in range(len(data.warning.number))]
 
     def _model_options(self, kind: type[Options]) -> Options:
         option = self.model.opt
