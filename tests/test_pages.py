@@ -47,6 +47,7 @@ RUN_BY = {
     "docs/contacts.md": "tests/test_own_robot_page.py",
     "docs/elements.md": "tests/test_own_robot_page.py",
     "docs/urdf.md": "tests/test_own_robot_page.py",
+    "docs/mujoco.md": "tests/mujoco_models/test_page.py",
     "docs/plants.md": "tests/test_examples.py",
     "docs/realtime.md": "tests/wire/answering/test_page.py",
     "docs/rods.md": "tests/continuum/test_page.py",

@@ -61,7 +61,7 @@ INTERRUPTED = 130
               "recording's; for one that is sought where the search begins.")  # fmt: skip
 @click.option("--robot", type=Installed("rtmms.plants"), help="Of tables; or the plant in place of the file that a log "
               "names.")  # fmt: skip
-@click.option("--trust-log", is_flag=True, help="Run the file that the log names (FILE.py, FILE.fmu, FILE.urdf).")
+@click.option("--trust-log", is_flag=True, help="Run the file that the log names: FILE.py, .fmu, .urdf, .xml.")
 @click.option("--columns", multiple=True, metavar="FILE.toml|OURS=THEIRS,...",
               help="Of a table: time, command.ACTUATOR, OUTPUT[k], SENSOR.QUANTITY[k].")  # fmt: skip
 @click.option("--dt", type=Number("s"), help="Of tables: the model's step; default the robot's own.")

@@ -185,7 +185,7 @@ def tell_damage(log: Log) -> None:
 @click.option("--check", is_flag=True, help="Exit 1 at the first step and quantity that is not the same to the bit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option("--robot", metavar="FILE.py:NAME", help="The plant, in place of the file that the log names.")
-@click.option("--trust-log", is_flag=True, help="Run the file that the log names (FILE.py, FILE.fmu, FILE.urdf).")
+@click.option("--trust-log", is_flag=True, help="Run the file that the log names: FILE.py, .fmu, .urdf, .xml.")
 def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log: bool) -> int:
     """Rerun the commands in LOG (from run --log, or --trace) on a new plant, in lockstep.
 

@@ -27,8 +27,8 @@ def run(
 ) -> int:  # fmt: skip
     """Run ROBOT with its controllers, each in a process of its own.
 
-    ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.fmu or FILE.py:NAME, or a scenario FILE.toml. Options on
-    the command line replace those of a scenario.
+    ROBOT is a name of `rtmms list robots`, a FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME, or a scenario
+    FILE.toml. Options on the command line replace those of a scenario.
 
     Several robots run on one clock: `rtmms run manta manta eel`, or with names `leader=manta follower=manta`; else they
     are called one, two, three. --set one.KEY=VALUE is for one of them, --controller NAME:robot=one likewise.

@@ -404,7 +404,7 @@ def _drawing(one: Any, path: Path, link: str, most: int) -> Drawing | None:
 
 def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ...], most: int) -> Drawing | str | None:
     """By the library that yourdfpy reads meshes with; a file beside the URDF, also by package://. A text: why not."""
-    file = _mesh_file(str(element.filename), path)
+    file = mesh_file(str(element.filename), path)
     if file is None:
         return "there is no such file"
     try:
@@ -417,7 +417,7 @@ def _read_mesh(element: Any, path: Path, place: Placement, colour: tuple[int, ..
     return mesh(vertices * scale, faces[:, ::-1] if np.prod(scale) < 0.0 else faces, place, colour, most)
 
 
-def _mesh_file(name: str, path: Path) -> Path | None:
+def mesh_file(name: str, path: Path) -> Path | None:
     """Relative to the URDF's folder; of package://NAME/REST the REST below that folder or one above it."""
     rest = name.partition("://")[2] if "://" in name else name
     folders = [path.parent]

@@ -102,7 +102,7 @@ def robots() -> dict[str, Any]:
     return {point.name: point for point in entry_points(group="rtmms.plants")}
 
 
-DATA_ENDINGS = ("urdf",)
+DATA_ENDINGS = ("urdf", "xml")
 """Of files of robots that run nothing."""
 
 
@@ -127,13 +127,14 @@ def builder(robot: str) -> Any:
             if ending not in DATA_ENDINGS:
                 refuse_unnamed(file, f"robot '{robot}'")
             return files[ending]
-    raise UnknownNameError("robot", robot, known, "a file runs as FILE.urdf, FILE.fmu or FILE.py:NAME")
+    endings = "a file runs as FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME"
+    raise UnknownNameError("robot", robot, known, endings)
 
 
 def load(robot: str, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """Build the plant of a robot by name.
 
-    robot       a name from `rtmms list robots`, or a FILE.fmu, FILE.urdf or FILE.py:NAME
+    robot       a name from `rtmms list robots`, or a FILE.urdf, FILE.xml (MJCF), FILE.fmu or FILE.py:NAME
     dt          step in s; None for the robot's own
     preset      a named set of parameters of that robot, or a FILE.toml of parameters, which may name a preset to start
                 from (key `preset`); keywords given beside it win

@@ -16,6 +16,7 @@ from rtmms.mechanism.joint_laws import BRAKING_S
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Mechanism
 from rtmms.model.urdf import Limit, Urdf, read_urdf
+from rtmms.plant.protocol import Plant
 from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 
@@ -24,6 +25,9 @@ class Options:
     """What `--set` may say of a URDF file."""
 
     # fmt: off
+    engine: Annotated[str, Parameter(
+        "Simulator of the file; mujoco needs MuJoCo and has parameters of its own.", choices=("rtmms", "mujoco"),
+    )] = "rtmms"
     base: Annotated[str, Parameter(
         "Base of the root link; auto: fixed where it has no mass, with what is fixed to it.",
         choices=("auto", "free", "fixed"),
@@ -62,7 +66,7 @@ class Options:
     # fmt: on
 
 
-def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> Plant:
     """The plant of a URDF file (for `rtmms.load('FILE.urdf')`). Parameters: see Options.
 
     A joint's limits hold, whatever is commanded: lower and upper bound the commands of servos and motions and are
@@ -73,6 +77,10 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     """
     if preset is not None:
         raise ModelError(f"{path}: a URDF file has no presets, got '{preset}'")
+    if given.get("engine") == "mujoco":
+        from rtmms.mujoco_models.urdf import load_urdf
+
+        return load_urdf(path, dt=dt, **given)
     if isinstance(given.get("buoyancy"), bool):
         given["buoyancy"] = "shapes" if given["buoyancy"] else "none"
     p: Options = build(Options, given, robot="urdf")

@@ -363,7 +363,7 @@ class _Reader:
         that others can write: a scenario is data, and names only what came with it."""
         file, colon, name = word.partition(".py:")
         file = file + ".py" if colon else word
-        if not file.endswith((".py", ".urdf", ".fmu", ".toml")):
+        if not file.endswith((".py", ".urdf", ".xml", ".fmu", ".toml")):
             return word
         path = self._path.parent / file
         if file.endswith((".py", ".fmu")):

@@ -24,7 +24,7 @@ class RobotTable:
     """Table [[robot]]: one of several robots on one clock."""
 
     # fmt: off
-    robot: Annotated[str, Parameter("Name, FILE.urdf, FILE.fmu, or FILE.py:NAME.")]
+    robot: Annotated[str, Parameter("Name, FILE.urdf, FILE.xml, FILE.fmu, or FILE.py:NAME.")]
     name: Annotated[str, Parameter("Name of this robot in the run; '': one, two, three, ...")] = ""
     position: Annotated[Point | None, Parameter(
         "Place at the start and after a reset, world; none: its own.", "m", signed=True,

@@ -1,0 +1,233 @@
+"""Actuators and outputs of a compiled MuJoCo model.
+
+Outputs are functions of the state: poses and rates, tendon lengths and sensors. MuJoCo evaluates sensors of forces and
+accelerations at the beginning of its step, all other sensors at the present state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rtmms.base.spatial import Array
+from rtmms.plant.protocol import Channel
+
+_SENSOR_UNITS = {
+    "ACCELEROMETER": "m/s2", "VELOCIMETER": "m/s", "GYRO": "rad/s", "FORCE": "N", "TORQUE": "N m", "TOUCH": "N",
+    "MAGNETOMETER": "T", "RANGEFINDER": "m", "BALLANGVEL": "rad/s", "FRAMEPOS": "m", "FRAMELINVEL": "m/s",
+    "FRAMEANGVEL": "rad/s", "FRAMELINACC": "m/s2", "FRAMEANGACC": "rad/s2", "SUBTREECOM": "m",
+    "SUBTREELINVEL": "m/s", "SUBTREEANGMOM": "kg m2/s", "GEOMDIST": "m", "GEOMFROMTO": "m", "E_POTENTIAL": "J",
+    "E_KINETIC": "J", "CLOCK": "s",
+}  # fmt: skip
+_OF_JOINTS = {
+    "JOINTPOS": 0,
+    "JOINTLIMITPOS": 0,
+    "JOINTVEL": 1,
+    "JOINTLIMITVEL": 1,
+    "JOINTACTFRC": 2,
+    "JOINTLIMITFRC": 2,
+}
+_OF_TENDONS = {"TENDONPOS": 0, "TENDONLIMITPOS": 0, "TENDONVEL": 1, "TENDONLIMITVEL": 1}
+_TURNING, _SLIDING = ("rad", "rad/s", "N m"), ("m", "m/s", "N")
+_IN_WORLD = ("FRAMEPOS", "FRAMELINVEL", "FRAMEANGVEL", "FRAMELINACC", "FRAMEANGACC", "SUBTREECOM", "SUBTREELINVEL",
+             "SUBTREEANGMOM", "GEOMNORMAL", "GEOMFROMTO")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FreeBody:
+    """A body with a free joint.
+
+    prefix     of its outputs: '' for the first one, 'NAME.' for others
+    body       number of the body
+    velocity   index of its linear velocity in qvel
+    """
+
+    prefix: str
+    body: int
+    velocity: int
+
+
+def object_name(mujoco: Any, model: Any, kind: str, number: int) -> str:
+    """Return the name of an object, '' for none.  kind: 'JOINT', 'BODY', ... of mjtObj"""
+    return mujoco.mj_id2name(model, int(getattr(mujoco.mjtObj, f"mjOBJ_{kind}")), number) or ""
+
+
+def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]:
+    """Return the actuators of a model: named as in the file, else after the joint that they drive.
+
+    Parameters
+    ----------
+    mujoco, model
+        The module and the compiled model.
+    neutral : ndarray, shape (nu,)
+        Commands at rest: those of the keyframe, else 0.
+    """
+    found: list[Channel] = []
+    taken = {object_name(mujoco, model, "ACTUATOR", k) for k in range(model.nu)}
+    joint_driven = (int(mujoco.mjtTrn.mjTRN_JOINT), int(mujoco.mjtTrn.mjTRN_JOINTINPARENT))
+    for k in range(model.nu):
+        joint = int(model.actuator_trnid[k, 0]) if model.actuator_trntype[k] in joint_driven else -1
+        name = object_name(mujoco, model, "ACTUATOR", k)
+        if not name:
+            driven = object_name(mujoco, model, "JOINT", joint) if joint >= 0 else ""
+            name = driven if driven and driven not in taken else f"actuator{k}"
+            taken.add(name)
+        limited = bool(model.actuator_ctrllimited[k])
+        lower, upper = (float(one) for one in model.actuator_ctrlrange[k])
+        rest = float(neutral[k])
+        found.append(
+            Channel(
+                name, _actuator_unit(mujoco, model, k, joint), (), "",
+                lower if limited else None, upper if limited else None,
+                min(max(rest, lower), upper) if limited else rest,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def _actuator_unit(mujoco: Any, model: Any, k: int, joint: int) -> str:
+    """Unit of a command: of a force, a position or a velocity at a joint without gear; '' where MJCF has none."""
+    if joint < 0 or model.actuator_gear[k, 0] != 1.0 or not _is_scalar(mujoco, model, joint):
+        return ""
+    if model.actuator_gaintype[k] != int(mujoco.mjtGain.mjGAIN_FIXED):
+        return ""
+    units = _units_of_joint(mujoco, model, joint)
+    gain = float(model.actuator_gainprm[k, 0])
+    if model.actuator_biastype[k] == int(mujoco.mjtBias.mjBIAS_NONE):
+        return units[2] if gain == 1.0 else ""
+    if model.actuator_biastype[k] == int(mujoco.mjtBias.mjBIAS_AFFINE):
+        _, position, velocity = (float(one) for one in model.actuator_biasprm[k, :3])
+        if position == -gain:
+            return units[0]
+        if position == 0.0 and velocity == -gain:
+            return units[1]
+    return ""
+
+
+def _is_scalar(mujoco: Any, model: Any, joint: int) -> bool:
+    kinds = (int(mujoco.mjtJoint.mjJNT_HINGE), int(mujoco.mjtJoint.mjJNT_SLIDE))
+    return int(model.jnt_type[joint]) in kinds
+
+
+def _units_of_joint(mujoco: Any, model: Any, joint: int) -> tuple[str, str, str]:
+    return _SLIDING if int(model.jnt_type[joint]) == int(mujoco.mjtJoint.mjJNT_SLIDE) else _TURNING
+
+
+class Outputs:
+    """Outputs of a model, and the arrays that hold their present values.
+
+    Attributes
+    ----------
+    channels : tuple of Channel
+    values : dict of str to ndarray
+        By name; `read` rewrites them.
+    sensors : ndarray, shape (nsensordata,)
+        Readings of the sensors, which outputs are views of.
+    free : tuple of FreeBody
+        Bodies with a free joint, in the order of the model.
+    scalar_joints : tuple of int
+        Hinges and slides, in the order of `joint_position`.
+    """
+
+    def __init__(self, mujoco: Any, model: Any, data: Any) -> None:
+        self._mujoco, self._data = mujoco, data
+        self.channels: tuple[Channel, ...] = ()
+        self.values: dict[str, Array] = {}
+        free, balls = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
+        joints = range(model.njnt)
+        self.scalar_joints = tuple(k for k in joints if _is_scalar(mujoco, model, k))
+        self.free = self._free_bodies(model, [k for k in joints if model.jnt_type[k] == free])
+        self._conjugate = np.zeros(4)
+        self._poses: list[tuple[FreeBody, Array, Array, Array, Array]] = []
+        for one in self.free:
+            self._poses.append((
+                one, self._add(f"{one.prefix}position", "m", (3,), "world"),
+                self._add(f"{one.prefix}quaternion", "", (4,), "world"),
+                self._add(f"{one.prefix}velocity", "m/s", (3,), "body"),
+                self._add(f"{one.prefix}angular_velocity", "rad/s", (3,), "body"),
+            ))  # fmt: skip
+        self._gathered: list[tuple[Array, Array, Any]] = []
+        if self.scalar_joints:
+            chosen = list(self.scalar_joints)
+            units = {_units_of_joint(mujoco, model, k)[:2] for k in chosen}
+            angle, rate = units.pop() if len(units) == 1 else ("", "")
+            self._gather("joint_position", angle, data.qpos, model.jnt_qposadr[chosen])
+            self._gather("joint_velocity", rate, data.qvel, model.jnt_dofadr[chosen])
+        for k in (k for k in joints if model.jnt_type[k] == balls):
+            name = object_name(mujoco, model, "JOINT", k) or f"ball{k}"
+            place, dof = int(model.jnt_qposadr[k]), int(model.jnt_dofadr[k])
+            self._gather(f"{name}.quaternion", "", data.qpos, np.arange(place, place + 4))
+            self._gather(f"{name}.angular_velocity", "rad/s", data.qvel, np.arange(dof, dof + 3))
+        if model.ntendon:
+            spatial = not any(self._is_fixed_tendon(model, k) for k in range(model.ntendon))
+            self._gather("tendon_length", "m" if spatial else "", data.ten_length, np.arange(model.ntendon))
+            self._gather("tendon_velocity", "m/s" if spatial else "", data.ten_velocity, np.arange(model.ntendon))
+        if model.na:
+            self._gather("activation", "", data.act, np.arange(model.na))
+        self.sensors = np.zeros(model.nsensordata)
+        for k in range(model.nsensor):
+            self._add_sensor(model, k)
+
+    def _free_bodies(self, model: Any, joints: Iterable[int]) -> tuple[FreeBody, ...]:
+        found: list[FreeBody] = []
+        for k in joints:
+            body = int(model.jnt_bodyid[k])
+            name = object_name(self._mujoco, model, "BODY", body) or f"body{body}"
+            found.append(FreeBody(f"{name}." if found else "", body, int(model.jnt_dofadr[k])))
+        return tuple(found)
+
+    def _add(self, name: str, unit: str, shape: tuple[int, ...], frame: str = "", value: Array | None = None) -> Array:
+        unique, number = name, 2
+        while unique in self.values:
+            unique, number = f"{name}_{number}", number + 1
+        self.values[unique] = np.zeros(shape) if value is None else value
+        self.channels += (Channel(unique, unit, shape, frame),)
+        return self.values[unique]
+
+    def _gather(self, name: str, unit: str, source: Array, indices: Any) -> None:
+        indices = np.asarray(indices, dtype=np.intp)
+        first, count = int(indices[0]), len(indices)
+        contiguous = bool((indices == np.arange(first, first + count)).all())
+        out = self._add(name, unit, (count,))
+        self._gathered.append((out, source, slice(first, first + count) if contiguous else indices))
+
+    def _add_sensor(self, model: Any, k: int) -> None:
+        mujoco = self._mujoco
+        kind = mujoco.mjtSensor(int(model.sensor_type[k])).name.removeprefix("mjSENS_")
+        name = object_name(mujoco, model, "SENSOR", k) or f"{kind.lower()}{k}"
+        if name in self.values:
+            name = f"sensor.{name}"
+        first, size = int(model.sensor_adr[k]), int(model.sensor_dim[k])
+        numbers: Array = self.sensors[first : first + size]
+        of_world = kind in _IN_WORLD and int(model.sensor_refid[k]) < 0
+        shape = () if size == 1 else (size,)
+        self._add(name, self._sensor_unit(model, k, kind), shape, "world" if of_world else "", numbers.reshape(shape))
+
+    def _sensor_unit(self, model: Any, k: int, kind: str) -> str:
+        of = int(model.sensor_objid[k])
+        if kind in _OF_JOINTS:
+            return _units_of_joint(self._mujoco, model, of)[_OF_JOINTS[kind]]
+        if kind in _OF_TENDONS:
+            return "" if self._is_fixed_tendon(model, of) else _SLIDING[_OF_TENDONS[kind]]
+        return _SENSOR_UNITS.get(kind, "")
+
+    def _is_fixed_tendon(self, model: Any, tendon: int) -> bool:
+        first = int(model.tendon_adr[tendon])
+        return int(model.wrap_type[first]) == int(self._mujoco.mjtWrap.mjWRAP_JOINT)
+
+    def read(self) -> dict[str, Array]:
+        """Write the present outputs into `values` and return these. It allocates nothing but the dictionary."""
+        data, rotate = self._data, self._mujoco.mju_rotVecQuat
+        for one, position, quaternion, velocity, rate in self._poses:
+            position[:] = data.xpos[one.body]
+            quaternion[:] = data.xquat[one.body]
+            np.negative(quaternion, out=self._conjugate)
+            self._conjugate[0] = quaternion[0]
+            rotate(velocity, data.qvel[one.velocity : one.velocity + 3], self._conjugate)
+            rate[:] = data.qvel[one.velocity + 3 : one.velocity + 6]
+        for out, source, where in self._gathered:
+            out[:] = source[where]
+        return dict(self.values)

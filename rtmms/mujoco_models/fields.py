@@ -1,0 +1,175 @@
+"""Numeric fields of a compiled MuJoCo model that a person may change: `geom/floor/friction=0.4`.
+
+A name is KIND/NAME/FIELD, with [k] behind it for one number of several. As in MJCF, fewer numbers than a field has
+change the first ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.spatial import Array
+from rtmms.mujoco_models.channels import object_name
+
+
+class Kind(NamedTuple):
+    """A kind of objects of a model.
+
+    size     attribute of the model with their number
+    object   its name in mjtObj
+    fields   name of each field, and the attribute of the model that has it
+    """
+
+    size: str
+    object: str
+    fields: Mapping[str, str]
+
+
+KINDS: Mapping[str, Kind] = {
+    "body": Kind("nbody", "BODY", {"mass": "body_mass", "inertia": "body_inertia", "gravcomp": "body_gravcomp"}),
+    "joint": Kind("njnt", "JOINT", {
+        "stiffness": "jnt_stiffness", "damping": "dof_damping", "armature": "dof_armature",
+        "frictionloss": "dof_frictionloss",
+    }),
+    "geom": Kind("ngeom", "GEOM", {
+        "friction": "geom_friction", "solref": "geom_solref", "solimp": "geom_solimp", "margin": "geom_margin",
+    }),
+    "tendon": Kind("ntendon", "TENDON", {
+        "stiffness": "tendon_stiffness", "damping": "tendon_damping", "frictionloss": "tendon_frictionloss",
+        "springlength": "tendon_lengthspring",
+    }),
+    "actuator": Kind("nu", "ACTUATOR", {
+        "gear": "actuator_gear", "gainprm": "actuator_gainprm", "biasprm": "actuator_biasprm",
+        "dynprm": "actuator_dynprm", "forcerange": "actuator_forcerange",
+    }),
+    "numeric": Kind("nnumeric", "NUMERIC", {"data": "numeric_data"}),
+}  # fmt: skip
+
+_POSITIVE = ("body.mass", "body.inertia")
+_NOT_NEGATIVE = (
+    "joint.stiffness", "joint.damping", "joint.armature", "joint.frictionloss", "geom.friction", "tendon.stiffness",
+    "tendon.damping", "tendon.frictionloss",
+)  # fmt: skip
+_CONSTANTS = ("body.mass", "body.inertia", "joint.armature", "tendon.springlength", "actuator.gear", "joint.stiffness")
+"""Fields from which MuJoCo derives others (mj_setConst)."""
+_NAME = re.compile(r"(?P<kind>[a-z]+)/(?P<name>.+)/(?P<field>[a-z]+)(?:\[(?P<index>\d+)\])?", re.DOTALL)
+
+
+class Change(NamedTuple):
+    """A change of a field.
+
+    numbers   view of the model's numbers that change;  values  their new values
+    derived   whether MuJoCo derives other fields from it
+    """
+
+    numbers: Array
+    values: Array
+    derived: bool
+
+    def apply(self) -> None:
+        """Write the new values into the model."""
+        self.numbers[:] = self.values
+
+
+def field_names(mujoco: Any, model: Any) -> Iterator[str]:
+    """Yield the names of the fields of all objects that have a name."""
+    for kind, about in KINDS.items():
+        first = 1 if kind == "body" else 0  # the world has no mass
+        for number in range(first, getattr(model, about.size)):
+            name = object_name(mujoco, model, about.object, number)
+            if name:
+                yield from (f"{kind}/{name}/{field}" for field in about.fields)
+
+
+def read_field(mujoco: Any, model: Any, path: str, key: str) -> Array:
+    """Return a view of the numbers of a field; UnknownNameError, naming the file, where there is none."""
+    return _found(mujoco, model, path, key)[0]
+
+
+def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Change:
+    """Return the change that KIND/NAME/FIELD = numbers asks for; nothing is changed yet.
+
+    Parameters
+    ----------
+    mujoco, model
+        The module and the compiled model.
+    path : str
+        The file, for errors.
+    key : str
+        KIND/NAME/FIELD or KIND/NAME/FIELD[k].
+    given
+        A number, several, or the text of these with commas.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        There is no such field, or it cannot have these numbers.
+    """
+    numbers, label, repeats = _found(mujoco, model, path, key)
+    values = _read_numbers(f"{path}: {key}", given)
+    if repeats and len(values) == 1:
+        values = np.repeat(values, len(numbers))
+    if not 1 <= len(values) <= len(numbers):
+        most = "a number" if len(numbers) == 1 else f"1 to {len(numbers)} numbers"
+        raise ModelError(f"{path}: {key}: expected {most}, got {len(values)}")
+    strict = label in _POSITIVE
+    if (strict and not (values > 0.0).all()) or (label in _NOT_NEGATIVE and not (values >= 0.0).all()):
+        raise ModelError(f"{path}: {key}: expected numbers {'>' if strict else '>='} 0, got {given!r:.60}")
+    return Change(numbers[: len(values)], values, label in _CONSTANTS)
+
+
+def _found(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bool]:
+    """View of the numbers, 'kind.field', and whether one number stands for all of them (a joint's coordinates)."""
+    form = _NAME.fullmatch(key)
+    unknown = UnknownNameError(f"parameter of {path}", key, _similar(field_names(mujoco, model), key))
+    if form is None or form["kind"] not in KINDS or form["field"] not in KINDS[form["kind"]].fields:
+        raise unknown
+    about = KINDS[form["kind"]]
+    number = mujoco.mj_name2id(model, int(getattr(mujoco.mjtObj, f"mjOBJ_{about.object}")), form["name"])
+    if number < 0:
+        raise unknown
+    attribute = about.fields[form["field"]]
+    table, repeats = getattr(model, attribute), False
+    if attribute.startswith("dof_"):
+        first = int(model.jnt_dofadr[number])
+        later = [int(one) for one in model.jnt_dofadr if one > first]
+        numbers, repeats = table[first : min(later, default=model.nv)], True
+    elif form["kind"] == "numeric":
+        first = int(model.numeric_adr[number])
+        numbers = table[first : first + int(model.numeric_size[number])]
+    else:
+        numbers = table[number : number + 1].reshape(-1)
+    if form["index"] is not None:
+        index = int(form["index"])
+        if index >= len(numbers):
+            raise ModelError(f"{path}: {key}: expected an index from 0 to {len(numbers) - 1}, got {index}")
+        numbers, repeats = numbers[index : index + 1], False
+    return numbers, f"{form['kind']}.{form['field']}", repeats
+
+
+def _similar(names: Iterator[str], key: str) -> list[str]:
+    """The names that may be meant: of the same kind, else all; of a large model, as many as a person reads."""
+    listed = list(names)
+    same = [name for name in listed if name.partition("/")[0] == key.partition("/")[0]]
+    close = difflib.get_close_matches(key, same or listed, n=8, cutoff=0.3)
+    return close or (same or listed)[:8]
+
+
+def _read_numbers(place: str, given: Any) -> Array:
+    parts = given.split(",") if isinstance(given, str) else [given] if np.ndim(given) == 0 else list(given)
+    try:
+        if any(isinstance(one, bool | np.bool_) for one in parts):
+            raise ValueError
+        values = [float(one) for one in parts]
+    except (TypeError, ValueError, OverflowError):
+        raise ModelError(f"{place}: expected numbers, got {given!r:.60}") from None
+    if not all(math.isfinite(one) for one in values):
+        raise ModelError(f"{place}: expected finite numbers, got {given!r:.60}")
+    return np.array(values)

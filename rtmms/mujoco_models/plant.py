@@ -1,0 +1,421 @@
+"""A MuJoCo model as a plant: `rtmms run robot.xml`, and `rtmms run robot.urdf --set engine=mujoco`."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
+
+import numpy as np
+
+from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.base.parameters import Parameter, parameters_of, read_value
+from rtmms.base.snapshot import pack_state, unpack_state
+from rtmms.base.spatial import Array
+from rtmms.mujoco_models.channels import Outputs, actuators_of, object_name
+from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
+from rtmms.mujoco_models.fields import KINDS, Change, field_names, read_change, read_field
+from rtmms.mujoco_models.files import check_model_files
+from rtmms.mujoco_models.library import compile_model, load_mujoco, model_bytes, one_line, recent_warnings, resolved
+from rtmms.plant.protocol import Surroundings
+from rtmms.plant.validation import read_command, read_seed, refuse_substeps
+
+MAX_STATE = 1e10
+"""Largest coordinate, velocity or acceleration (mjMAXVAL); MuJoCo counts larger ones as unstable."""
+_STEP_TOLERANCE = 1e-9
+"""Relative error within which dt is a multiple of the model's step."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """Parameters of a MuJoCo plant that are not fields of single objects; their defaults are the model's."""
+
+    # fmt: off
+    engine: Annotated[str, Parameter("The simulator of the file.", choices=("mujoco",))] = "mujoco"
+    substeps: Annotated[int, Parameter("Steps of MuJoCo in a step of the plant.")] = 1
+    gravity_m_s2: Annotated[tuple[float, float, float], Parameter(
+        "Gravity, world frame; one number: along -z.", "m/s2", signed=True, live=True,
+    )] = (0.0, 0.0, -9.81)
+    wind_m_s: Annotated[tuple[float, float, float], Parameter(
+        "Velocity of the fluid, world frame.", "m/s", signed=True, live=True,
+    )] = (0.0, 0.0, 0.0)
+    fluid_density_kg_m3: Annotated[float, Parameter(
+        "Density of the fluid, which acts by drag and lift alone.", "kg/m3", ge=0, live=True,
+    )] = 0.0
+    fluid_viscosity_pa_s: Annotated[float, Parameter("Viscosity of the fluid.", "Pa s", ge=0, live=True)] = 0.0
+    # fmt: on
+
+
+_LIVE = tuple(name for name, one in parameters_of(Options).items() if one.live)
+
+
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> MujocoPlant:
+    """Build the plant of an MJCF file (for `rtmms.load('robot.xml')`).
+
+    Parameters
+    ----------
+    path : str
+        The file. Files that it names must be in its folder or below.
+    dt : float, optional
+        Step in s: a multiple of the model's step. Default: the model's.
+    preset : str, optional
+        A keyframe by its name, or by its number.
+    **parameters
+        Fields of `Options`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields).
+
+    Raises
+    ------
+    ModelError
+        MuJoCo is missing, or the file, a file that it names, or a parameter is wrong.
+    """
+    engine = parameters.get("engine", "mujoco")
+    if engine == "rtmms":
+        raise ModelError(f"{path}: engine=rtmms does not read MJCF yet; run it without engine, or with engine=mujoco")
+    mujoco = load_mujoco(path)
+    file = resolved(path)
+    check_model_files(file)
+    model = compile_model(mujoco, path, lambda: mujoco.MjModel.from_xml_path(str(file)))
+    return MujocoPlant(mujoco, model, path, dt, preset, parameters)
+
+
+class MujocoPlant:
+    """A model that MuJoCo simulates.
+
+    Attributes
+    ----------
+    model, data : mujoco.MjModel, mujoco.MjData
+        MuJoCo's own objects. Change them through `set`, `step` and `restore` alone.
+    """
+
+    trace_outputs: tuple[str, ...] = ()
+
+    def __init__(
+        self, mujoco: Any, model: Any, path: str, dt: float | None, preset: str | None,
+        parameters: Mapping[str, Any], kind: type[Options] = Options,
+    ) -> None:  # fmt: skip
+        self.path, self.model, self._mujoco = path, model, mujoco
+        self._declared = parameters_of(kind)
+        self._refuse_sleep()
+        self.robot = path
+        self._fields: dict[str, Any] = {}
+        self._scratch: Any = None
+        self._base_key = hashlib.sha256(mujoco.__version__.encode() + model_bytes(mujoco, model)).digest()
+        self.keywords = self._model_options(kind)
+        self._substeps(dt, parameters)
+        self._keyframe = self._keyframe_number(preset)
+        self._configure()
+        options, changes = self._read(parameters)
+        self._apply(options, changes, parameters)
+        self.data = self._new_data()
+        neutral = np.zeros(model.nu) if self._keyframe is None else np.array(model.key_ctrl[self._keyframe])
+        self.actuators = actuators_of(mujoco, model, neutral)
+        self._neutral = np.array([one.neutral for one in self.actuators])
+        self._outputs = Outputs(mujoco, model, self.data)
+        self.outputs = self._outputs.channels
+        kept = ("position", "quaternion", "velocity")
+        self.trace_outputs = kept if self._outputs.free else ()
+        if not self.actuators and not self.outputs:
+            raise ModelError(f"{path}: it has neither actuators nor joints nor sensors: nothing to run")
+        self._signature = int(mujoco.mjtState.mjSTATE_INTEGRATION)
+        self._state = np.zeros(mujoco.mj_stateSize(model, self._signature))
+        self._views()
+        self._steps = 0
+        self.reset()
+
+    # --- what a plant has -----------------------------------------------------------------------------------------
+
+    def reset(self, seed: int = 0) -> None:
+        """Go back to t = 0: the model's initial state, or the keyframe of the preset."""
+        read_seed(self.path, seed)
+        mujoco, model, data = self._mujoco, self.model, self.data
+        try:
+            if self._keyframe is None:
+                mujoco.mj_resetData(model, data)
+            else:
+                mujoco.mj_resetDataKeyframe(model, data, self._keyframe)
+            data.time = 0.0
+            self._ctrl[:] = self._neutral
+            mujoco.mj_getState(model, data, self._state, self._signature)
+            mujoco.mj_forward(model, data)  # sensors of forces and accelerations
+            self._take_up()
+        except mujoco.FatalError as fault:
+            raise ModelError(f"{self.path}: MuJoCo cannot evaluate the initial state: {one_line(fault)}") from None
+        self._steps = 0
+        self._refuse_unsound_start()
+
+    def step(self, command: Array) -> None:
+        """Advance by dt with the command held.
+
+        Parameters
+        ----------
+        command : ndarray, shape (n_actuators,)
+            In the order of `actuators`; MuJoCo clamps it to `ctrlrange`.
+
+        Raises
+        ------
+        ArgumentError
+            The command has another shape, or is not finite.
+        DivergedError
+            The state is no longer finite, or MuJoCo ran out of memory for contacts. The plant is at its last state.
+        """
+        if not (type(command) is np.ndarray and command.shape == self._neutral.shape and command.dtype == np.float64
+                and math.isfinite(command.dot(command))):  # fmt: skip
+            command = read_command(self.path, self.actuators, command)
+        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco.mj_getState(model, data, self._state, self._signature)
+        if self._has_sensors:
+            np.copyto(self._last_sensors, self._sensors)
+        np.copyto(self._ctrl, command)
+        try:
+            if self._split:
+                mujoco.mj_step2(model, data)
+                if self.keywords.substeps > 1:
+                    mujoco.mj_step(model, data, self.keywords.substeps - 1)
+            else:
+                mujoco.mj_step(model, data, self.keywords.substeps)
+            mujoco.mj_step1(model, data)  # poses, velocities and their sensors at the new state
+        except mujoco.FatalError as fault:
+            self._diverge("MuJoCo", f"stopped: {one_line(fault)}")
+        for one in self._warnings:
+            if one.number:
+                self._diverge_by_warning()
+        if self._has_sensors:
+            np.copyto(self._sensors, self._sensor_data)
+        self._steps += 1
+
+    def observe(self) -> dict[str, Array]:
+        """Return the outputs at the present state; the next call rewrites their arrays."""
+        return self._outputs.read()
+
+    def snapshot(self) -> bytes:
+        """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors."""
+        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        return pack_state(self._key(), self.dt, self._steps, self._state, self._sensors)
+
+    def restore(self, blob: bytes) -> None:
+        """Go back to a snapshot of the same model with the same parameters; ModelError if it is another's."""
+        arrays = {"state": self._state, "sensors": self._sensors}
+        steps, found = unpack_state(blob, self.path, self._key(), self.dt, arrays)
+        self._put(found["state"], found["sensors"])
+        self._steps = steps
+
+    # --- what a plant may have ------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Options, and the numeric fields that were set."""
+        return {**asdict(self.keywords), **self._fields}
+
+    @property
+    def settable(self) -> tuple[str, ...]:
+        """Names of parameters that may change while the plant runs."""
+        return (*_LIVE, *field_names(self._mujoco, self.model))
+
+    def set(self, **values: Any) -> None:
+        """Change parameters from the next step on; they stay over a reset. All change, or none and ModelError."""
+        if not values:
+            raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(_LIVE)}, ...")
+        fixed = next((name for name in values if name in self._declared and name not in _LIVE), None)
+        if fixed is not None:
+            raise ModelError(f"set: {self.path}: {fixed} stays as it was built; restart with --set {fixed}=...")
+        options, changes = self._read(values)
+        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._apply(options, changes, values)
+        self._take_up()
+
+    def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
+        """Return the mean speed of the first free body, from its start to its end, m/s."""
+        if "position" not in trace or len(time) < 2:
+            return {}
+        way = float(np.linalg.norm(trace["position"][-1] - trace["position"][0]))
+        return {"mean_speed_m_s": way / float(time[-1] - time[0])}
+
+    @property
+    def shape(self) -> Mapping[str, Any]:
+        """Geometry for viewers."""
+        return drawn_shape(self._mujoco, self.model, self._outputs)
+
+    def surroundings(self) -> Surroundings:
+        """Return gravity and the fluid, as they are now."""
+        x, y, z = (float(one) for one in self.model.opt.gravity)
+        density = float(self.model.opt.density)
+        return Surroundings((x, y, z), density if density >= LIQUID_DENSITY else 0.0)
+
+    # --- building -------------------------------------------------------------------------------------------------
+
+    def _refuse_sleep(self) -> None:
+        bit = getattr(self._mujoco.mjtEnableBit, "mjENBL_SLEEP", None)
+        if bit is not None and self.model.opt.enableflags & int(bit):
+            raise ModelError(
+                f'{self.path}: <flag sleep="enable"/>: MuJoCo cannot restore sleeping bodies from a snapshot; remove '
+                "the flag"
+            )
+
+    def _configure(self) -> None:
+        """MuJoCo must not reset an unstable state by itself: the plant reports it."""
+        mujoco, option = self._mujoco, self.model.opt
+        option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
+        one_stage = option.integrator != int(mujoco.mjtIntegrator.mjINT_RK4)
+        speculative = getattr(mujoco.mjtEnableBit, "mjENBL_SPECULATIVE", None)
+        special = speculative is not None and bool(option.enableflags & int(speculative))
+        self._split = bool(one_stage and not special)
+
+    def _new_data(self) -> Any:
+        try:
+            return self._mujoco.MjData(self.model)
+        except (self._mujoco.FatalError, MemoryError) as fault:
+            raise ModelError(f"{self.path}: MuJoCo has no memory for it: {one_line(fault)}") from None
+
+    def _views(self) -> None:
+        """Views of MuJoCo's arrays, taken once: an attribute of MjData costs a look-up."""
+        data = self.data
+        self._ctrl, self._sensor_data, self._sensors = data.ctrl, data.sensordata, self._outputs.sensors
+        self._last_sensors = np.zeros_like(self._sensors)
+        self._has_sensors = len(self._sensors) > 0
+        self._warnings = [data.warning[k] for k in range(len(data.warning.number))]
+
+    def _model_options(self, kind: type[Options]) -> Options:
+        option = self.model.opt
+        x, y, z = (float(one) for one in option.gravity)
+        u, v, w = (float(one) for one in option.wind)
+        return kind(
+            gravity_m_s2=(x, y, z), wind_m_s=(u, v, w), fluid_density_kg_m3=float(option.density),
+            fluid_viscosity_pa_s=float(option.viscosity),
+        )  # fmt: skip
+
+    def _substeps(self, dt: float | None, given: Mapping[str, Any]) -> None:
+        """Choose MuJoCo's step and the number of its steps in a step of the plant."""
+        own = float(self.model.opt.timestep)
+        count = 1
+        if "substeps" in given:
+            count = read_value(f"{self.path}: substeps{{}}", 1, parameters_of(Options)["substeps"], given["substeps"])
+        elif dt is not None and math.isfinite(dt) and dt > 0.0:
+            count = round(dt / own)
+            if count < 1 or abs(dt - count * own) > _STEP_TOLERANCE * dt:
+                near = sorted({max(count - 1, 1) * own, max(count, 1) * own, (count + 1) * own})
+                raise ModelError(
+                    f"{self.path}: dt must be a multiple of the model's step of {own:g} s, got {dt:g} s; expected "
+                    f"{' or '.join(f'{one:g}' for one in near)} s, or say how many steps it has (--set substeps=N)"
+                )
+        refuse_substeps(self.path, count)
+        step = count * own if dt is None else float(dt)
+        if not (math.isfinite(step) and step > 0.0):
+            raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
+        if dt is not None and "substeps" in given:
+            self.model.opt.timestep = step / count
+        self.dt = step
+        self.keywords = replace(self.keywords, substeps=count)
+
+    def _keyframe_number(self, preset: str | None) -> int | None:
+        if preset is None:
+            return None
+        names = [object_name(self._mujoco, self.model, "KEY", k) or str(k) for k in range(self.model.nkey)]
+        if preset in names:
+            return names.index(preset)
+        if preset.isdecimal() and int(preset) < self.model.nkey:
+            return int(preset)
+        raise UnknownNameError(f"keyframe of {self.path}", preset, names)
+
+    # --- parameters -----------------------------------------------------------------------------------------------
+
+    def _read(self, given: Mapping[str, Any]) -> tuple[Options, list[Change]]:
+        """Options and changes of fields that given values ask for; nothing is changed yet."""
+        declared, changes, options = self._declared, [], self.keywords
+        for name, value in given.items():
+            if name in declared:
+                if name == "gravity_m_s2" and isinstance(value, int | float) and not isinstance(value, bool):
+                    value = (0.0, 0.0, -value)
+                place = f"{self.path}: {name}{{}}"
+                number = read_value(place, getattr(self.keywords, name), declared[name], value)
+                options = replace(options, **{name: number})
+            elif name.partition("/")[0] in KINDS and "/" in name:
+                changes.append(read_change(self._mujoco, self.model, self.path, name, value))
+            else:
+                example = next(field_names(self._mujoco, self.model), "geom/floor/friction")
+                more = f"numbers of the model are KIND/NAME/FIELD, for example {example}"
+                raise UnknownNameError(f"parameter of {self.path}", name, declared, more)
+        return options, changes
+
+    def _apply(self, options: Options, changes: list[Change], given: Mapping[str, Any]) -> None:
+        option, mujoco, model = self.model.opt, self._mujoco, self.model
+        self.keywords = options
+        option.gravity[:] = options.gravity_m_s2
+        option.wind[:] = options.wind_m_s
+        option.density, option.viscosity = options.fluid_density_kg_m3, options.fluid_viscosity_pa_s
+        for change in changes:
+            change.apply()
+        if any(change.derived for change in changes):
+            if self._scratch is None:
+                self._scratch = self._new_data()
+            mujoco.mj_setConst(model, self._scratch)
+        for name in (name for name in given if name not in self._declared):
+            numbers = read_field(mujoco, model, self.path, name).tolist()
+            self._fields[name] = numbers[0] if len(numbers) == 1 else numbers
+
+    def _key(self) -> bytes:
+        """Bytes of whatever decides the dynamics: the model, MuJoCo's version, and what was set."""
+        now = repr((float(self.model.opt.timestep), sorted(self.parameters.items())))
+        return hashlib.sha256(self._base_key + now.encode()).digest()
+
+    # --- state ----------------------------------------------------------------------------------------------------
+
+    def _take_up(self) -> None:
+        """Compute what follows from `_state` under the present parameters; sensors of forces stay."""
+        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco.mj_setState(model, data, self._state, self._signature)
+        mujoco.mj_step1(model, data)
+        np.copyto(self._sensors, self._sensor_data)
+
+    def _put(self, state: Array, sensors: Array) -> None:
+        """Go to a state, with the readings of the sensors that were taken there."""
+        mujoco, model, data = self._mujoco, self.model, self.data
+        mujoco.mj_resetData(model, data)  # no count of warnings stays
+        np.copyto(self._state, state)
+        np.copyto(self._sensor_data, sensors)
+        self._take_up()
+        np.copyto(self._sensor_data, sensors)
+        np.copyto(self._sensors, sensors)
+
+    def _refuse_unsound_start(self) -> None:
+        if self.data.warning.number.any():
+            raise ModelError(f"{self.path}: the initial state is not sound: {self._warning_text()}; correct the model")
+
+    def _warning_text(self) -> str:
+        return one_line(recent_warnings[-1]) if recent_warnings else "MuJoCo counts a warning"
+
+    def _diverge_by_warning(self) -> None:
+        mujoco = self._mujoco
+        number = self.data.warning.number
+
+        def counted(name: str) -> bool:
+            return bool(number[int(getattr(mujoco.mjtWarning, name))])
+
+        for name, quantity, values in (
+            ("mjWARN_BADQPOS", "joint position", self.data.qpos), ("mjWARN_BADQVEL", "joint velocity", self.data.qvel),
+            ("mjWARN_BADQACC", "joint acceleration", self.data.qacc),
+        ):  # fmt: skip
+            if counted(name):
+                self._diverge(self._coordinate(quantity, values), f"is not finite, or larger than {MAX_STATE:g}")
+        if counted("mjWARN_CONTACTFULL") or counted("mjWARN_CNSTRFULL"):
+            self._diverge("contacts", 'need more memory than MuJoCo has: raise <size memory="..."/> of the model')
+        self._diverge("MuJoCo", f"warns: {self._warning_text()}")
+
+    def _coordinate(self, quantity: str, values: Array) -> str:
+        """Name of the joint whose coordinate is wrong first."""
+        bad = np.flatnonzero(~(np.abs(values) <= MAX_STATE))
+        if not len(bad):
+            return quantity
+        first, model = int(bad[0]), self.model
+        places = model.jnt_qposadr if quantity == "joint position" else model.jnt_dofadr
+        joint = max(k for k in range(model.njnt) if places[k] <= first)
+        name = object_name(self._mujoco, model, "JOINT", joint)
+        return f"{quantity} of '{name}'" if name else f"{quantity} [{first}]"
+
+    def _diverge(self, quantity: str, reason: str) -> None:
+        """Go back to the state before the step, and raise DivergedError."""
+        recent_warnings.clear()
+        self._put(self._state.copy(), self._last_sensors)
+        last = {name: value.copy() for name, value in self.observe().items()}
+        raise DivergedError((self._steps + 1) * self.dt, quantity, last, reason)
