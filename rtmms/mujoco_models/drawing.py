@@ -137,7 +137,7 @@ def _mesh(
     return [{
         "name": name, "body": seat.frame, "kind": "mesh", "position": here.position.tolist(),
         "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(made.size), "colour": colour,
-        **made.told(),
+        **made.as_data(),
     }]  # fmt: skip
 
 
