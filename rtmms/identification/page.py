@@ -209,8 +209,13 @@ def _correlation(drawn: Any, evidence: Evidence) -> None:
     axes.grid(False)
 
 
+def _channels(solution: Solution) -> list[str]:
+    """Return the channels with samples: one without, such as GPS under water, has no panel."""
+    return list(dict.fromkeys(block.channel for block in solution.residuals.blocks))
+
+
 def _rows(solution: Solution) -> int:
-    return min(MOST_PANELS, len(solution.noise))
+    return min(MOST_PANELS, len(_channels(solution)))
 
 
 def _series(drawn: Any, solution: Solution) -> None:
@@ -218,7 +223,7 @@ def _series(drawn: Any, solution: Solution) -> None:
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
-    for axes, name in zip(panels, solution.noise, strict=False):
+    for axes, name in zip(panels, _channels(solution), strict=False):
         own = [
             b for b in residuals.blocks if b.channel == name and residuals.predictor.segments[b.segment].recording == 0
         ]
@@ -255,7 +260,7 @@ def _whiteness(drawn: Any, solution: Solution) -> None:
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     panels = drawn.subplots(_rows(solution), 1, squeeze=False)[:, 0]
-    for axes, name in zip(panels, solution.noise, strict=False):
+    for axes, name in zip(panels, _channels(solution), strict=False):
         block = max((b for b in residuals.blocks if b.channel == name), key=lambda b: int(b.fitted.sum()))
         off = np.nan_to_num(residuals.differences(block, predicted, solution.z)[block.fitted])
         count = len(off)

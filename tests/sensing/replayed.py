@@ -84,7 +84,7 @@ DRIVES: Mapping[str, Callable[[Any], Commands]] = {
 
 
 @dataclass(frozen=True)
-class SavedState:
+class Known:
     """What a plant did, and what its sensors need of it; path: of a file with position, quaternion, velocity and rate
     of the body at each step."""
 
@@ -101,7 +101,7 @@ class SavedState:
 class Replayed:
     """A plant that moves as another did, in the same surroundings."""
 
-    def __init__(self, kept: SavedState) -> None:
+    def __init__(self, kept: Known) -> None:
         self.dt, self.rows, self._at = kept.dt, kept.rows(), 0
         self.actuators: tuple[Channel, ...] = ()
         self.outputs = tuple(Channel(name, unit, (size,)) for name, unit, size in _MOTION)
@@ -146,7 +146,7 @@ def _until_news(
     return at
 
 
-def judged(known: SavedState, seed: int, until: tuple[float, ...], every_s: float) -> Array:
+def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) -> Array:
     """(times, 2, parts): mean square of the error and mean NEES from SETTLES_S up to each time."""
     plant = Estimated(Replayed(known), known.sensors)
     plant.reset(seed)
