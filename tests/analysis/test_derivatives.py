@@ -63,7 +63,7 @@ def copter() -> Any:
 def test_of_the_manta():
     """All 390 coordinates, in mid-flap: no more off than the reference itself, the same bits for any number of threads,
     and nothing of the plant is changed."""
-    plant = rtmms.load("manta")
+    plant = rtmms.load("manta", start_depth_m=0.0)  # differences of a position 2 m away have larger roundings
     for k in range(400):
         plant.step(UNEVEN * np.sin(3.8 * plant.dt * k + np.arange(4) / 3.0))
     u = UNEVEN * np.sin(1.5 + np.arange(4) / 3.0)

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compil
 STILL = "values = {n: 0.1 * i for i, n in enumerate(names)}"
 
 
-class Recorded:
+class Unknown:
     """An observer as the recorder is, of which compiled code knows nothing."""
 
     def __init__(self, recorder: Recorder) -> None:
@@ -93,7 +93,7 @@ def stopped(path: Path, **more: Any) -> Recorder:
 def test_a_row_has_the_bits_that_python_gives_it(policy: str, tmp_path: Path) -> None:
     """One run, both ways beside each other; with commands that miss, that are clamped, and some that are not usual."""
     here, there = (stopped(tmp_path / f"{name}.mcap", patient=False) for name in ("here", "there"))
-    plain, found = Recorded(there), counted(here)
+    plain, found = Unknown(there), counted(here)
     what = (
         "if 60 <= k < 66 or k % 31 == 5: continue\nif k % 7 == 0: values[names[1]] = 5.0 * (-1) ** k\n"
         "if k % 11 == 0: values = dict(reversed(values.items()))"
