@@ -176,10 +176,10 @@ def test_a_cost_of_ones_own(tmp_path: Path, prepared: Predictive) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     controller = Predictive(cost=f"{tmp_path}/mine.py:deep")
     controller.prepare()
-    plant = rtmms.load("manta", dt=DT, **SMALL)
+    plant = rtmms.load("manta", dt=DT, start_depth_m=0.0, **SMALL)
     path = swim(controller, plant, 10.0)
     assert path[-1, 2] < -0.7
-    assert getattr(controller, "tracks") == ()  # noqa: B009
+    assert getattr(controller, "setpoints") == ()  # noqa: B009
     controller.stop("")
 
 
@@ -249,7 +249,7 @@ def test_what_it_has_made_of_its_words_it_takes_again(words: dict[str, Any]) -> 
 def test_by_ilqr_the_manta_goes_deeper_and_swims_straight(prepared: Predictive) -> None:
     controller = Predictive(method="ilqr", depth_m=0.3)
     controller.prepare()
-    path = swim(controller, rtmms.load("manta", dt=DT, **SMALL), 6.0)
+    path = swim(controller, rtmms.load("manta", dt=DT, start_depth_m=0.0, **SMALL), 6.0)
     assert np.abs(path[-200:, 2] + 0.3).max() < 0.03
     assert np.abs(path[-200:, 1]).max() < 0.05
     assert (path[-1, 0] - path[-201, 0]) / 2.0 == pytest.approx(0.4, abs=0.1)
@@ -265,7 +265,7 @@ def test_any_robot_is_planned_for_by_a_cost_of_ones_own(tmp_path: Path) -> None:
         model="torpedo", method="ilqr", horizon_s=4.0, stage_s=0.2, cost=f"{tmp_path}/mine.py:ahead"
     )
     controller.prepare()
-    plant = rtmms.load("torpedo", dt=DT)
+    plant = rtmms.load("torpedo", dt=DT, start_depth_m=0.0)
     path = swim(controller, plant, 20.0, robot="torpedo")
     assert path[-1, 0] > 8.0
     np.testing.assert_allclose(path[-1, 1:], [0.5, -1.0], atol=0.05)
@@ -296,7 +296,7 @@ def test_a_quadrotor_flies_to_a_place() -> None:
     path = swim(controller, rtmms.load("quadrotor", dt=DT), 2.5, robot="quadrotor")
     np.testing.assert_allclose(path[-1], [1.0, 0.0, 0.5], atol=0.06)
     assert np.abs(path[:, 1]).max() < 0.1
-    assert getattr(controller, "tracks") == ("x_m", "y_m", "z_m", "yaw_deg")  # noqa: B009
+    assert getattr(controller, "setpoints") == ("x_m", "y_m", "z_m", "yaw_deg")  # noqa: B009
     controller.stop("")
 
 
@@ -326,13 +326,13 @@ def test_a_quadrotor_flies_through_a_gate() -> None:
 def test_an_eel_turns_and_dives() -> None:
     controller = Predictive(model="eel", heading_deg=20.0, depth_m=0.1)
     controller.prepare()
-    plant = rtmms.load("eel", dt=2e-2, gait="none")
+    plant = rtmms.load("eel", dt=2e-2, gait="none", start_depth_m=0.0)
     path = swim(controller, plant, 10.0, robot="eel")
     beat = path[-62:]
     assert beat[:, 2].mean() == pytest.approx(-0.1, abs=0.04)
     q = plant.observe()["quaternion"]
     assert np.degrees(np.arctan2(2.0 * (q[0] * q[3] + q[1] * q[2]), 1.0 - 2.0 * (q[2] ** 2 + q[3] ** 2))) > 10.0
-    assert getattr(controller, "tracks") == ("depth_m", "heading_deg")  # noqa: B009
+    assert getattr(controller, "setpoints") == ("depth_m", "heading_deg")  # noqa: B009
     controller.stop("")
     with pytest.raises(rtmms.ModelError, match="own gait is on; run it with --set gait=none"):
         Predictive(model="eel").start(told(rtmms.load("eel", dt=2e-2), "eel"))
