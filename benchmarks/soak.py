@@ -189,7 +189,7 @@ def tell(result: Mapping[str, Any]) -> None:
     print(f"ended {result['ended']}: {result['steps']} steps in {result['wall_s']:.1f} s, {exchange['misses']} missed "
           f"(at most {exchange['max_consecutive_misses']} in a row), {schedule['overruns']} overruns, "
           f"{schedule['skipped']} periods skipped")  # fmt: skip
-    blame = ", ".join(f"{cause} {n}" for cause, n in schedule["blame"].items() if n)
+    blame = ", ".join(f"{cause} {n}" for cause, n in schedule["causes"].items() if n)
     print(f"blame: {blame or 'nothing to blame'}")
     found = result["unexplained"]
     if result["witness"].get("present"):

@@ -28,7 +28,7 @@ def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> Non
     steps = round(DURATION_S * 1000)
     assert result["steps"] == result["log"]["rows"] == steps
     assert result["log"]["whole"] is True
-    assert sum(result["schedule"]["blame"].values()) == result["exchange"]["misses"] + result["schedule"]["overruns"]
+    assert sum(result["schedule"]["causes"].values()) == result["exchange"]["misses"] + result["schedule"]["overruns"]
     processes = result["processes"]
     assert {"plant", "controller", "recorder"} <= set(processes)
     for part in ("plant", "controller", "recorder"):
