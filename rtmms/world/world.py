@@ -104,7 +104,7 @@ class World(Stage):
         for name, plant in self.robots.items():
             self._parts[name] = slice(at, at + len(plant.actuators))
             at += len(plant.actuators)
-        self._shared = {
+        self._output_names = {
             name: [(channel.name, f"{name}.{channel.name}") for channel in plant.outputs]
             for name, plant in self.robots.items()
         }
@@ -155,7 +155,7 @@ class World(Stage):
             seen = {}
             for name, plant in self.robots.items():
                 own = plant.observe()
-                for output, name_there in self._shared[name]:
+                for output, name_there in self._output_names[name]:
                     seen[name_there] = own[output]
         return seen | self._sights.observe() if self._sights else seen
 

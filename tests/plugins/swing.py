@@ -39,6 +39,9 @@ class Crash(rtmms.Controller):
     def __init__(self) -> None:
         raise RuntimeError("the cable is not plugged in")
 
+    def update(self, state: rtmms.State) -> dict[str, float]:
+        return {}
+
 
 @dataclass
 class Fail(Swing):

@@ -264,7 +264,8 @@ def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], word
 
 def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
     with pytest.raises(
-        rtmms.UnknownNameError, match=r"did you mean quadrotor\? \(a file runs as FILE\.urdf, FILE\.fmu"
+        rtmms.UnknownNameError,
+        match=r"did you mean quadrotor\? \(a file runs as FILE\.urdf, FILE\.xml \(MJCF\), FILE\.fmu",
     ):
         rtmms.load("quadroter")
     with pytest.raises(rtmms.ModelError, match="there is no such file"):

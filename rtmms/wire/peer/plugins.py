@@ -168,7 +168,7 @@ def load_controller(name: str) -> type[Controller]:
     if not _controls(found):
         raise ModelError(
             f"controller '{name}': expected {point.value} to be a class with update(state), "
-            f"got {type(found).__name__}{astray(point)}"
+            f"got {f'class {found.__name__}' if isinstance(found, type) else type(found).__name__}{astray(point)}"
         )
     return found
 
