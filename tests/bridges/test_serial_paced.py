@@ -62,10 +62,10 @@ def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
         def answered() -> bool:
             for _ in device.hear():  # what was sent while it was away is lost, and comes again
                 device.say(device.frame(0.25))
-            return bool(sailing.command[0] == pytest.approx(0.25))
+            goes_on = not sailing.loop.requests.paused  # until the device is late again, which a busy machine makes it
+            return goes_on and bool(sailing.command[0] == pytest.approx(0.25))
 
         wait(answered)
-        assert not sailing.loop.requests.paused
 
 
 @pytest.mark.parametrize("away_s", [0.0, 0.4])
