@@ -257,7 +257,7 @@ def test_a_restart_from_another_port_is_taken_when_the_first_is_silent(port: int
 def test_a_silent_autopilot_finds_the_plant_waiting(
     port: int, autopilot: Autopilot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
+    monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 1.0)
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
         wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
