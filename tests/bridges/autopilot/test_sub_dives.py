@@ -39,7 +39,8 @@ def seen(run: Rehearsal) -> tuple[float, float, float]:
     return -now["position"][2], -heading, now["velocity"][0]
 
 
-@pytest.mark.full  # half a minute each
+@pytest.mark.full  # half a minute each on a quiet machine
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 def test_it_holds_depth_and_heading_and_drives_ahead(rehearse: Any, mode: str) -> None:
     """Depth 2 m within 5 cm and heading 90 deg to the right within 2 deg, at rest and in 10 s of surge."""
