@@ -22,7 +22,17 @@ from .lines.addresses import resolved
 from .lines.datagrams import datagrams, send
 from .motion.frames import Home, flu_frd
 from .motion.pose import Motion, PoseNames, PoseReader, unveiled
-from .sea.imc_messages import CHANNELS, EVERYONE, LONGEST, Place, channels_known, name_of, parse, places, set_points
+from .sea.imc_messages import (
+    CHANNELS,
+    EVERYONE,
+    MAX_MESSAGE_BYTES,
+    Place,
+    channels_known,
+    name_of,
+    parse,
+    places,
+    set_points,
+)
 from .sea.imc_nodes import GROUP, PORTS, Node, Nodes, announce_socket, let_announce, message_socket
 
 _MAX_READS = 8
@@ -253,7 +263,7 @@ class Imc(Worded):
         self._hear(self._socket)
 
     def _hear(self, where: Any) -> None:
-        for data, sender in datagrams(where, LONGEST + 1, _MAX_READS):
+        for data, sender in datagrams(where, MAX_MESSAGE_BYTES + 1, _MAX_READS):
             try:
                 self._take(data, sender)
             except Refusal as refusal:

@@ -14,7 +14,7 @@ from rtmms.bridging.untrusted import Fuzzed, Refusal, fuzz
 from ..motion.frames import Home
 from .instruments import world_heading_deg
 
-LONGEST = 16384
+MAX_MESSAGE_BYTES = 16384
 EVERYONE = 0xFFFF
 _HEAD = 20  # bytes before a message's fields, and 2 behind them
 _SYNC = (0xFE54, 0x54FE)
@@ -35,8 +35,8 @@ def taken() -> dict[int, str]:
 
 def name_of(data: bytes) -> str:
     """Of the message that a packet says it has; '' for none that is read here. Refusal: oversize, garbled."""
-    if len(data) > LONGEST:
-        raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
+    if len(data) > MAX_MESSAGE_BYTES:
+        raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
         raise Refusal("garbled", "no IMC packet")
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
@@ -214,7 +214,7 @@ def fuzzed() -> Fuzzed:
 
 def _mended(data: bytes) -> bytes | None:
     """With the mark, the length and the checksum (CRC-16/ARC) of a packet; None for what is too short."""
-    if not _HEAD + 2 <= len(data) <= LONGEST:
+    if not _HEAD + 2 <= len(data) <= MAX_MESSAGE_BYTES:
         return None
     from fastcrc import crc16
 

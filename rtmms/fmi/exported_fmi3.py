@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # memory.
 
 
-MOST_SAID = 300
+MAX_REASON_CHARS = 300
 _HEAD = b"rtmms fmu state 1 "
 _alive: weakref.WeakSet[Any] = weakref.WeakSet()
 _Method = TypeVar("_Method", bound=Callable[..., Any])
@@ -62,7 +62,7 @@ def guarded(method: _Method) -> _Method:
 def sentence(fault: Exception) -> str:
     """A fault on one line, not too long."""
     text = str(fault) if isinstance(fault, ModelError) else f"{type(fault).__name__}: {fault}"
-    return " ".join(text.split())[:MOST_SAID]
+    return " ".join(text.split())[:MAX_REASON_CHARS]
 
 
 def _keep(slave: Any) -> None:

@@ -14,7 +14,7 @@ from rtmms.plant.protocol import Channel
 
 MOST_TEXT = 64 << 20
 _LIMITS = XmlLimits(MOST_TEXT, max_parts=400_000, max_value_chars=1 << 20)
-MOST_SAID = 400
+MAX_REASON_CHARS = 400
 MOST_NUMBERS = 100_000
 """Elements of all variables together."""
 _C_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -36,7 +36,7 @@ def described(path: str, folder: Path) -> Any:
     try:
         found = fmpy.read_model_description(str(folder))
     except Exception as fault:  # fmpy raises whatever its parsers do
-        reason = " ".join(str(fault).replace(str(folder), path).split())[:MOST_SAID]
+        reason = " ".join(str(fault).replace(str(folder), path).split())[:MAX_REASON_CHARS]
         raise ModelError(f"{path}: not an FMU: {reason}") from None
     if found.coSimulation is None:
         raise ModelError(f"{path}: it is not for co-simulation (it has no CoSimulation element)")

@@ -63,9 +63,9 @@ def write_text(path: Path, text: str, option: str) -> None:
 # The report as one page of HTML that needs no other file: tables, and figures as SVG within it.
 
 
-MOST_POINTS = 1200
+MAX_POINTS = 1200
 """Of a curve."""
-MOST_PANELS = 12
+MAX_PANELS = 12
 LAGS = 40
 
 _STYLE = f"""body {{ font: 15px/1.5 system-ui, sans-serif; color: {INK}; max-width: 62rem; margin: 2rem auto }}
@@ -215,7 +215,7 @@ def _channels(solution: Solution) -> list[str]:
 
 
 def _rows(solution: Solution) -> int:
-    return min(MOST_PANELS, len(_channels(solution)))
+    return min(MAX_PANELS, len(_channels(solution)))
 
 
 def _series(drawn: Any, solution: Solution) -> None:
@@ -235,7 +235,7 @@ def _series(drawn: Any, solution: Solution) -> None:
         for block in own:
             segment = residuals.predictor.segments[block.segment]
             begin = segment.first * residuals.predictor.recordings[0].dt
-            every = max(1, len(block.time) // MOST_POINTS)
+            every = max(1, len(block.time) // MAX_POINTS)
             time = begin + block.time[::every]
             first = block is own[0]
             axes.plot(time, block.values[::every, k], ".", color=MUTED, ms=2.0, label="measured" if first else None)

@@ -87,13 +87,13 @@ NEVER = 1 << 62
 class View:
     """What the wire, the observers and a display see.
 
-    due      the next step whose end an observer asked for, other than the keeper
-    keeper   an observer whose rows are written by compiled code where a step is a usual one; None where there is none
+    due      the next step whose end an observer asked for, other than the step recorder
+    step_recorder   an observer; compiled code writes its row of a usual step. None where there is none
     """
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
         self._plant, self.observers, self.due = plant, tuple(observers), NEVER
-        self.keeper: StepRecorder | None = None
+        self.step_recorder: StepRecorder | None = None
         self._step = -1
         self._outputs: Mapping[str, Array] = {}
 
@@ -121,15 +121,15 @@ class View:
         self.due = self._next()
 
     def show(self, step: int, command: Array, applied: Applied, kept: bool) -> None:
-        """The end of `step` to the observers that asked for it.  kept  the keeper has its row."""
+        """The end of `step` to the observers that asked for it.  kept  the step recorder has its row."""
         outputs, time = self.outputs(step + 1), (step + 1) * self._plant.dt
         for observer in self.observers:
-            if observer.due <= step and not (kept and observer is self.keeper):
+            if observer.due <= step and not (kept and observer is self.step_recorder):
                 observer.after_step(step, time, outputs, command, applied)
         self.due = self._next()
 
     def _next(self) -> int:
-        return min((observer.due for observer in self.observers if observer is not self.keeper), default=NEVER)
+        return min((observer.due for observer in self.observers if observer is not self.step_recorder), default=NEVER)
 
 
 # What a run does to itself at certain steps: it sets parameters of the plant or of its peers.

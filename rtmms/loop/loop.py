@@ -140,9 +140,9 @@ class Loop:
         self._looks, self._looked_ns = 0, clock.now()
         self.prepared, self.sent, self.answered = (-1, 0), (0, 0), False
         compiling = exchange if isinstance(exchange, Compiling) and isinstance(clock, MonotonicClock) else None
-        keeper = next((one for one in observers if isinstance(one, StepRecorder)), None)
-        self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, keeper)
-        self.view.keeper, self._taken = self._compiled.keeper, StepProgress()
+        step_recorder = next((one for one in observers if isinstance(one, StepRecorder)), None)
+        self._general, self._compiled = GeneralPath(self), CompiledPath(self, compiling, step_recorder)
+        self.view.step_recorder, self._taken = self._compiled.step_recorder, StepProgress()
         pace.bind(self)
 
     # --- what the pace and the requests use, see rtmms.loop.pace.Run and rtmms.loop.requests.Run ---------------------
@@ -346,7 +346,7 @@ class Loop:
         now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
         statistics.count(taken.outcome)
-        if self.view.due <= step or (self.view.keeper is not None and not taken.kept):
+        if self.view.due <= step or (self.view.step_recorder is not None and not taken.kept):
             self.view.show(step, self.command, self.exchange.applied, taken.kept)
         if self.commands is not None:
             self.commands.record(step, self.command, taken.outcome, self.exchange.applied, self.outputs(step + 1))

@@ -80,7 +80,7 @@ class Progress(NamedTuple):
     resolved   its command is complete, else its state is out and `collect` goes on
     complete   every claimed actuator had its command
     stepped    0: the plant's step is still to be taken;  status  of it
-    kept       the keeper has its row
+    kept       the step recorder has its row
     """
 
     resolved: bool
@@ -101,7 +101,7 @@ class Batched(NamedTuple):
     status     of the last one: where it is not 0, that one failed
     unfinished one more was begun;  handed   how far it came
     published_ns, answered   when the last state was sent, and whether the last step had a command
-    kept       the keeper has the row of the last one, as of all before it
+    kept       the step recorder has the row of the last one, as of all before it
     """
 
     done: int
@@ -115,9 +115,9 @@ class Batched(NamedTuple):
 
 
 class FastPath(Protocol):
-    """The usual step in one call, from waiting for its instant to the end of the plant's step and the keeper's row.
+    """The usual step in one call, from waiting for its instant to the plant's step and the step recorder's row.
 
-    keeps   it writes the keeper's rows
+    keeps   it writes the step recorder's rows
     """
 
     keeps: bool
@@ -141,7 +141,7 @@ class FastPath(Protocol):
 class Compiling(Protocol):
     """An Exchange that can take a usual step without Python, and hands over what is not usual."""
 
-    def fast_path(self, plant: Plant, memory: Memory, keeper: StepRecorder | None) -> FastPath | None:
+    def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
         """Made before the run; None where there is none for this plant, or on this machine."""
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:

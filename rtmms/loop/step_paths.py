@@ -37,7 +37,7 @@ class StepProgress:
 
     wake      ns after its instant, UNDEFINED where it has none;  complete   all commands were in hand
     begun, gathered, called, stepped   instants in ns: its start, commands in hand or given up, plant.step
-    kept      the keeper has its row
+    kept      the step recorder has its row
     """
 
     __slots__ = ("begun", "called", "complete", "gathered", "kept", "outcome", "stage", "stepped", "wake")
@@ -117,16 +117,16 @@ class CompiledPath:
     """The usual step in one compiled call, and many in a row where no clock paces them.
 
     preparing   writes states without Python; None where there is no fast path here: then `run` does nothing
-    keeper      an observer whose rows are written within the step; None where there is none
+    step_recorder      an observer whose rows are written within the step; None where there is none
     """
 
-    def __init__(self, run: Stepping, compiling: Compiling | None, keeper: StepRecorder | None) -> None:
+    def __init__(self, run: Stepping, compiling: Compiling | None, step_recorder: StepRecorder | None) -> None:
         self._run = run
         self._fast: FastPath | None = None
         if compiling is not None:
-            self._fast = compiling.fast_path(run.plant, run.fallback.memory, keeper)
+            self._fast = compiling.fast_path(run.plant, run.fallback.memory, step_recorder)
         self.preparing = compiling if self._fast is not None else None
-        self.keeper = keeper if self._fast is not None and self._fast.keeps else None
+        self.step_recorder = step_recorder if self._fast is not None and self._fast.keeps else None
         self._entered = run.plant if isinstance(run.plant, HasCompiledStep) else None
         self._handed: Progress | None = None
         self._due = 0
@@ -203,6 +203,6 @@ class CompiledPath:
         run.statistics.add(times[:-1])
         self._entered.finish_compiled_step(found.status)  # type: ignore[union-attr]
         run.statistics.count(outcome)
-        if run.view.due < run.step or (self.keeper is not None and not found.kept):
+        if run.view.due < run.step or (self.step_recorder is not None and not found.kept):
             run.view.show(run.step - 1, run.command, run.exchange.applied, found.kept)
         run.statistics.record(UNDEFINED, int(last["exchange_ns"]), int(last["plant_ns"]), UNDEFINED)

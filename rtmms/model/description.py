@@ -26,7 +26,7 @@ Indices = npt.NDArray[np.int64]
 KINDS = ("ellipsoid", "box", "cylinder", "mesh")
 FINE = 32767
 """Steps from the middle of a mesh to its side, of its points as they are told."""
-MOST_POINTS = 900
+MAX_DRAWN_POINTS = 900
 """Of all meshes of a robot together: a welcome carries them."""
 LEAST_POINTS = 24
 
@@ -69,7 +69,7 @@ class Drawing:
 
 
 def mesh(vertices: Array, triangles: Indices, placement: Placement, colour: tuple[int, ...] = (),
-         most: int = MOST_POINTS) -> Drawing | None:  # fmt: skip
+         most: int = MAX_DRAWN_POINTS) -> Drawing | None:  # fmt: skip
     """A mesh of a file, about the middle of its box, with so many points at most; None where nothing is left of it.
 
     vertices   (n, 3) m, in the frame that `placement` gives;  triangles  (k, 3)

@@ -21,7 +21,7 @@ from rtmms.base.errors import ModelError, RtmmsWarning
 from rtmms.base.files import XmlLimits, check_xml, read_input
 from rtmms.base.install import install_command
 from rtmms.base.spatial import Array, skew
-from rtmms.model.description import MOST_POINTS, Body, Drawing, Indices, Joint, Mechanism, mesh
+from rtmms.model.description import MAX_DRAWN_POINTS, Body, Drawing, Indices, Joint, Mechanism, mesh
 from rtmms.model.solids import Placement
 
 # Meshes of files that a URDF names: an explicit list of kinds, each looked through before a library loads it.
@@ -372,7 +372,7 @@ def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]
     RtmmsWarning tells it."""
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
-    most = MOST_POINTS // max(meshes, 1)
+    most = MAX_DRAWN_POINTS // max(meshes, 1)
     return {
         name: tuple(made for one in many if (made := _drawing(one, path, name, most)) is not None)
         for name, many in shown.items()

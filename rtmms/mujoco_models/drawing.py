@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtmms.base.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_to, rotation_z
-from rtmms.model.description import MOST_POINTS, mesh
+from rtmms.model.description import MAX_DRAWN_POINTS, mesh
 from rtmms.model.solids import Placement
 from rtmms.mujoco_models.channels import Outputs, object_name
 
@@ -86,7 +86,7 @@ def _parts(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:
     usual = [k for k in visible if model.geom_group[k] <= MAX_VISIBLE_GROUP]
     chosen = usual or visible
     of_mesh = int(mujoco.mjtGeom.mjGEOM_MESH)
-    points = MOST_POINTS // max(sum(int(model.geom_type[k]) == of_mesh for k in chosen), 1)
+    points = MAX_DRAWN_POINTS // max(sum(int(model.geom_type[k]) == of_mesh for k in chosen), 1)
     return [part for k in chosen for part in _geom(mujoco, model, k, seats[int(model.geom_bodyid[k])], points)]
 
 

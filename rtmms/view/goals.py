@@ -30,13 +30,13 @@ BELONGS: Mapping[str, tuple[str, int, float]] = {
 """Of a quantity that is tracked: the output, which of its numbers, and their sign."""
 PLACE = ("x_m", "y_m")
 HEADINGS = ("heading_deg", "yaw_deg")
-MOST_POINTS = 1500
+MAX_POINTS = 1500
 
 
 def planned(points: Mapping[str, Any]) -> Array | None:
     """(n, 3) m, world: the course that is followed; None where there is none."""
     course = _course(points)
-    return None if course is None else course.points[:: max(1, len(course.points) // MOST_POINTS)]
+    return None if course is None else course.points[:: max(1, len(course.points) // MAX_POINTS)]
 
 
 def ahead(points: Mapping[str, Any]) -> list[Array]:

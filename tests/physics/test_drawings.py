@@ -11,7 +11,7 @@ import pytest
 
 import rtmms
 from rtmms.base.errors import ModelError
-from rtmms.model.description import MOST_POINTS, Drawing, clustered, mesh
+from rtmms.model.description import MAX_DRAWN_POINTS, Drawing, clustered, mesh
 from rtmms.model.solids import Placement, at
 from rtmms.shapes.drawings import shape_of
 from rtmms.shapes.surface import ellipsoid
@@ -70,7 +70,7 @@ def test_meshes_of_a_urdf_are_drawn(tmp_path: Path, name: str) -> None:
     box, drawn = visual.surfaces
     assert box.colour == (255, 0, 0)
     assert drawn.vertices is not None
-    assert 100 < len(drawn.vertices) <= MOST_POINTS
+    assert 100 < len(drawn.vertices) <= MAX_DRAWN_POINTS
     # the ball, twice as high, in the second link's frame, which turns about its z: the link's y
     size = np.sort(np.ptp(drawn.vertices, axis=0))
     np.testing.assert_allclose(size, [0.2, 0.2, 0.4], atol=0.02)

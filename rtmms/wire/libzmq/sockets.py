@@ -313,8 +313,8 @@ class Served:
         # No HEARTBEAT_IVL: in libzmq up to 4.3.5 a heartbeat that falls due on a connection which its peer has filled
         # and then closed ends the process (assertion !_io_error). States of our own ask whether peers live: tending.
         at = self._bound(socket, endpoint, role, moves)
-        keeper = self.gatekeepers[turn] if self.gatekeepers else None
-        return Router(socket, keeper, tells_keys=turn == 1 and keeper is not None), at
+        step_recorder = self.gatekeepers[turn] if self.gatekeepers else None
+        return Router(socket, step_recorder, tells_keys=turn == 1 and step_recorder is not None), at
 
     def _locked(self, socket: Socket, endpoint: str) -> None:
         socket.setsockopt(zmq.LINGER, 0)

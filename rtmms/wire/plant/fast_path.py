@@ -141,7 +141,7 @@ class WireFastPath:
     """Implements rtmms.loop.ports.FastPath over the streams of the step socket.
 
     run      the call; only after `ready`, and `commit` follows it
-    keeps    it writes the keeper's rows
+    keeps    it writes the step recorder's rows
     """
 
     run: Callable[[], int]
@@ -157,7 +157,7 @@ class WireFastPath:
         self._keeper: StepRecorder | None = None
         self.keeps = False
 
-    def bind(self, plant: Plant, memory: Memory, keeper: StepRecorder | None = None) -> bool:
+    def bind(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None = None) -> bool:
         """Once, before the run. False where there are no such calls: then nothing else here may be called."""
         if not AVAILABLE or self._socket is None or self._socket.descriptors is None or self._port.ticks is not None:
             return False
@@ -187,10 +187,10 @@ class WireFastPath:
             self._batch = BatchedSteps(plant.dt, account, step, MOST_PEERS)
             self._batch.run(0, 0, False, Applied(), 0, True)
             self._batch.write(0, 0, 0, Applied())
-            if keeper is not None:
-                m.row_memory_at = keeper.row_memory((address(memory.command), n), account)
+            if step_recorder is not None:
+                m.row_memory_at = step_recorder.row_memory((address(memory.command), n), account)
                 self.keeps = m.row_memory_at != 0
-                self._keeper = keeper if self.keeps else None
+                self._keeper = step_recorder if self.keeps else None
         return True
 
     # --- before the step --------------------------------------------------------------------------------------------

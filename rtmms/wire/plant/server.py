@@ -487,9 +487,9 @@ class Server:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
-    def fast_path(self, plant: Plant, memory: Memory, keeper: StepRecorder | None) -> FastPath | None:
+    def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
         """See Compiling."""
-        return self._direct if self._direct.bind(plant, memory, keeper) else None
+        return self._direct if self._direct.bind(plant, memory, step_recorder) else None
 
     def next_tick(self, until_ns: int) -> int:
         """See Ticking."""

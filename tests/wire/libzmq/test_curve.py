@@ -255,11 +255,11 @@ def test_a_flood_of_handshakes_is_answered_a_few_at_a_time(folder: Path) -> None
             self.answered += 1
             assert frames[2] == b"400"
 
-    keeper = Gatekeeper.__new__(Gatekeeper)
-    keeper._name_of, keeper.refused = Allowed(read_server(folder)).name_of, 0
-    keeper._socket = Counting()  # type: ignore[assignment]
-    keeper.serve()
-    assert (keeper._socket.answered, keeper.refused) == (4, 4)  # type: ignore[attr-defined]
+    step_recorder = Gatekeeper.__new__(Gatekeeper)
+    step_recorder._name_of, step_recorder.refused = Allowed(read_server(folder)).name_of, 0
+    step_recorder._socket = Counting()  # type: ignore[assignment]
+    step_recorder.serve()
+    assert (step_recorder._socket.answered, step_recorder.refused) == (4, 4)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
