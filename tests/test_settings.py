@@ -80,11 +80,11 @@ def another(name: str, value: Any) -> Any:
 
 
 def command_of(plant: Any) -> np.ndarray:
-    """Something that moves it."""
+    """Something that moves it in each direction: no two actuators cancel."""
     found = []
     for k, channel in enumerate(plant.actuators):
         span = min(abs(channel.upper or 0.0), abs(channel.lower or 0.0)) or 0.1
-        found.append(channel.neutral + 0.2 * span * (-1) ** k)
+        found.append(channel.neutral + (0.2 + 0.1 * k / len(plant.actuators)) * span * (-1) ** k)
     return np.array(found)
 
 

@@ -47,7 +47,8 @@ class Pushing:
         at, beyond = self.numbers.ctypes.data, self.more.ctypes.data
         sources = [(at, 3), (at + 24, 4), (beyond, 2)]
         self.rows = CompiledRows()
-        self.at = self.rows.bind(self.ring, self.head, sources, CompiledOutputs(0, (), {}))
+        self.outputs = CompiledOutputs(0, (), {})
+        self.at = self.rows.bind(self.ring, self.head, sources, self.outputs)
 
     def push(self, ints: tuple[int, int], numbers: np.ndarray) -> bool:
         from rtmms.loop.kernels.row import push_row
@@ -90,7 +91,7 @@ from tests.record.test_compiled_rows import Pushing, np
 from rtmms.record.ring import Ring
 made = Pushing(16)
 made.ring = ring = Ring.attach(int(sys.argv[1]))
-made.at = made.rows.bind(ring, made.head, [(made.numbers.ctypes.data, 7), (made.more.ctypes.data, 2)], made.account)
+made.at = made.rows.bind(ring, made.head, [(made.numbers.ctypes.data, 7), (made.more.ctypes.data, 2)], made.outputs)
 full = 0
 for n in range(int(sys.argv[2])):
     full += not made.push((n, 2 * n), np.full(9, float(n)))
@@ -102,10 +103,9 @@ print(full)
 @pytest.mark.full
 def test_rows_of_compiled_code_in_another_process_are_never_torn() -> None:
     ring, count = Ring.create(2, 9, 16), 8_000
-    text = PRODUCER.replace("made.compiled_outputs", "__import__('rtmms').plant.CompiledOutputs(0, (), {})")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     taken: list[int] = []
-    with subprocess.Popen([sys.executable, "-c", text, str(ring.descriptor), str(count)], env=environment,
+    with subprocess.Popen([sys.executable, "-c", PRODUCER, str(ring.descriptor), str(count)], env=environment,
                           pass_fds=(ring.descriptor,), stdout=subprocess.PIPE, text=True) as producer:  # fmt: skip
         while producer.poll() is None or ring.head != ring.tail:
             for row in ring.take():
