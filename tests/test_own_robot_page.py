@@ -5,6 +5,7 @@ own_robot.md, actuators.md, tendons.md, polars.md, contacts.md, elements.md, urd
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -157,3 +158,17 @@ def test_the_file_of_the_tutorial_runs(tmp_path: Path) -> None:
     assert float(re.search(r"position +(\S+)", report).group(1)) == pytest.approx(0.5359, rel=1e-3)  # type: ignore[union-attr]
     typed(movie, tmp_path)
     assert all((tmp_path / name).stat().st_size > 100 for name in ("swim.mcap", "swim.gif"))
+
+
+@pytest.mark.full
+def test_a_parameter_of_the_file_is_identified(tmp_path: Path) -> None:
+    """From a log of the page's run: the length that the run had, from the length that the file has."""
+    for code in TUTORIAL[1:]:
+        (tmp_path / code.splitlines()[0].removeprefix("# ")).write_text(code)
+    (commands,) = code_of("own_robot", "sh")
+    typed(commands.splitlines()[0], tmp_path)
+    found = json.loads(typed(
+        "rtmms identify swim.mcap --trust-log --fit link_m --set link_m=0.2 --json --quiet", tmp_path
+    ))["parameters"]["link_m"]  # fmt: skip
+    assert found["start"] == 0.2
+    assert found["value"] == pytest.approx(0.25, rel=1e-4)

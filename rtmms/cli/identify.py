@@ -96,10 +96,8 @@ def identify(
         raise click.UsageError("identify: expected --fit KEY,...: what is sought")
     _refuse_outputs(files, written, output, force=force)
     from rtmms.identification.descent import Watch
-    from rtmms.identification.fit_model import core_count, identified
-    from rtmms.identification.fitting import Settings
+    from rtmms.identification.fit_model import identify_recordings
     from rtmms.identification.objectives import read_objectives
-    from rtmms.identification.unknowns import asked_for
     from rtmms.plant.step_advice import known_step
 
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
@@ -111,27 +109,18 @@ def identify(
         known = known_step(model)
         if known is not None and known.warning and not quiet:
             print_text(f"rtmms: identify: {recordings[0].name}: {known.warning}", err=True)
-        asked = asked_for(
-            _names(names), recordings, model, limits, priors, _names(*per_recording),
-            delay_per_recording=delay_per_recording,
+        result = identify_recordings(
+            recordings, _names(names), limits, priors, _names(*per_recording), watch=watch,
+            delay_per_recording=delay_per_recording, hold_out=hold_out, lead_in=lead_in, segments=segments,
+            starts=starts, seed=seed, free=_names(*free), pin=_names(*pin), threads=threads,
         )  # fmt: skip
-        settings_ = Settings(
-            hold_out,
-            segments,
-            threads or core_count(),
-            None if starts is None else starts - 1,
-            seed,
-            lead_in=lead_in,
-            free=tuple(_names(*free)),
-            pinned=tuple(_names(*pin)),
-        )
-        result = identified(recordings, asked, settings_, watch)
     report = result.report
     source = ", ".join(one.name for one in recordings)
     if written is not None:
         from rtmms.identification.page import preset_text, write_text
 
-        write_text(written, preset_text(recordings[0], asked, result.values, result.standard_errors, source), "--write")
+        text = preset_text(recordings[0], result.asked, result.values, result.standard_errors, source)
+        write_text(written, text, "--write")
     if output is not None:
         from rtmms.identification.page import page
 

@@ -11,16 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from rtmms.analysis.fork_pool import core_count
 from rtmms.base.budget import Budget
 from rtmms.base.errors import ArgumentError, ModelError
 from rtmms.base.trust import asked_by_program
 from rtmms.identification.descent import Watch
 from rtmms.identification.evidence import Evidence, as_words, sentences, weighed
-from rtmms.identification.fitting import Settings, Solution, fit
+from rtmms.identification.fitting import Settings, Solution
+from rtmms.identification.fitting import fit as fit_unknowns
 from rtmms.identification.objectives import Objective, read_objectives, with_objectives
 from rtmms.identification.recording import Recording, from_log
 from rtmms.identification.tables import ENDINGS, Column, from_table, of_mapping, of_table, read_columns
-from rtmms.identification.unknowns import asked_for
+from rtmms.identification.unknowns import Unknown, asked_for
 from rtmms.plant.protocol import Plant
 from rtmms.record.log_arrays import LogArrays
 
@@ -79,6 +81,11 @@ class Identified:
     def parts(self) -> tuple[Solution, Evidence]:
         """What the report and the figures are made of."""
         return self._solution, self._evidence
+
+    @property
+    def asked(self) -> list[Unknown]:
+        """The unknowns of `fit`, in the order of `names`."""
+        return [one for one in self._solution.unknowns if one.asked]
 
     @property
     def advice(self) -> list[str]:
@@ -230,37 +237,49 @@ def identify(
             lead_in=lead_in,
         )
         found = reader.read_all(_listed(recordings))
-        asked = asked_for(fit, found, found[0].build(), bounds or {}, prior or {}, per_recording,
-                          delay_per_recording=delay_per_recording)  # fmt: skip
-        settings = Settings(
-            hold_out,
-            segments,
-            threads or core_count(),
-            None if starts is None else starts - 1,
-            seed,
-            lead_in=lead_in,
-            free=tuple(free),
-            pinned=tuple(pin),
-        )
         watch = Watch(budget=Budget(budget_s))
         if progress is not None:
             watch.iterated = progress
-        return identified(found, asked, settings, watch)
+        return identify_recordings(
+            found, fit, bounds, prior, per_recording, watch=watch, delay_per_recording=delay_per_recording,
+            hold_out=hold_out, lead_in=lead_in, segments=segments, starts=starts, seed=seed, free=free, pin=pin,
+            threads=threads,
+        )  # fmt: skip
+
+
+def identify_recordings(
+    recordings: Sequence[Recording], fit: Sequence[str], bounds: Mapping[str, tuple[float, float]] | None = None,
+    prior: Mapping[str, tuple[float, float]] | None = None, per_recording: Sequence[str] = (), *, watch: Watch,
+    delay_per_recording: bool, hold_out: float, lead_in: float, segments: int, starts: int | None, seed: int,
+    free: Sequence[str], pin: Sequence[str], threads: int | None,
+) -> Identified:  # fmt: skip
+    """Fit recordings that are read: `rtmms.identify` and the command `rtmms identify` both end here.
+
+    Parameters are those of `identify`; `watch` has progress and wall time.
+    """
+    asked = asked_for(fit, recordings, recordings[0].build(), bounds or {}, prior or {}, per_recording,
+                      delay_per_recording=delay_per_recording)  # fmt: skip
+    settings = Settings(
+        hold_out,
+        segments,
+        threads or core_count(),
+        None if starts is None else starts - 1,
+        seed,
+        lead_in=lead_in,
+        free=tuple(free),
+        pinned=tuple(pin),
+    )
+    return identified(recordings, asked, settings, watch)
 
 
 def identified(
-    recordings: Sequence[Recording], asked: Sequence[Any], settings: Settings, watch: Watch | None = None
+    recordings: Sequence[Recording], asked: Sequence[Unknown], settings: Settings, watch: Watch | None = None
 ) -> Identified:
     """Fit, and weigh what was found."""
-    solution = fit(recordings, asked, settings, watch)
+    solution = fit_unknowns(recordings, asked, settings, watch)
     evidence = weighed(solution)
     report = as_words(solution, evidence, {"hold_out": settings.hold_out, "segments": settings.segments})
     return Identified(solution, evidence, report)
-
-
-def core_count() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @dataclass

@@ -24,6 +24,7 @@ from rtmms.mechanism.actuators import JointSpeed, JointTorque
 from rtmms.mechanism.plant import TreePlant
 from rtmms.model.description import Body, Joint, Mechanism
 from rtmms.model.solids import Box, at
+from rtmms.plant.protocol import robots
 
 DT = 1e-2
 TRUTH = {"mass_kg": 1.2, "damping": 0.08}
@@ -411,15 +412,22 @@ def test_a_urdf_file(tmp_path: Path) -> None:
     assert found.values["gravity_m_s2"] == pytest.approx(truth, rel=1e-5)
 
 
+PARAMETERS = {
+    "bluerov2": "quadratic_surge_kg_m", "cat": "mass_kg", "continuous_eel": "length_m", "eel": "c2", "fish": "length_m",
+    "fluid_swimmer": "half_length_m", "manta": "drag_coefficient", "modal_moth": "pressure", "moth": "span_m",
+    "purcell": "length_m", "quadrotor": "mass_kg", "roller_racer": "seat_kg", "satellite": "mass_kg",
+    "snake": "half_length_m", "snakeboard": "mass_kg", "tendon_fish": "tail_drag", "torpedo": "length_m",
+    "trikke": "frame_kg", "unicycle": "wheel_m",
+}  # fmt: skip
+"""Of each robot a parameter that a short run shows."""
+
+
+def test_each_robot_has_a_parameter_to_fit() -> None:
+    assert PARAMETERS.keys() == robots().keys()
+
+
 @pytest.mark.full
-@pytest.mark.parametrize(("robot", "parameter"), [
-    ("bluerov2", "quadratic_surge_kg_m"), ("cat", "mass_kg"),
-    ("continuous_eel", "length_m"), ("eel", "c2"), ("fish", "length_m"),
-    ("fluid_swimmer", "half_length_m"), ("manta", "drag_coefficient"), ("modal_moth", "pressure"),
-    ("moth", "span_m"), ("purcell", "length_m"), ("quadrotor", "mass_kg"), ("roller_racer", "seat_kg"),
-    ("satellite", "mass_kg"), ("snake", "half_length_m"), ("snakeboard", "mass_kg"), ("torpedo", "length_m"),
-    ("trikke", "frame_kg"), ("unicycle", "wheel_m"),
-])  # fmt: skip
+@pytest.mark.parametrize(("robot", "parameter"), PARAMETERS.items())
 def test_every_robot(robot: str, parameter: str) -> None:
     data, truth = driven(robot, parameter)
     found = rtmms.identify(robot, data, fit=parameter, at_rest=True, threads=2)
