@@ -34,7 +34,7 @@ MADE = {"start": ["manta.png"], "steer": ["turn.mcap", "turn.gif"],
         "serial": ["board.mcap", "board.gif"], "ardupilot": ["dive.gif", "dive.svg"], "px4": ["px4.svg"],
         "control_design": ["gain.npz"], "learning": ["policy.npy"], "several_robots": ["two.mcap"],
         "urdf": ["arm.mcap", "arm.gif"], "own_bridge": ["lamp/pyproject.toml", "swim.csv"],
-        "fish_video": ["seen.mcap", "fitted.json", "figures/fishsim-speeds.png"],
+        "fish_video": ["seen.mcap", "fitted.toml", "fit.html", "figures/fishsim-speeds.png"],
         "identify": ["pool.mcap", "fitted.toml", "fit.html"],
         "replay": ["both.png", "run.csv", "run.svg", "run.gif", "run.html"]}  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -336,7 +337,9 @@ class Reader:
     def _read(self, one: OneRecording, number: int) -> list[Recording]:
         if isinstance(one, Recording):
             return [one]
-        more = None if not self.objectives else tuple(dict.fromkeys(each.output for each in self.objectives))
+        more = (
+            None if not self.objectives else tuple(dict.fromkeys(n for each in self.objectives for n in each.outputs))
+        )
         name = f"recording {number + 1}"
         if isinstance(one, LogArrays):
             one = one.path
@@ -357,7 +360,7 @@ class Reader:
             robot, make, rest = self._of_table(str(path))
             return [from_table(path, robot, self.parameters, self.channels, more=more, make=make, **rest)]
         robot_name = self.model if isinstance(self.model, str) else None
-        make = self._make() if callable(self.model) else None
+        make = self._make if callable(self.model) else None
         return from_log(
             path, self.parameters, self.channels, robot_name, trusted=self.trusted or self.model is not None,
             warn=self.warn, more=more or (), make=make,
@@ -368,9 +371,10 @@ class Reader:
             raise ModelError(f"{name}: a table does not say of which robot it is: name it with --robot")
         rest = {"columns": self.columns, "sensors": self.sensors, "at_rest": self.at_rest}
         if callable(self.model):
-            return _name_of(self.model), self._make(), rest
+            return _name_of(self.model), self._make, rest
         return self.model, None, {**rest, "preset": self.preset, "dt": self.dt}
 
+    @cached_property
     def _make(self) -> Callable[..., Plant]:
         from rtmms.base.parameters import keywords_of
         from rtmms.robots.python_file import remember_keywords

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +21,7 @@ from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, read_table
 from rtmms.base.toml_file import read_toml
 from rtmms.identification.recording import Recording, Series
+from rtmms.plant.protocol import Plant
 
 Array = npt.NDArray[np.float64]
 
@@ -39,7 +41,11 @@ class Objective:
     # fmt: off
     kind: Annotated[str, Parameter("Quantity.", choices=KINDS)]
     channel: Annotated[str, Parameter(
-        "Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, or velocity[0].",
+        "Output of the robot, OUTPUT or OUTPUT[k]; of mean_speed position, a marker, or velocity[0].",
+    )] = ""
+    axes: Annotated[str, Parameter(
+        "Harmonic: two markers A:B. The channel is a position in axes at A whose x points to B; without a channel, the "
+        "angle of the axes.",
     )] = ""
     order: Annotated[int, Parameter("Harmonic: 1 is at the frequency of the drive.", le=50)] = 1
     frequency_hz: Annotated[float | None, Parameter(
@@ -59,8 +65,26 @@ class Objective:
     # fmt: on
 
     @property
-    def output(self) -> str:
-        return self.parts[0]
+    def is_angle(self) -> bool:
+        """Whether the quantity is the angle of the axes."""
+        return bool(self.axes) and not self.channel
+
+    @property
+    def markers(self) -> tuple[str, ...]:
+        """Outputs that the axes are made of: at their origin, and on their x axis."""
+        return tuple(self.axes.split(":")) if self.axes else ()
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Outputs of the robot that the quantity is computed from."""
+        return self.markers if self.is_angle else tuple(dict.fromkeys((self.parts[0], *self.markers)))
+
+    @property
+    def label(self) -> str:
+        """Name of the quantity in reports."""
+        if self.kind == "mean_speed":
+            return self.kind
+        return f"harmonic{self.order}.{':'.join(word for word in (self.channel, self.axes) if word)}"
 
     @property
     def parts(self) -> tuple[str, int]:
@@ -84,6 +108,8 @@ class Feature:
         The values are the real and the imaginary part of A exp(i p), not A alone.
     components : tuple of int
         Numbers of the output that count: those that were measured.
+    is_slope : bool
+        A mean speed is the slope of a position, not the mean of a velocity.
     """
 
     objective: Objective
@@ -92,41 +118,61 @@ class Feature:
     end: float
     has_phase: bool
     components: tuple[int, ...]
+    is_slope: bool = False
 
     @property
-    def output(self) -> str:
-        return self.objective.output
+    def outputs(self) -> tuple[str, ...]:
+        return self.objective.outputs
 
     @property
     def free_clock(self) -> bool:
         return self.has_phase and self.objective.clock == "free"
 
+    def signal(self, samples: Mapping[str, Array]) -> Array:
+        """Return the quantity (k, n) from samples (k, m) of each of `outputs`; nan where nothing was measured.
+
+        Notes
+        -----
+        In axes of two markers A and B, x points from A to B in the horizontal plane, z is up. They need no frame of the
+        world, so a camera's picture has them in its own.
+        """
+        own, markers = self.objective, self.objective.markers
+        if not markers:
+            return samples[own.parts[0]][:, list(self.components)]
+        along = samples[markers[1]] - samples[markers[0]]
+        angle = np.arctan2(along[:, 1], along[:, 0])
+        if own.is_angle:
+            there = np.isfinite(angle)
+            angle[there] = np.unwrap(angle[there])
+            return angle[:, None]
+        off = samples[own.parts[0]] - samples[markers[0]]
+        c, s = np.cos(angle), np.sin(angle)
+        turned = np.stack([c * off[:, 0] + s * off[:, 1], c * off[:, 1] - s * off[:, 0], off[:, 2]], axis=1)
+        return turned[:, list(self.components)]
+
     def of(self, time: Array, rows: Array) -> tuple[Array, Array]:
-        """Return the values (w,) and their standard deviations, of samples of the output.
+        """Return the values (w,) and their standard deviations.
 
         Parameters
         ----------
         time : (k,) array
             s from the recording's start.
         rows : (k, n) array
-            The output; nan where nothing was measured.
+            What `signal` returns.
         """
-        rows = rows[:, list(self.components)]
         inside = (time > self.begin - 1e-9) & (time <= self.end + 1e-9) & np.isfinite(rows).all(axis=1)
         orders = max(FITTED_ORDERS, self.objective.order if self.objective.kind == "harmonic" else 0)
         t, y = time[inside] - self.begin, rows[inside]
         width = 2 if self.has_phase else 1
         if len(t) < 2 * orders + 3:
             return np.full(width, np.nan), np.full(width, np.nan)
-        angle = 2.0 * np.pi * self.frequency_hz * t
-        waves = [wave(n * angle) for n in range(1, orders + 1) for wave in (np.cos, np.sin)]
-        table = np.stack([np.ones(len(t)), t - t.mean(), *waves], axis=1)
-        found, *_ = np.linalg.lstsq(table, y, rcond=None)
+        table, inverse = _waves(t.tobytes(), self.frequency_hz, orders)
+        found = inverse @ y
         left = y - table @ found
         variance = np.sum(left**2, axis=0) / max(len(t) - table.shape[1], 1)
-        spread = np.sqrt(np.diag(np.linalg.pinv(table.T @ table)))[:, None] * np.sqrt(variance)
+        spread = np.linalg.norm(inverse, axis=1)[:, None] * np.sqrt(variance)
         if self.objective.kind == "mean_speed":
-            row = 1 if self.output == "position" else 0
+            row = 1 if self.is_slope else 0
             speed = float(np.linalg.norm(found[row])) if y.shape[1] > 1 else abs(float(found[row, 0]))
             return np.array([speed]), np.array([float(spread[row].max())])
         a, b = found[2 * self.objective.order], found[2 * self.objective.order + 1]
@@ -134,6 +180,19 @@ class Feature:
         if self.has_phase:  # y = A cos(n w t + p), A exp(i p) = a - i b
             return np.array([float(a[0]), -float(b[0])]), np.repeat(size, 2)
         return np.array([math.hypot(float(a[0]), float(b[0]))]), size
+
+
+@lru_cache(maxsize=64)
+def _waves(time: bytes, frequency_hz: float, orders: int) -> tuple[Array, Array]:
+    """Return (k, 2 + 2 orders) a constant, a trend and harmonics at times (k,) s, and the pseudo-inverse of it.
+
+    A fit asks for the same times again and again; the pseudo-inverse takes longer than the rest.
+    """
+    t = np.frombuffer(time)
+    angle = 2.0 * np.pi * frequency_hz * t
+    waves = [wave(n * angle) for n in range(1, orders + 1) for wave in (np.cos, np.sin)]
+    table = np.stack([np.ones(len(t)), t - t.mean(), *waves], axis=1)
+    return table, np.linalg.pinv(table)
 
 
 def read_objectives(words: Sequence[str]) -> list[Objective]:
@@ -167,7 +226,9 @@ def read_objective(place: str, table: Any, *, words: bool) -> Objective:
     if not isinstance(table, Mapping):
         raise ModelError(f"{place}: expected a table, got {table!r:.60}")
     made = Objective(**read_table(Objective, table, "objective", fault, words=words))
-    if made.kind == "harmonic" and made.parts[1] < 0 and not made.channel:
+    if made.axes and (made.kind != "harmonic" or len(made.markers) != 2 or len({*made.markers, ""}) != 3):
+        raise ModelError(f"{place}: axes: expected two markers A:B of a harmonic, got {made.axes!r:.60}")
+    if made.kind == "harmonic" and not made.channel and not made.axes:
         raise ModelError(f"{place}: channel: expected an output of the robot, such as joint_position[0]")
     if made.value is not None and made.noise is None:
         raise ModelError(f"{place}: noise: expected the standard deviation of the value, got none")
@@ -204,7 +265,9 @@ def with_objectives(
     found = []
     for recording in recordings:
         own = [one for one in objectives if not one.recording or _is_of(one, recording.name)]
-        made = tuple(_series_of(one, recording, lead_in) for one in own)
+        plant = recording.build()
+        drive = cache(partial(drive_frequency, recording, f"{recording.name}: --objective", lead_in, plant))
+        made = tuple(_series_of(one, recording, lead_in, plant, drive) for one in own)
         twice = {one.channel for one in made if [other.channel for other in made].count(one.channel) > 1}
         if twice:
             raise ModelError(f"{recording.name}: --objective {', '.join(sorted(twice))}: is given twice")
@@ -216,17 +279,23 @@ def _is_of(one: Objective, name: str) -> bool:
     return one.recording in (name, Path(name).stem)
 
 
-def _series_of(one: Objective, recording: Recording, lead_in: float) -> Series:
+def _series_of(
+    one: Objective, recording: Recording, lead_in: float, plant: Plant, drive: Callable[[], float]
+) -> Series:  # fmt: skip
     output, component = one.parts
-    plant = recording.build()
     channels = {channel.name: channel for channel in plant.outputs}
     place = f"{recording.name}: --objective {one.kind}"
-    if output not in channels:
-        raise UnknownNameError(f"channel of {place}", output, channels)
-    size = math.prod(channels[output].shape)
+    for name in one.outputs:
+        if name not in channels:
+            raise UnknownNameError(f"channel of {place}", name, channels)
+        if name in one.markers and (tuple(channels[name].shape) != (3,) or channels[name].unit != "m"):
+            raise ModelError(f"{place}: axes: expected outputs that are positions, such as markers, got {name}")
+    size = 1 if one.is_angle else math.prod(channels[output].shape)
     if component >= size or (component < 0 and size > 1 and one.kind == "harmonic"):
         raise ModelError(f"{place}: channel {one.channel}: expected one of {output}[0] to [{size - 1}]")
-    frequency = one.frequency_hz or drive_frequency(recording, place, lead_in)
+    if one.axes and not one.is_angle and (size != 3 or channels[output].unit != "m"):
+        raise ModelError(f"{place}: channel {one.channel}: expected a position in the axes {one.axes}")
+    frequency = one.frequency_hz or drive()
     whole = math.floor((recording.duration - lead_in) * frequency + 1e-6)
     if whole < 1:
         raise ModelError(
@@ -234,33 +303,51 @@ def _series_of(one: Objective, recording: Recording, lead_in: float) -> Series:
             f"{recording.duration - lead_in:.3g} s"
         )
     end = recording.duration
-    measured = next((s for s in recording.series if s.channel == output and s.feature is None), None)
+    found = {s.channel: s for s in recording.series if s.channel in one.outputs and s.feature is None}
+    measured = [found[name] for name in one.outputs if name in found]
+    complete = len(measured) == len(one.outputs)
     has_phase = one.kind == "harmonic" and (one.phase_rad is not None or one.value is None)
     components = tuple(range(size)) if component < 0 else (component,)
-    if measured is not None:
-        there = np.asarray(np.isfinite(measured.values).any(axis=0))
+    if complete and not one.axes:
+        there = np.asarray(np.isfinite(measured[0].values).any(axis=0))
         components = tuple(k for k in components if there[k]) or components
-    feature = Feature(one, frequency, end - whole / frequency, end, has_phase, components)
+    unit = "rad" if one.is_angle else channels[output].unit
+    is_slope = one.kind == "mean_speed" and unit == "m"
+    feature = Feature(one, frequency, end - whole / frequency, end, has_phase, components, is_slope)
     if one.value is not None:
         p = one.phase_rad
         values = np.array([one.value] if p is None else [one.value * math.cos(p), one.value * math.sin(p)])
         noise = np.full(len(values), float(one.noise or 0.0))
-    elif measured is None:
-        raise ModelError(f"{place}: the recording has no {output}: give value and noise")
+    elif not complete:
+        lacking = ", ".join(name for name in one.outputs if name not in found)
+        raise ModelError(f"{place}: the recording has no {lacking}: give value and noise")
     else:
-        values, noise = feature.of(measured.time, measured.values)
+        time, samples = _at_common_times(measured)
+        values, noise = feature.of(time, feature.signal(samples))
         if not np.isfinite(values).all():
-            raise ModelError(f"{place}: the recording has too few samples of {output} in {whole} periods")
+            raise ModelError(
+                f"{place}: the recording has too few samples of {', '.join(one.outputs)} in {whole} periods"
+            )
         least = LEAST_SHARE * float(np.linalg.norm(values))
         noise = np.full(len(values), one.noise) if one.noise is not None else np.maximum(noise, max(least, 1e-12))
-    name = one.kind if one.kind == "mean_speed" else f"harmonic{one.order}.{one.channel}"
-    unit = channels[output].unit
-    unit = f"{unit}/s" if one.kind == "mean_speed" and output == "position" else unit
-    return Series(name, np.array([end]), values[None, :], unit, noise, feature=feature)
+    unit = "m/s" if is_slope else unit
+    return Series(one.label, np.array([end]), values[None, :], unit, noise, feature=feature)
 
 
-def drive_frequency(recording: Recording, place: str, lead_in: float = 0.0) -> float:
-    """Return the frequency of the commands, Hz: the one at which a wave with its harmonics fits them best.
+def _at_common_times(several: Sequence[Series]) -> tuple[Array, dict[str, Array]]:
+    """Return the times (k,) that all series have, and their samples there."""
+    time = several[0].time
+    for one in several[1:]:
+        time = np.intersect1d(time, one.time)
+    return time, {one.channel: one.values[np.searchsorted(one.time, time)] for one in several}
+
+
+def drive_frequency(
+    recording: Recording, place: str, lead_in: float = 0.0, plant: Plant | None = None
+) -> float:  # fmt: skip
+    """Return the frequency of the drive, Hz: the one at which a wave fits the commands best.
+
+    Where no command changes and one of them is the speed of a motor (rad/s), its turns are the drive.
 
     Raises
     ------
@@ -272,6 +359,12 @@ def drive_frequency(recording: Recording, place: str, lead_in: float = 0.0) -> f
     column = int(np.argmax(np.sum(commands**2, axis=0))) if commands.size else 0
     y = commands[:, column] if commands.size else np.zeros(0)
     if len(y) < 8 or float(np.ptp(y)) < 1e-9:
+        speeds = [
+            abs(float(recording.commands[-1, k])) for k, one in enumerate((plant or recording.build()).actuators)
+            if one.unit == "rad/s" and recording.commands[-1:, k].any()
+        ]  # fmt: skip
+        if len(speeds) == 1:
+            return speeds[0] / (2.0 * math.pi)
         raise ModelError(f"{place}: frequency_hz: expected the frequency of the drive, as no command changes")
     n, span = len(y), len(y) * recording.dt
     power = np.abs(np.fft.rfft(y * np.hanning(n)))

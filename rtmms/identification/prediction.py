@@ -54,15 +54,18 @@ class Case:
 
 
 class _Worker:
-    """Plants of one thread, one for each recording."""
+    """Plants of one thread, one for each model of the recordings."""
 
     def __init__(self, recordings: Sequence[Recording]) -> None:
         self.recordings = recordings
         self._plants: dict[int, tuple[Plant, dict[str, Any]]] = {}
+        models = [one.model for one in recordings]
+        self._first = [k if one is None else models.index(one) for k, one in enumerate(models)]
 
     def plant(self, number: int, values: Mapping[str, float]) -> Plant:
         """Of a recording, with these values: set where it may change while it runs, else built anew. ModelError where
         the model cannot have them."""
+        number = self._first[number]
         given = self._given(number, values)
         found = self._plants.get(number)
         if found is not None and found[1] == given:
@@ -184,8 +187,8 @@ class Predictor:
             seen = {}
             for series in recording.series:
                 if series.feature is not None:
-                    rows = outputs[series.feature.output].reshape(steps, -1)
-                    seen[series.channel] = series.feature.of(time[:steps], rows)[0][None, :]
+                    samples = {name: outputs[name].reshape(steps, -1) for name in series.feature.outputs}
+                    seen[series.channel] = series.feature.of(time[:steps], series.feature.signal(samples))[0][None, :]
                 elif series.instrument is None:
                     seen[series.channel] = outputs[series.channel].reshape(steps, series.width)
                 else:
@@ -248,9 +251,11 @@ class Predictor:
 def _outputs(recording: Recording, plant: Plant) -> tuple[str, ...]:
     """Names of the plant's outputs that predictions are made from."""
     names = [
-        one.feature.output if one.feature is not None else one.channel if one.instrument is None else one.instrument.of
-        for one in recording.series
-    ]
+        name for one in recording.series for name in (
+            one.feature.outputs if one.feature is not None else (one.channel,) if one.instrument is None
+            else (one.instrument.of,)
+        )
+    ]  # fmt: skip
     body = any(one.instrument is not None and not one.instrument.of for one in recording.series)
     return tuple(dict.fromkeys([*(MOVING if body else ()), *(name for name in names if name)]))
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from rtmms.base.contract import TRUTH
 from rtmms.base.errors import ModelError, UnknownNameError
-from rtmms.plant.protocol import Channel, Plant, bare, describe_plant
+from rtmms.plant.protocol import Channel, Plant, bare, build_by, describe_plant, maker
 from rtmms.record.log import Log, Start, Step, open_log
 from rtmms.record.origin import channels as described
 from rtmms.record.origin import rebuilt
@@ -78,6 +78,7 @@ class Recording:
     series    what was measured
     known     it begins at a reset: the state is known
     states    outputs that a state can be put together from, (steps + 1, ...), nan where they were not measured
+    model     recordings of an equal model build equal plants; None: of its own
     """
 
     name: str
@@ -91,6 +92,7 @@ class Recording:
     preset: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
+    model: Any = None
 
     @property
     def duration(self) -> float:
@@ -131,12 +133,7 @@ def from_log(
         raise ModelError(f"{path}: {log.damage[0]}: a fit takes whole logs; cut it, or record it again")
     code = robot or origin["robot"]
     given = {**({} if make else origin["parameters"]), **settings}
-
-    def build(**parameters: Any) -> Plant:
-        if make is not None:
-            return make(**{**given, **parameters})
-        return loaded(code, origin["dt"], origin["preset"], {**given, **parameters})
-
+    build = builder_of(code, origin["dt"], origin["preset"], given, make)
     plant = build()
     if plant.dt != origin["dt"]:
         raise ModelError(f"{path}: expected a model with the log's step of {origin['dt']:g} s, got {plant.dt:g} s")
@@ -202,10 +199,21 @@ def of_plant(
     return Recording(name, robot, build, plant.dt, np.asarray(commands), series, True, states, seed=seed)
 
 
-def loaded(code: str, dt: float | None, preset: str | None, parameters: Mapping[str, Any]) -> Plant:
-    from rtmms.plant.protocol import build_plant
+def builder_of(
+    robot: str, dt: float | None, preset: str | None, settings: Mapping[str, Any],
+    make: Callable[..., Plant] | None = None,
+) -> Callable[..., Plant]:  # fmt: skip
+    """Return the function that builds a recording's plant: of parameters that replace those of `settings`.
 
-    return build_plant(code, dt=dt, preset=preset, **parameters)
+    Parameters
+    ----------
+    make
+        Makes the plant of parameters, in place of the robot.
+    """
+    if make is not None:
+        return lambda **parameters: make(**{**settings, **parameters})
+    found = maker(robot)
+    return lambda **parameters: build_by(found, dt=dt, preset=preset, **{**settings, **parameters})
 
 
 def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.base.files import open_input
 from rtmms.base.toml_file import read_toml
-from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, chosen, loaded
+from rtmms.identification.recording import FEWEST, PLACED, Recording, Series, builder_of, chosen
 from rtmms.plant.protocol import Plant
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.record.log_messages import Signal
@@ -185,12 +185,7 @@ def of_table(
 ) -> Recording:  # fmt: skip
     """Return a recording from the columns of a table: see `from_table`."""
     path = path or Path(title)
-
-    def build(**parameters: Any) -> Plant:
-        if make is not None:
-            return make(**{**settings, **parameters})
-        return loaded(robot, dt, preset, {**settings, **parameters})
-
+    build = builder_of(robot, dt, preset, settings, make)
     plant = build()
     tools = instruments(read_profile(sensors, plant), plant)
     mapped = dict(columns or {})
@@ -226,7 +221,8 @@ def of_table(
     series = _all_series(path, plant, tools, measured, mapped, time, wanted, begin, more)
     known = at_rest or (exported and float(table["step"][0]) == 0.0)
     return Recording(title, robot, build, plant.dt, commands, series, known,
-                     _states(plant, measured, time, len(commands)), preset, dict(settings))  # fmt: skip
+                     _states(plant, measured, time, len(commands)), preset, dict(settings),
+                    model=(robot if make is None else make, dt, preset, repr(dict(settings))))  # fmt: skip
 
 
 def _read(path: Path) -> Table:

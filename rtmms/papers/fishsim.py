@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError
 from rtmms.base.files import read_input_text
 from rtmms.base.spatial import Array
 from rtmms.base.terminal import print_json, print_text
+from rtmms.identification.descent import Iteration
+from rtmms.identification.fit_model import identify
+from rtmms.identification.objectives import Objective
 from rtmms.report.tables import canvas, save
 from rtmms.robots import tendon_fish
 
@@ -56,10 +58,8 @@ SIGMA_TAIL_M = 0.004
 """m, weight of the amplitudes of the tail's markers."""
 SIGMA_YAW_DEG = 0.7
 """deg, weight of the amplitude of the head's yaw."""
-MAX_EVALUATIONS = 12
-"""Evaluations of the Jacobian in the fit at most."""
-DIFFERENCE = 1e-2
-"""Relative step of the differences in the fit."""
+HEAD_AXES = f"{MARKERS[0]}:{MARKERS[1]}"
+"""Axes of the head by its two markers (rtmms.identification.objectives.Objective)."""
 
 
 class Swim(NamedTuple):
@@ -160,17 +160,35 @@ def swim(plant: Any, beat_hz: float, settle_s: float = SETTLE_S, periods: int = 
     return compare_swim(np.array(times), np.array(rows), beat_hz)
 
 
-def residuals(model: Swim, measured: Swim) -> Array:
-    """Return (17,) differences over their weights: speed, tail, yaw."""
-    tail, yaw = (model.tail - measured.tail) / SIGMA_TAIL_M, (model.yaw - measured.yaw) / SIGMA_YAW_DEG
-    return np.array([(model.speed - measured.speed) / SIGMA_SPEED_M_S, *tail.real, *tail.imag, yaw.real, yaw.imag])
+def columns(name: str) -> dict[str, Array]:
+    """Return a recording as `rtmms.identify` takes it: time, the motor's speed, and the markers in m.
+
+    The first row is SETTLE_S before the first picture: the motor turned already, and nobody filmed it.
+    """
+    time_s, markers = read_recording(name)
+    time_s = np.concatenate([[-SETTLE_S], time_s])
+    table = {"time": time_s, "command.motor.speed": np.full(len(time_s), 2.0 * math.pi * BEATS_HZ[name])}
+    for k, marker in enumerate(MARKERS):
+        for axis in range(2):
+            table[f"{marker}[{axis}]"] = np.concatenate([[np.nan], markers[:, k, axis]])
+    return table
+
+
+def objectives(recordings: Sequence[str] = FITTED) -> list[Objective]:
+    """Return what the fit compares: the speeds of SPEED_M_S, and harmonics of yaw and tail in the head's axes."""
+    speeds = [
+        Objective("mean_speed", "m0", value=SPEED_M_S[name], noise=SIGMA_SPEED_M_S, recording=f"recording {k + 1}")
+        for k, name in enumerate(recordings)
+    ]
+    tail = [Objective("harmonic", f"{marker}[1]", HEAD_AXES, noise=SIGMA_TAIL_M) for marker in MARKERS[2:]]
+    return [*speeds, *tail, Objective("harmonic", axes=HEAD_AXES, noise=math.radians(SIGMA_YAW_DEG))]
 
 
 def fit(
     start: Mapping[str, float], fixed: Mapping[str, Any] | None = None, recordings: Sequence[str] = FITTED,
-    tell: Callable[[str], None] | None = None,
+    tell: Callable[[str], None] | None = None, threads: int | None = None,
 ) -> dict[str, float]:  # fmt: skip
-    """Fit parameters of tendon_fish to recordings by least squares.
+    """Fit parameters of tendon_fish to recordings by `rtmms.identify`.
 
     Parameters
     ----------
@@ -181,40 +199,25 @@ def fit(
     recordings
         Names of recordings that the package contains.
     tell
-        Called with a sentence about each evaluation of the Jacobian.
+        Called with a sentence about each iteration.
+    threads
+        Default one for each core.
 
     Returns
     -------
     dict
         The fitted values.
     """
-    from scipy.optimize import least_squares
 
-    names, measured = list(start), {name: recorded_swim(name) for name in recordings}
-    scale = np.array([abs(start[name]) or 1e-3 for name in names])
-    evaluations = 0
+    def show(one: Iteration) -> None:
+        if tell is not None:
+            tell(f"iteration {one.number}: cost {one.cost:.2f}")
 
-    fixed = {name: value for name, value in (fixed or {}).items() if name not in start}
-
-    def differences(values: Array) -> Array:
-        nonlocal evaluations
-        evaluations += 1
-        given: dict[str, Any] = {**fixed, **dict(zip(names, map(float, values * scale), strict=True))}
-        try:
-            plant = tendon_fish.load(**given)
-            found = [residuals(swim(plant, BEATS_HZ[name]), measured[name]) for name in recordings]
-        except DivergedError:
-            return np.full(17 * len(recordings), 1e3)
-        if tell is not None and evaluations % (len(names) + 1) == 1:
-            tell(f"evaluation {evaluations}: cost {0.5 * float(np.sum(np.square(found))):.2f}")
-        return np.concatenate(found)
-
-    least = [-np.inf if name == "slack_m" else 0.0 for name in names]
-    first = np.array([start[name] for name in names]) / scale
-    solve: Any = least_squares
-    done = solve(differences, first, bounds=(least, np.inf), diff_step=DIFFERENCE, ftol=1e-3, xtol=1e-3,
-                         max_nfev=MAX_EVALUATIONS)  # fmt: skip
-    return dict(zip(names, map(float, done.x * scale), strict=True))
+    found = identify(
+        "tendon_fish", [columns(name) for name in recordings], list(start), parameters={**(fixed or {}), **start},
+        objectives=objectives(recordings), at_rest=True, lead_in=SETTLE_S, starts=1, threads=threads, progress=show,
+    )  # fmt: skip
+    return found.values
 
 
 def line(beat_hz: float) -> float:

@@ -17,8 +17,9 @@ from rtmms.base.parameters import parameter_values
 from rtmms.identification.descent import Iteration, Watch
 from rtmms.identification.fit_model import Identified, Reader, identified
 from rtmms.identification.fitting import Settings
-from rtmms.identification.objectives import Objective, aligning_delay, drive_frequency, read_objectives
+from rtmms.identification.objectives import Feature, Objective, aligning_delay, drive_frequency, read_objectives
 from rtmms.identification.prediction import free_start
+from rtmms.identification.recording import of_plant
 from rtmms.identification.unknowns import asked_for
 from rtmms.mechanism.actuators import JointSpeed, JointTorque
 from rtmms.mechanism.plant import TreePlant
@@ -141,6 +142,8 @@ def test_tables_and_frames(tmp_path: Path) -> None:
     ({"bounds": {"mass_kg": (1.0, 60.0)}}, "the model takes 1e-06 to 50"),
     ({"objectives": ["harmonic"]}, "channel: expected an output of the robot"),
     ({"objectives": ["mean_speed:value=1"]}, "noise: expected the standard deviation"),
+    ({"objectives": ["harmonic:axes=m0"]}, "axes: expected two markers A:B"),
+    ({"objectives": ["harmonic:axes=joint_position:joint_velocity"]}, "axes: expected outputs that are positions"),
     ({"objectives": ["mean_speed:recording=other,value=1,noise=1"]}, "unknown recording of --objective 'other'"),
 ])  # fmt: skip
 def test_what_is_refused(given: dict[str, Any], text: str) -> None:
@@ -230,7 +233,7 @@ def test_objectives_of_a_file(tmp_path: Path) -> None:
     path.write_text('[[objective]]\nkind = "mean_speed"\nvalue = 0.2\nnoise = 0.01\n[[objective]]\nkind = "harmonic"\n'
                     'channel = "joint_position[1]"\norder = 2\nclock = "common"\n')  # fmt: skip
     speed, wave = read_objectives([str(path)])
-    assert (speed.kind, speed.value, speed.output) == ("mean_speed", 0.2, "position")
+    assert (speed.kind, speed.value, speed.outputs) == ("mean_speed", 0.2, ("position",))
     assert (wave.order, wave.parts, wave.clock) == (2, ("joint_position", 1), "common")
     path.write_text('[[objective]]\nkind = "mean_sped"\n')
     with pytest.raises(ModelError, match=r"speeds.toml: objective 1: .*did you mean mean_speed"):
@@ -371,6 +374,61 @@ def test_a_robot_in_a_plane_keeps_roll_pitch_and_heave() -> None:
 def test_objective_of_a_speed_in_its_words() -> None:
     assert Objective("mean_speed").parts == ("position", -1)
     assert Objective("mean_speed", "velocity[0]").parts == ("velocity", 0)
+
+
+@pytest.mark.parametrize("turn", [0.0, 2.5])
+def test_harmonics_in_axes_of_two_markers(turn: float) -> None:
+    """A head yaws while it swims, and a tail waves behind it; how the camera is turned does not matter."""
+    t = np.arange(400) / 60.0
+    wave = 2.0 * np.pi * 0.9 * t
+    yaw, sway = np.radians(5.0) * np.cos(wave - 0.3), 0.04 * np.cos(wave + 0.7)
+    along = np.stack([np.cos(turn + yaw), np.sin(turn + yaw), 0.0 * t], axis=1)
+    across = np.stack([-along[:, 1], along[:, 0], 0.0 * t], axis=1)
+    nose = 0.12 * t[:, None] * np.array([np.cos(turn), np.sin(turn), 0.0])
+    unseen = np.array([0.0, 0.0, np.nan])
+    samples = {"a": nose + unseen, "b": nose - 0.1 * along + unseen,
+               "c": nose - 0.5 * along + sway[:, None] * across + unseen}  # fmt: skip
+    samples["a"][7] = np.nan
+
+    def found(objective: Objective, components: tuple[int, ...], slope: bool = False) -> complex:
+        feature = Feature(objective, 0.9, 0.0, 9.0, not slope, components, slope)
+        values, _ = feature.of(t, feature.signal(samples))
+        return complex(*values)
+
+    assert found(Objective("harmonic", axes="b:a"), (0,)) == pytest.approx(np.radians(5.0) * np.exp(-0.3j), rel=1e-6)
+    lateral = found(Objective("harmonic", "c[1]", "b:a"), (1,))
+    assert lateral == pytest.approx(0.04 * np.exp(0.7j), rel=1e-6)
+    assert found(Objective("mean_speed", "a"), (0, 1), slope=True) == pytest.approx(0.12, rel=1e-9)
+
+
+def test_the_turns_of_a_motor_are_the_drive() -> None:
+    """Where its speed is constant: 3 Hz of 6 pi rad/s. A torque that is constant drives nothing periodic."""
+    tree = Mechanism("wheel", [Body("base"), Body("rim", 1.0, inertia=np.eye(3))], [Joint("hub", "base", "rim")],
+                     base="fixed")  # fmt: skip
+    for motor, expected in ((JointSpeed("hub"), 3.0), (JointTorque("hub"), None)):
+        plant = TreePlant(tree, DT, actuators=[motor])
+        recorded = of_plant(plant, np.full((50, 1), 6.0 * np.pi), lambda plant=plant: plant)
+        if expected is None:
+            with pytest.raises(ModelError, match="no command changes"):
+                drive_frequency(recorded, "run")
+        else:
+            assert drive_frequency(recorded, "run") == pytest.approx(expected)
+
+
+def test_recordings_of_an_equal_model_share_a_plant() -> None:
+    """The plant is built once for each set of values, not once for each recording."""
+    built = 0
+
+    def counted(mass_kg: float = 1.0, damping: float = 0.08, dt: float = DT) -> TreePlant:
+        nonlocal built
+        built += 1
+        return pendulum(mass_kg, damping, dt=dt)
+
+    several = [recording(swing(60, seed=k)) for k in range(4)]
+    rtmms.identify(counted, several[:1], fit="mass_kg", at_rest=True, threads=1)
+    one, built = built, 0
+    rtmms.identify(counted, several, fit="mass_kg", at_rest=True, threads=1)
+    assert built < 2 * one + 4
 
 
 ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><origin xyz="0 0 -0.2"/><mass value="1.0"/>

@@ -1,0 +1,106 @@
+"""How often the 95 % intervals of `rtmms.identify` contain the truth, on synthetic recordings of `tendon_fish`.
+
+Each recording has parameters of its own, drawn around those of the robot. The fish swims from rest, a camera above it
+sees its markers with white noise of a size that the fit is not given, and the fit begins at the robot's own values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+
+import rtmms
+from rtmms.analysis.fork_pool import core_count
+from rtmms.base.parameters import parameter_values
+
+from .setting import machine, refuse_less
+
+ROBOT = "tendon_fish"
+PARAMETERS = ("tail_drag", "drag_area_m2", "sheet_n_m")
+SPREAD = 0.1
+"""Standard deviation of a true parameter, a share of the robot's own."""
+FRAMES_HZ = 60.0
+MOTOR_RAD_S = 2.0 * math.pi * 1.311
+QUANTILE = 1.96
+"""Standard errors of half an interval of 95 %."""
+
+
+def record(truth: dict[str, Any], seconds: float, noise_m: float, chance: np.random.Generator) -> dict[str, Any]:
+    """Return columns of a recording: time, the motor's speed, and x and y of the markers with noise."""
+    plant: Any = rtmms.load(ROBOT, **truth)
+    names = [name for name, _, _ in plant.model.markers]
+    commands = np.full((1, round(seconds / plant.dt), 1), MOTOR_RAD_S)
+    every = round(1.0 / FRAMES_HZ / plant.dt)
+    with rtmms.Rollout(plant, 1) as pool:
+        runs = pool(commands, outputs=names, every=every)
+    count = commands.shape[1] // every
+    columns: dict[str, Any] = {"time": np.arange(count + 1) / FRAMES_HZ}
+    columns["command.motor.speed"] = np.full(count + 1, MOTOR_RAD_S)
+    for name in names:
+        seen = runs.outputs[name][0][:count, :2] + noise_m * chance.normal(size=(count, 2))
+        for axis in range(2):
+            columns[f"{name}[{axis}]"] = np.concatenate([[math.nan], seen[:, axis]])
+    return columns
+
+
+def errors(seed: int, seconds: float, noise_m: float) -> list[float]:
+    """Return the errors of the fitted parameters in standard errors, for one recording."""
+    chance = np.random.default_rng(seed)
+    own = parameter_values(rtmms.load(ROBOT))
+    truth: dict[str, Any] = {name: float(own[name] * (1.0 + SPREAD * chance.normal())) for name in PARAMETERS}
+    columns = record(truth, seconds, noise_m, chance)
+    markers = list(dict.fromkeys(name.partition("[")[0] for name in columns if "[" in name))
+    found = rtmms.identify(
+        ROBOT, columns, PARAMETERS, channels=markers, at_rest=True, hold_out=0.0, starts=1, threads=1
+    )
+    return [(found.values[name] - truth[name]) / found.standard_errors[name] for name in PARAMETERS]
+
+
+def study(recordings: int, seconds: float, noise_m: float, seed: int, jobs: int) -> Iterator[list[float]]:
+    """Yield the errors of each recording, from processes side by side."""
+    one = partial(errors, seconds=seconds, noise_m=noise_m)
+    seeds = [seed + k for k in range(recordings)]
+    if jobs == 1:
+        yield from map(one, seeds)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(one, seeds)
+
+
+def main(
+    as_json: bool = False, recordings: int = 400, seconds: float = 2.0, noise_mm: float = 1.0, seed: int = 0,
+    jobs: int = 0,
+) -> int:  # fmt: skip
+    """Fit the recordings, and print of each parameter how often its interval contains the truth; 0."""
+    for name, value, least in (("recordings", recordings, 2), ("seconds", seconds, 1), ("noise-mm", noise_mm, 1e-3)):
+        refuse_less(f"intervals: --{name}", value, least)
+    began, rows = time.perf_counter(), list[list[float]]()
+    for row in study(recordings, seconds, 1e-3 * noise_mm, seed, jobs or core_count()):
+        rows.append(row)
+        if not as_json and len(rows) % 50 == 0:
+            print(f"{len(rows)} recordings, {time.perf_counter() - began:.0f} s", flush=True)
+    off = np.array(rows)
+    table = {
+        name: {
+            "inside": float(np.mean(np.abs(off[:, k]) <= QUANTILE)), "rms": float(np.sqrt(np.mean(off[:, k] ** 2))),
+            "mean": float(off[:, k].mean()),
+        }
+        for k, name in enumerate(PARAMETERS)
+    }  # fmt: skip
+    inside = float(np.mean(np.abs(off) <= QUANTILE))
+    if as_json:
+        print(json.dumps({"machine": machine(), "recordings": recordings, "inside": inside, "parameters": table}))
+        return 0
+    print(f"{'parameter':16}{'in 95 %':>9}{'rms':>7}{'mean':>7}  (errors in standard errors)")
+    for name, one in table.items():
+        print(f"{name:16}{one['inside']:9.1%}{one['rms']:7.2f}{one['mean']:7.2f}")
+    print(f"{'all':16}{inside:9.1%}  of {off.size} intervals, {recordings} recordings")
+    return 0
