@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtmms.base.files import read_input_text
+from rtmms.base.parameters import parameter_values
 from rtmms.base.spatial import Array
 from rtmms.base.terminal import print_json, print_text
 from rtmms.identification.descent import Iteration
@@ -264,6 +265,46 @@ def print_candidates(names: Sequence[str] = tuple(CANDIDATES)) -> None:
             f"| {name} | {mean['all']:.4f} | {mean['not_fitted']:.4f} | {off[0]:+.0f}, {off[1]:+.0f} | "
             f"{tail[0]:.1f}, {tail[1]:.1f} | {data['fit_s']:.0f} |"
         )
+
+
+def needed_drag_area(name: str, values: Mapping[str, Any]) -> float:
+    """Return the drag area along the head, m2, with which the model has the measured speed of a recording.
+
+    A diagnosis, not a fit: it uses speeds that the fit does not see.
+    """
+    from scipy.optimize import brentq
+
+    solve: Any = brentq
+
+    def excess(logarithm: float) -> float:
+        plant = tendon_fish.load(**{**values, "drag_area_m2": math.exp(logarithm)})
+        return swim(plant, BEATS_HZ[name]).speed - SPEED_M_S[name]
+
+    return math.exp(solve(excess, math.log(MIN_AREA_M2), math.log(MAX_AREA_M2), xtol=AREA_TOLERANCE))
+
+
+def print_needed_drag() -> None:
+    """Print the drag area that each recording needs, and what the coefficient of the head's drag changes."""
+    values = parameter_values(tendon_fish.load())
+    areas = {name: needed_drag_area(name, values) for name in BEATS_HZ}
+    print_text("| recording | speed, m/s | drag area, m2 |\n|---|---|---|")
+    for name, area in areas.items():
+        print_text(f"| {name} | {SPEED_M_S[name]:.4f} | {area:.3f} |")
+    speeds = np.log([SPEED_M_S[name] for name in areas])
+    power = 2.0 + float(np.polyfit(speeds, np.log(list(areas.values())), 1)[0])
+    print_text(f"drag along the head that these areas make: proportional to the speed to the power {power:.1f}")
+    for share in HEAD_SHARES:
+        plant = tendon_fish.load(**{**values, "head_drag": share * values["head_drag"]})
+        slow, fast = (swim(plant, BEATS_HZ[name]).speed for name in ("f0_50", "f2_25"))
+        print_text(f"head_drag times {share:g}: {slow:.4f} m/s at f0_50, {fast:.4f} m/s at f2_25")
+
+
+MIN_AREA_M2, MAX_AREA_M2 = 0.01, 0.3
+"""m2, between which a drag area is sought."""
+AREA_TOLERANCE = 5e-3
+"""Of the logarithm of a drag area."""
+HEAD_SHARES = (0.85, 1.0, 1.15)
+"""Factors of head_drag that are tried."""
 
 
 class Outcome(NamedTuple):

@@ -1,0 +1,119 @@
+"""Speed of `tendon_fish` beside the authors' MuJoCo model of the same robot, in one process, on one core.
+
+benchmarks/fishsim has their model (MIT licence, arXiv 2602.23283). Both models swim the same time with the motor of one
+recording; blocks of each take turns. Times are processor times, so other programs disturb them less. The least of each
+counts.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import rtmms
+from rtmms.base.errors import ModelError
+from rtmms.papers.fishsim import BEATS_HZ, SPEED_M_S
+
+from .requirements import module, requires
+from .setting import machine, refuse_less
+
+FILE = Path(__file__).parent / "fishsim" / "tendonFish.xml"
+SETTLE_S = 4.0
+"""s, from when on speeds are measured."""
+RAMP_S = 1.0
+"""s, in which the motor of the authors' model reaches its speed."""
+
+
+def _ours(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
+    """Return functions that swim and return the speed in m/s: by a rollout, and by steps in Python."""
+    plant: Any = rtmms.load("tendon_fish")
+    commands = np.full((1, round(seconds / plant.dt), 1), motor_rad_s)
+    first = round(SETTLE_S / plant.dt)
+    pool = rtmms.Rollout(plant, 1)
+
+    def rollout() -> float:
+        plant.reset(0)
+        rows = pool(commands, outputs=("position",)).outputs["position"][0]
+        return _slope(rows[first:], plant.dt, motor_rad_s)
+
+    def steps() -> float:
+        plant.reset(0)
+        rows = []
+        for command in commands[0]:
+            plant.step(command)
+            rows.append(plant.observe()["position"])
+        return _slope(np.array(rows)[first:], plant.dt, motor_rad_s)
+
+    return {"tendon_fish, rollout": rollout, "tendon_fish, step and observe in Python": steps}
+
+
+def _mujoco(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
+    """Return the same of the authors' model; its data are read every 10 steps only.
+
+    The authors' integrator, implicitfast, diverges after 4 ms with MuJoCo 4.0; `implicit` does not. Their motor has no
+    limit of its acceleration, so its speed rises over a second.
+    """
+    mujoco: Any = import_module("mujoco")
+    model = mujoco.MjModel.from_xml_path(str(FILE))
+    model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICIT
+    step_s, every = float(model.opt.timestep), 10
+
+    def swim() -> float:
+        data = mujoco.MjData(model)
+        rows = []
+        for _ in range(round(seconds / step_s / every)):
+            data.ctrl[:] = motor_rad_s * min(data.time / RAMP_S, 1.0)
+            mujoco.mj_step(model, data, every)
+            rows.append(data.qpos[:2].copy())
+        if data.warning[mujoco.mjtWarning.mjWARN_BADQPOS].number:
+            raise ModelError(f"bench fish: {FILE.name}: MuJoCo {mujoco.__version__} diverges with it")
+        return _slope(np.array(rows)[round(SETTLE_S / step_s / every) :], every * step_s, motor_rad_s)
+
+    return {"the authors' model, MuJoCo": swim}
+
+
+def _slope(rows: npt.NDArray[np.float64], dt: float, motor_rad_s: float) -> float:
+    """Return m/s along the course: of a line with the first harmonics of the beat, over rows (k, 2 or more) m."""
+    t = dt * np.arange(len(rows))
+    waves = [wave(n * motor_rad_s * t) for n in (1, 2) for wave in (np.cos, np.sin)]
+    found, *_ = np.linalg.lstsq(np.stack([np.ones_like(t), t, *waves], axis=1), rows[:, :2], rcond=None)
+    return float(np.linalg.norm(found[1]))
+
+
+def measure(recording: str, seconds: float, blocks: int) -> dict[str, dict[str, float]]:
+    """Return of each model `times_real_time`, processor time on one core, and `speed_m_s`."""
+    motor = 2.0 * math.pi * BEATS_HZ[recording]
+    models = {**_ours(seconds, motor), **_mujoco(seconds, motor)}
+    speed = {name: swim() for name, swim in models.items()}  # compiles
+    least = dict.fromkeys(models, math.inf)
+    for _ in range(blocks):
+        for name, swim in models.items():
+            began = time.process_time()
+            swim()
+            least[name] = min(least[name], time.process_time() - began)
+    return {name: {"times_real_time": seconds / least[name], "speed_m_s": speed[name]} for name in models}
+
+
+@requires(lambda **_: [module("mujoco", "mujoco")])
+def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5) -> int:
+    """Measure at the two recordings that the package contains, and print; 0."""
+    refuse_less("fish: --seconds", seconds, SETTLE_S + 1.0)
+    refuse_less("fish: --blocks", blocks, 1)
+    found = {name: measure(name, seconds, blocks) for name in ("f1_00", "f1_75")}
+    if as_json:
+        print(json.dumps({"machine": machine(), "recordings": found}))
+        return 0
+    print(f"{'':42}{'times real time':>16}{'speed, m/s':>12}{'measured':>10}")
+    for recording, rows in found.items():
+        print(f"{recording}, {BEATS_HZ[recording]} beats/s")
+        for name, one in rows.items():
+            print(f"  {name:40}{one['times_real_time']:16.1f}{one['speed_m_s']:12.4f}{SPEED_M_S[recording]:10.4f}")
+    return 0
