@@ -1,0 +1,47 @@
+"""rtmms bench fish and rtmms bench intervals: what they print of tendon_fish."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from rtmms.base.errors import ModelError
+from rtmms_benchmarks import fish, intervals
+
+
+@pytest.mark.parametrize("words", [{"recordings": 1}, {"seconds": 0.5}, {"noise_mm": 0.0}])
+def test_a_study_that_says_nothing_is_refused(words: dict[str, float]) -> None:
+    with pytest.raises(ModelError, match="expected at least"):
+        intervals.main(**words)  # type: ignore[arg-type]
+
+
+def test_a_recording_has_the_noise_that_was_asked_for() -> None:
+    """Of two recordings of one fish that differ in their noise only: 18 columns of 60 samples."""
+    quiet, noisy = (intervals.record({}, 1.0, noise, np.random.default_rng(0)) for noise in (0.0, 2e-3))
+    names = [name for name in quiet if name.startswith("m")]
+    assert len(names) == 18
+    off = np.concatenate([noisy[name][1:] - quiet[name][1:] for name in names])
+    assert off.size == 18 * 60
+    assert np.std(off) == pytest.approx(2e-3, rel=0.1)
+
+
+@pytest.mark.full
+def test_the_study_counts_intervals(capsys: pytest.CaptureFixture[str]) -> None:
+    """Six intervals: that two of them lack the truth has a chance of 3 %, that three do 0.2 %."""
+    assert intervals.main(as_json=True, recordings=2, jobs=1) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert list(found["parameters"]) == list(intervals.PARAMETERS)
+    assert found["inside"] >= 0.5
+    assert found["inside"] == pytest.approx(np.mean([one["inside"] for one in found["parameters"].values()]))
+
+
+@pytest.mark.full
+def test_both_models_swim(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("mujoco")
+    assert fish.main(as_json=True, seconds=6.0, blocks=1) == 0
+    for rows in json.loads(capsys.readouterr().out)["recordings"].values():
+        speeds = [one["speed_m_s"] for one in rows.values()]
+        assert speeds[0] == pytest.approx(speeds[1], rel=1e-9), "a rollout and the steps in Python are one model"
+        assert all(0.05 < speed < 0.25 for speed in speeds)
