@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.base.errors import RtmmsError
 from rtmms.base.files import read_input_text
 from rtmms.base.parameters import parameter_values
 from rtmms.base.spatial import Array
@@ -187,7 +188,7 @@ def objectives(recordings: Sequence[str] = FITTED) -> list[Objective]:
 
 def fit(
     start: Mapping[str, float], fixed: Mapping[str, Any] | None = None, recordings: Sequence[str] = FITTED,
-    tell: Callable[[str], None] | None = None, threads: int | None = None,
+    tell: Callable[[str], None] | None = None, threads: int | None = None, dt: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Fit parameters of tendon_fish to recordings by `rtmms.identify`.
 
@@ -203,6 +204,8 @@ def fit(
         Called with a sentence about each iteration.
     threads
         Default one for each core.
+    dt
+        s, step of the model; default the robot's own.
 
     Returns
     -------
@@ -217,6 +220,7 @@ def fit(
     found = identify(
         "tendon_fish", [columns(name) for name in recordings], list(start), parameters={**(fixed or {}), **start},
         objectives=objectives(recordings), at_rest=True, lead_in=SETTLE_S, starts=1, threads=threads, progress=show,
+        dt=dt,
     )  # fmt: skip
     return found.values
 
@@ -256,8 +260,14 @@ def print_candidates(names: Sequence[str] = tuple(CANDIDATES)) -> None:
     for name in names:
         start, fixed = CANDIDATES[name]
         begun = time.perf_counter()
-        values = fit(start, fixed)
-        data = Outcome(values, time.perf_counter() - begun, predict({**fixed, **values})).as_data()
+        dt = None if fixed["fin_n_m"] or "fin_n_m" in start else CANDIDATE_STEP_S
+        try:
+            values = fit(start, fixed, dt=dt)
+            fit_s = time.perf_counter() - begun
+            data = Outcome(values, fit_s, predict({**fixed, **values}, dt)).as_data()
+        except RtmmsError as fault:
+            print_text(f"| {name} | {fault} |")
+            continue
         rows, mean = data["recordings"], data["mean_abs_error_m_s"]
         off = [1e3 * (rows[key]["model_m_s"] - rows[key]["measured_m_s"]) for key in ("f0_50", "f2_25")]
         tail = [1e3 * row["tail_rms_m"] for row in data["amplitudes"].values()]
@@ -299,6 +309,8 @@ def print_needed_drag() -> None:
         print_text(f"head_drag times {share:g}: {slow:.4f} m/s at f0_50, {fast:.4f} m/s at f2_25")
 
 
+CANDIDATE_STEP_S = 1.0 / 720.0
+"""s, step of the fits of other laws: some of them diverge in steps of 1/360 s."""
 MIN_AREA_M2, MAX_AREA_M2 = 0.01, 0.3
 """m2, between which a drag area is sought."""
 AREA_TOLERANCE = 5e-3
@@ -346,9 +358,9 @@ class Outcome(NamedTuple):
         }  # fmt: skip
 
 
-def predict(values: Mapping[str, Any]) -> dict[str, Swim]:
-    """Return the numbers of all eight recordings from the model with these parameters."""
-    plant = tendon_fish.load(**values)
+def predict(values: Mapping[str, Any], dt: float | None = None) -> dict[str, Swim]:
+    """Return the numbers of all eight recordings from the model with these parameters, in steps of dt s."""
+    plant = tendon_fish.load(dt, **values)
     return {name: swim(plant, beat) for name, beat in BEATS_HZ.items()}
 
 
