@@ -58,12 +58,12 @@ def test_the_summary_names_the_rows_that_cannot_be_trusted(
 
     from rtmms.cli.main import rtmms as program
 
-    words = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--vary",
+    arguments = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--vary",
              "gait.frequency_hz=0.5,1", "-o", str(tmp_path / "s.parquet"), "--threads", "1", "--quiet"]  # fmt: skip
     doubt = "not to be trusted: 2 of 2 runs (0, 1): steps too long"
     pages: list[Figure] = []
     monkeypatch.setattr("rtmms.sweep.figure.save", lambda page, _: pages.append(page))
-    assert program.main([*words, "--figure", str(tmp_path / "s.png")], standalone_mode=False) == 0
+    assert program.main([*arguments, "--figure", str(tmp_path / "s.png")], standalone_mode=False) == 0
     assert doubt in capsys.readouterr().out
     (page,) = pages
     assert page.get_suptitle() == "manta: 2 runs of 6 s"
@@ -71,5 +71,5 @@ def test_the_summary_names_the_rows_that_cannot_be_trusted(
     titles = [axes.get_title(loc="left") for axes in page.axes]
     assert "mean speed, m/s" in titles
     assert not any(title.startswith(("accuracy", "settled")) for title in titles)
-    assert program.main([*words, "--json"], standalone_mode=False) == 0
+    assert program.main([*arguments, "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["doubted"]["accuracy"] == [0, 1]
