@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _POINTS = 5
-"""Of a planned motion as it is told."""
+"""Of a planned motion as it is reported."""
 
 
 class PlanFigures:

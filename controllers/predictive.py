@@ -209,7 +209,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._own: Any = None
         self._made: Any = None
         self._preset: dict[str, Any] = {}
-        self.model_error_m: float | None = None  # told as a figure: see _compare
+        self.model_error_m: float | None = None  # reported as a metric: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
