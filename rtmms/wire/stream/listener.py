@@ -310,7 +310,7 @@ class Listener:
         return None
 
     def _found(self, connection: Connection) -> tuple[str, bytes] | None:
-        """What came in pieces, or with other messages. The last of one that breaks the rules is reported as its kind."""
+        """What came in pieces or with others. The last of one that breaks the rules is reported as its kind."""
         try:
             found = connection.reader.next()
         except ZmtpError as fault:
