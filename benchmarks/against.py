@@ -178,9 +178,9 @@ def compared(runs: Mapping[str, Sequence[Mapping[str, Mapping[str, Any]]]], unit
             continue
         row: dict[str, Any] = {"case": case, "unit": unit}
         row |= ratios([run[case][unit] for run in runs["ours"]], [run[case][unit] for run in runs["theirs"]])
-        told = {side: {(run[case].get("bits"), run[case].get("outputs")) for run in runs[side]} for side in runs}
-        first = next(iter(told["ours"]))
-        row["bits"] = None if first[0] is None else _bits(told["ours"], told["theirs"])
+        results = {side: {(run[case].get("bits"), run[case].get("outputs")) for run in runs[side]} for side in runs}
+        first = next(iter(results["ours"]))
+        row["bits"] = None if first[0] is None else _bits(results["ours"], results["theirs"])
         rows.append(row)
     return rows
 
@@ -258,10 +258,10 @@ def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str
     """What one run says: this file as a program. cache: a folder for compiled kernels in place of the usual one."""
     from rtmms.base.errors import RtmmsError
 
-    told = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
-    told |= {"RTMMS_QUIET": "1", "NUMBA_CACHE_DIR": cache or _kernels(python)}
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
+    environment |= {"RTMMS_QUIET": "1", "NUMBA_CACHE_DIR": cache or _kernels(python)}
     done = subprocess.run(
-        [python, "-P", str(HERE), *words], capture_output=True, text=True, timeout=RUNS_S, env=told, cwd=HOMES
+        [python, "-P", str(HERE), *words], capture_output=True, text=True, timeout=RUNS_S, env=environment, cwd=HOMES
     )
     if done.returncode:
         raise RtmmsError(f"bench against: {words[0]} by {python}: {_last(done.stderr)}")

@@ -257,8 +257,8 @@ def px4(port: str, rate: str) -> None:
             now = monotonic()
             for message in reader.feed(data):
                 if message.get_type() == "HIL_SENSOR":
-                    told = words(round((message.time_usec - _FIRST_US) * 1e-6 * float(rate)), now)
-                    controls = [*map(float, told), *[0.0] * 12]
+                    values = words(round((message.time_usec - _FIRST_US) * 1e-6 * float(rate)), now)
+                    controls = [*map(float, values), *[0.0] * 12]
                     peer.sendall(writer.pack(of.MAVLink_hil_actuator_controls_message(0, controls, _ARMED, _LOCKSTEP)))
 
 
@@ -277,9 +277,9 @@ def mavlink(port: str, rate: str) -> None:
             now = monotonic()
             for message in reader.datagram(data):
                 if message.get_type() == "NAMED_VALUE_FLOAT":
-                    told = [number / WORD for number in words(round(message.value), now)]
+                    values = [number / WORD for number in words(round(message.value), now)]
                     nan = float("nan")
-                    command = of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, *told, nan, nan, 0)
+                    command = of.MAVLink_command_long_message(1, 1, SET_ACTUATOR, 0, *values, nan, nan, 0)
                     peer.sendto(writer.pack(command), place)
 
 

@@ -40,7 +40,7 @@ Array = npt.NDArray[np.float64]
 class Case:
     """One line of the grid.
 
-    load      the plant at a step, s;  command  what it is told at a time (None: neutral)
+    load      the plant at a step, s;  command  what it is commanded at a time (None: neutral)
     steps     dt, s, from safe to absurd, each a multiple of the first and a whole part of the run
     seconds   of each run
     varies    the command changes from step to step

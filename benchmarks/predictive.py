@@ -76,9 +76,11 @@ def beside(seconds: float) -> list[dict[str, Any]]:
             row["overruns"] += report["schedule"]["overruns"]
             missed = (report["stall_detector"] or {}).get("misses", {})
             row["unexplained"] += sum(count for cause, count in missed.items() if cause != "machine")
-            told: dict[str, Any] = next((one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {})
-            for figure in PLANNER if told else ():
-                row.setdefault(figure, []).append(told[figure])
+            metrics: dict[str, Any] = next(
+                (one["figures"] for one in report["exchange"]["peers"] if one["figures"]), {}
+            )
+            for figure in PLANNER if metrics else ():
+                row.setdefault(figure, []).append(metrics[figure])
             print_text(f"real time, {name}: done", err=True)
     for row in rows.values():
         for figure in (one for one in PLANNER if one in row):

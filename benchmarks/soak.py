@@ -165,18 +165,18 @@ def summary(rows: list[tuple[float, int, int]], wall_s: float) -> dict[str, Any]
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 
-def _log(path: Path, told: Mapping[str, Any], steps: int) -> dict[str, Any]:
+def _log(path: Path, report: Mapping[str, Any], steps: int) -> dict[str, Any]:
     """Whether every step stands in the log, in order, and its end was written. Rows are counted, not believed."""
     if not path.exists():
-        return {"whole": False, "rows": 0, "steps_missing": steps, "mib": 0, "dropped": told.get("dropped")}
+        return {"whole": False, "rows": 0, "steps_missing": steps, "mib": 0, "dropped": report.get("dropped")}
     print(f"counting the rows of {path.stat().st_size >> 20} MiB of log", file=sys.stderr, flush=True)
     from rtmms.record.log import open_log
 
     log = open_log(path)
     rows, wrong = log.count_steps()
-    whole = bool(log.end is not None and log.end.whole and told.get("whole")) and rows == steps and wrong == 0
+    whole = bool(log.end is not None and log.end.whole and report.get("whole")) and rows == steps and wrong == 0
     return {"whole": whole, "rows": rows, "steps_missing": steps - rows, "out_of_order": wrong,
-            "dropped": told.get("dropped"), "mib": path.stat().st_size / (1 << 20)}  # fmt: skip
+            "dropped": report.get("dropped"), "mib": path.stat().st_size / (1 << 20)}  # fmt: skip
 
 
 def tell(result: Mapping[str, Any]) -> None:

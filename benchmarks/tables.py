@@ -90,8 +90,8 @@ def main(as_json: bool = False, check: bool = False) -> int:
     if as_json:
         print(json.dumps({"stale" if check else "written": sorted(old)}))
     else:
-        told = "not up to date: run rtmms bench tables" if check else "written"
-        print("\n".join(f"{page}: {told}" for page in sorted(old)) or "all pages are up to date")
+        state = "not up to date: run rtmms bench tables" if check else "written"
+        print("\n".join(f"{page}: {state}" for page in sorted(old)) or "all pages are up to date")
     return int(check and bool(old))
 
 

@@ -49,8 +49,8 @@ def machine(result: Result) -> str:
     """Processor, cores, day and load at the start."""
     found, load = result["machine"], result["load"][0]
     cores = "one core" if found["cores"] == 1 else f"{found['cores']} cores"
-    told = f"{found['cpu']}, {cores}, {result['at'][:10]}"
-    return told if load is None else f"{told}, load {load[0]:.1f} at the start"
+    text = f"{found['cpu']}, {cores}, {result['at'][:10]}"
+    return text if load is None else f"{text}, load {load[0]:.1f} at the start"
 
 
 def kept(name: str) -> str:
@@ -94,12 +94,12 @@ def ratios(loop: Result) -> str:
         heads.append(f"{head} ({'; '.join(aims)})")
 
     def cell(found: Result, key: str) -> str:
-        told = []
+        cells = []
         for q in ("p50", "p99"):
             value, most = found.get(f"{key}_{q}"), TARGETS.get(f"{key}_{q}")
             if most is not None:
-                told.append(bold(number(value, 2), value is not None and value > most))
-        return "; ".join(told)
+                cells.append(bold(number(value, 2), value is not None and value > most))
+        return "; ".join(cells)
 
     return table(heads, ([name_of(case), *(cell(case["ratios"], key) for key in RATIOS.values())]
                          for case in loop["cases"]))  # fmt: skip
@@ -120,11 +120,11 @@ def misses(loop: Result) -> str:
 
     aims = ", ".join(f"{most:g} at {hertz(rate)}" for rate, most in UNEXPLAINED.items())
     heads = ["missed, unexplained %", "gait all", *RUNS, "overruns, unexplained %"]
-    told = (
+    sentence = (
         "Missed commands in percent. `gait all` counts every miss of the gait; the other columns count the misses that "
         f"no stall explains.\nD is half the period (80 % at 5 kHz). The aim is the misses of the datagrams plus {aims}:"
     )
-    return told + "\n\n" + table(heads, map(row, loop["cases"]))
+    return sentence + "\n\n" + table(heads, map(row, loop["cases"]))
 
 
 def _percent(count: int, of: int) -> float | None:
@@ -134,7 +134,7 @@ def _percent(count: int, of: int) -> float | None:
 def paces(loop: Result, quickest: Result) -> str:
     """Steps a second without a clock, and the rate that does not hold."""
     rates = [f"{mode} {rate:,.0f}" for mode, rate in (loop.get("steps_a_second") or {}).items() if rate is not None]
-    told = [f"Steps a second without a clock, with the gait in its own process: {', '.join(rates)}."] if rates else []
+    lines = [f"Steps a second without a clock, with the gait in its own process: {', '.join(rates)}."] if rates else []
     for case in quickest["cases"]:
         still, raw = case["still_misses"], case["datagram_misses"]
         median = (case["medians_us"]["still, exchange"] or {}).get("p50")
@@ -142,12 +142,12 @@ def paces(loop: Result, quickest: Result) -> str:
             (number(_percent(found["all"], found["steps"])), number(found["unexplained_percent"]))
             for found in (still, raw)
         )
-        told.append(
+        lines.append(
             f"At {name_of(case)} (`--rates {case['rate_hz']}`, {blocks(quickest)}, {kept('loop_10khz.json')}) "
             f"a compiled controller\nmisses {ours[0]} % of its commands, {ours[1]} % without a stall "
             f"(raw datagrams {theirs[0]} and {theirs[1]} %). The median of its exchange is {number(median)} us."
         )
-    return "\n".join(told) or "Nothing was measured."
+    return "\n".join(lines) or "Nothing was measured."
 
 
 HOW = {"ipc": "ipc", "tcp": "tcp", "libzmq": "tcp by libzmq", "curve": "CURVE"}
@@ -205,7 +205,7 @@ def hour(result: Result) -> str:
     processes = result["processes"]
     names = {"witness": "stall detector"}
     grown = ", ".join(f"{names.get(who, who)} {found['growth_mib']:.2f}" for who, found in processes.items())
-    told = [
+    lines = [
         f"{_long(result).capitalize()} at {hertz(1e6 / result['schedule']['period_us'])} ({kept('soak_hour.json')}; "
         f"{machine(result)}): {steps} steps, {misses} commands missed ({100 * misses / steps:.2f} %,",
         f"at most {result['exchange']['max_consecutive_misses']} in a row), {overruns} overruns "
@@ -221,7 +221,7 @@ def hour(result: Result) -> str:
         f"{max(found['handles_last'] - found['handles_first'] for found in processes.values())}. "
         f"{log['mib'] / 1024:.1f} GiB of log, {log['dropped'] or 'no'} rows dropped.",
     ]
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def exchange(result: Result) -> str:

@@ -126,7 +126,7 @@ class Estimator(rtmms.Bridge):
         self._time, self._slot, self._lost_since = -inf, -1, inf
 
     def _see_to(self, now: Estimate) -> None:
-        """An estimate that several sensors contradict starts anew after a while; it is told."""
+        """An estimate that several sensors contradict starts anew after a while, with a line in the log."""
         if len(now.doubted) < 2:
             self._lost_since = inf
             return

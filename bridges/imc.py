@@ -89,7 +89,7 @@ class Imc(Worded):
     def __post_init__(self) -> None:
         super().__post_init__()
         try:
-            usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others are told to send there
+            usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others send there
         except ValueError:
             usable = False
         if not usable:
@@ -386,7 +386,7 @@ class Imc(Worded):
             self.counts.refuse(refusal.reason)
             answer.type, answer.info = kinds.FAILURE, str(refusal)
         self._answer(message, answer)
-        self._beat_at = 0.0  # the state is told at once
+        self._beat_at = 0.0  # the state is sent at once
 
     def _begin_plan(self, message: Any, start: bool) -> None:
         if message.arg is not None:

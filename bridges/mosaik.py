@@ -90,7 +90,7 @@ class Mosaik(rtmms.Bridge):
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         steps_of(self.step_s, plant, "step_s")
-        # a port that is taken is told now, not by the thread
+        # a port that is taken is reported now, not by the thread
         try:
             socket.create_server((self.host, self.port), family=family_of(self.host)).close()
         except OSError as fault:

@@ -237,7 +237,7 @@ class Nmea(Worded):
     def _teller(self, sentence: of.SentenceSpec) -> _Teller:
         has, head, variation = self._instruments, sentence.head, self._variation
         fix, heading = (has.gps, "a gps"), (has.attitude, "a compass (mag and imu), or an estimate")
-        sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is told")
+        sounder = (has.sounder, "a Doppler log, or bottom_m where the truth is sent")
         match sentence.kind:
             case "RMC":
                 return _Teller.of(sentence, *fix, lambda s, now: of.rmc(head, now, self._at, variation))

@@ -52,8 +52,10 @@ class ComputedTorque(rtmms.Controller):
 
         if not any(channel.name == "yaw1.torque" for channel in plant.actuators):
             raise rtmms.ModelError("controller 'computed_torque': expected torques; run the eel with drive=torque")
-        told = {name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}}
-        own = build(eel.Eel, told)
+        parameters = {
+            name: value for name, value in plant.parameters.items() if name in {f.name for f in fields(eel.Eel)}
+        }
+        own = build(eel.Eel, parameters)
         current = Flow((own.current_x_m_s, own.current_y_m_s, own.current_z_m_s))
         model = eel.model_of(own)
         self._inverse = Inverse(model, current, strip_nodes=own.nodes)
@@ -61,7 +63,7 @@ class ComputedTorque(rtmms.Controller):
             name: getattr(self, name)
             for name in ("gait", "amplitude_rad", "period_s", "wavelength_m", "yaw_offset_rad", "pitch_offset_rad")
         }
-        self._law: Any = eel.gait(build(eel.Eel, {**told, **gait}))
+        self._law: Any = eel.gait(build(eel.Eel, {**parameters, **gait}))
         self._names = [f"{name}.torque" for name in model.joint_names]
         self._inverse(model.state(), self._law.motion[:, 0].copy())
 

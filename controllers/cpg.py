@@ -192,5 +192,5 @@ class _Chain:
         self.chain.advance(time - self._time)
         self.dive.advance(time - self._time)
         self._time = time
-        told = dict(zip((channel.name for channel in self.yaw), self.chain.angles(), strict=True))
-        return told | dict.fromkeys((channel.name for channel in self.pitch), self.dive.bias[0].v)
+        angles = dict(zip((channel.name for channel in self.yaw), self.chain.angles(), strict=True))
+        return angles | dict.fromkeys((channel.name for channel in self.pitch), self.dive.bias[0].v)

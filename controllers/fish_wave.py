@@ -38,11 +38,11 @@ class FishWave(rtmms.Controller):
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Take where the joints stand from the plant; ModelError where it has none."""
-        told = plant.parameters
+        parameters = plant.parameters
         names = [channel.name for channel in plant.actuators if channel.name.startswith("bend")]
         if not names:
             raise rtmms.ModelError("controller 'fish_wave': expected actuators 'bend1.torque' ...; run it with a fish")
-        length, head = float(told.get("length_m", 0.2)), float(told.get("head", 0.3))
+        length, head = float(parameters.get("length_m", 0.2)), float(parameters.get("head", 0.3))
         piece = length * (1.0 - head) / len(names)
         self._joints = []
         for j, name in enumerate(names):

@@ -76,11 +76,11 @@ class Following:
             for rod, angle in zip(self._rods, measured, strict=True):
                 rod.angle, rod.rate = float(angle), 0.0
             return
-        told = self._clock and state.time - float(state.outputs.get(self._clock, -inf)) > OLD_S
+        silent = self._clock and state.time - float(state.outputs.get(self._clock, -inf)) > OLD_S
         keep = exp(-dt / MEAN_S)
         for name, rod, angle in zip(RODS, self._rods, measured, strict=True):
             self._move(rod, self._wanted[name], dt)
-            if not told:
+            if not silent:
                 rod.off = keep * rod.off + (1.0 - keep) * abs(float(angle) - rod.angle)
                 self._judge(name, rod)
 

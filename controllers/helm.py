@@ -36,7 +36,7 @@ class Helm:
         self.pilot = Pilot(self.pilot.gains, self.pilot.most)
 
     def hear(self, state: rtmms.State) -> Motion:
-        """Where the robot is; what is wrong with that is told."""
+        """Where the robot is; what is wrong with that is reported."""
         now = self.senses.hear(state)
         self._watch(now)
         self.following.look(state)

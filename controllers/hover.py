@@ -59,10 +59,10 @@ class Hover(rtmms.Controller):
         """Take from the plant what it tells of itself, and look how it can be sensed."""
         self._senses.start(plant)
         self._g = max(-plant.gravity[2], 1e-3)
-        told: Mapping[str, object] = plant.parameters or {}
+        parameters: Mapping[str, object] = plant.parameters or {}
         unsaid = []
         for name in _OF_THE_PLANT:
-            value = told.get(name)
+            value = parameters.get(name)
             if isinstance(value, (int, float)):
                 setattr(self, name, float(value))
             else:

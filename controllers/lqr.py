@@ -95,12 +95,12 @@ class Lqr(rtmms.Controller):
         usual = {field.name: getattr(moth.Moth(), field.name) for field in fields(moth.Moth)}
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in plant.parameters.items()}
         # what is as usual is not said, for it then finds its trim in a file
-        told = {name: value for name, value in given.items() if name in usual and value != usual[name]}
-        amplitude = told.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
+        changed = {name: value for name, value in given.items() if name in usual and value != usual[name]}
+        amplitude = changed.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
         load: Any = moth.load
-        own = load(dt=plant.dt, **told)
+        own = load(dt=plant.dt, **changed)
         if amplitude is not None and own.parameters.amplitude_rad != amplitude:
-            own = load(dt=plant.dt, amplitude_rad=amplitude, **told)
+            own = load(dt=plant.dt, amplitude_rad=amplitude, **changed)
         origin = own.vector.copy()
         chart = _Body(own)
         linear = stroke_map(own, chart, self._steps)

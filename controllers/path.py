@@ -55,8 +55,8 @@ class Path(rtmms.Controller):
 
         check_parameters("controller 'path': ", self)
         if self.waypoints and self.course != "waypoints":
-            told = f"waypoints: they go with course=waypoints, got course={self.course}"
-            raise rtmms.ModelError(f"controller 'path': {told}")
+            problem = f"waypoints: they go with course=waypoints, got course={self.course}"
+            raise rtmms.ModelError(f"controller 'path': {problem}")
         numbers = {
             "radius_m": self.radius_m, "rise_m": self.rise_m, "turns": self.turns, "depth_m": self.depth_m,
             "heading_deg": self.course_heading_deg,

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rtmms.planning.planner import Plan
 
 _POINTS = 5
-"""Of a planned motion as it is told."""
+"""Of a planned motion as it is reported."""
 
 
 class PlanFigures:
@@ -112,7 +112,7 @@ def summary(plans: list[Plan], late: int, tries: int, iterating: bool = False) -
     finished = sum(plan.finished for plan in plans)
     failed = sum(plan.failed for plan in plans)
     spread = sorted(plan.spread for plan in plans if plan.spread == plan.spread)
-    told = [
+    parts = [
         f"{len(plans)} plans, {1e3 * seconds[len(seconds) // 2]:.0f} ms in the median, {1e3 * seconds[-1]:.0f} at most",
         f"{sum(plan.iterations for plan in plans) / len(plans):.2f} iterations a plan, {failed} plans begun anew"
         if iterating
@@ -120,8 +120,8 @@ def summary(plans: list[Plan], late: int, tries: int, iterating: bool = False) -
         f"{late} late",
     ]
     if spread:
-        told.append(f"spread of costs {spread[len(spread) // 2]:.2g} in the median")
-    return "; ".join(told)
+        parts.append(f"spread of costs {spread[len(spread) // 2]:.2g} in the median")
+    return "; ".join(parts)
 
 
 def finite(value: float) -> float | None:

@@ -96,14 +96,16 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
         )
 
 
-def model_of(robot: str, told: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
+def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
     """The planner's model: with the parameters that the plant tells, but for what nobody knows.
 
     whole   with all chains, as the plant itself"""
     import rtmms
     from rtmms.wire.protocol.messages import plain_parameters
 
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()
+    }
     if robot == "manta":
         if not whole:
             most = CHAINS.get(method, COARSE_CHAINS)

@@ -209,7 +209,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._own: Any = None
         self._made: Any = None
         self._preset: dict[str, Any] = {}
-        self.model_error_m: float | None = None  # told as a figure: see _compare
+        self.model_error_m: float | None = None  # reported as a metric: see _compare
         self._plans: list[Plan] = []
         self._late, self._since, self._spent_s, self._begun = 0, 0.0, 0.0, 0.0
         self._background: Background | None = None
@@ -317,21 +317,21 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._compare(dict(plant.parameters), plant.dt)
         self._begin()
 
-    def _build(self, told: Mapping[str, Any], limit: float = 1.2) -> None:
+    def _build(self, parameters: Mapping[str, Any], limit: float = 1.2) -> None:
         from rtmms.planning.ilqr import IterativeLqr
         from rtmms.planning.planner import Planner
         from rtmms.planning.shadow import CurrentObserver, Shadow
 
-        key = tuple(sorted((name, str(value)) for name, value in told.items()))
+        key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
         if self._made == key:
             return
         self._close()
 
         def model() -> Any:
-            return model_of(self.model, told, self._grid, str(self.method))
+            return model_of(self.model, parameters, self._grid, str(self.method))
 
         planned = model()
-        self._words = self._make_words(planned, told, limit)
+        self._words = self._make_words(planned, parameters, limit)
         self._shadow = Shadow(model())
         drifting = self.observe_current and self.model == "manta"
         self._observer = CurrentObserver(model(), self._tick_s) if drifting else None
@@ -348,19 +348,19 @@ class Predictive(PlanFigures, rtmms.Controller):
             )  # fmt: skip
         self._made = key
 
-    def _believed(self, told: Mapping[str, Any]) -> dict[str, Any]:
+    def _believed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
         """The model's parameters, where the plant tells these."""
-        return dict(self._preset) if "preset" in self._preset else {**told, **self._preset}
+        return dict(self._preset) if "preset" in self._preset else {**parameters, **self._preset}
 
-    def _compare(self, told: Mapping[str, Any], dt: float) -> None:
+    def _compare(self, parameters: Mapping[str, Any], dt: float) -> None:
         """The planner's model with the plant's own, in its steps and with all its chains."""
         from rtmms.planning.shadow import distance_apart
 
-        coarse = model_of(self.model, self._believed(told), self._grid, str(self.method))
-        fine = model_of(self.model, told, dt, str(self.method), whole=True)
+        coarse = model_of(self.model, self._believed(parameters), self._grid, str(self.method))
+        fine = model_of(self.model, parameters, dt, str(self.method), whole=True)
         self.model_error_m = finite(distance_apart(coarse, fine, self._words, self._horizon))
 
-    def _make_words(self, model: Any, told: Mapping[str, Any], limit: float) -> Any:
+    def _make_words(self, model: Any, parameters: Mapping[str, Any], limit: float) -> Any:
         """What plans are made of: knots, or gait words of the fins (rtmms.planning.planner)."""
         from rtmms.planning.strokes import Strokes
 
@@ -374,7 +374,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self.model == "eel":
             gait, most = eel_waves(model, rows, self._horizon, frequency, limit), limit
         else:
-            gait, most = Strokes(rod_ratio(told), limit, frequency, rows, self._horizon), min(limit, CLAMPED)
+            gait, most = Strokes(rod_ratio(parameters), limit, frequency, rows, self._horizon), min(limit, CLAMPED)
         return (
             gait_knots(model, gait, 1.0 / frequency, self._rows, self._horizon, most) if self.method == ILQR else gait
         )
@@ -473,9 +473,9 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._late += 1
         self._tick, self._tick_state = now.time, self._word_state
         if self._job is None and self._background is not None:
-            told = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
+            inputs = (now, self._sent, self._plan.copy(), self._word_state.copy(), self._since, dict(self._held))
             self._due, self._sent = now.time + self._tick_s, []
-            self._job = self._background.submit(self._think, *told)
+            self._job = self._background.submit(self._think, *inputs)
 
     def _judge(self, plan: Plan) -> None:
         """Say so where the last plan goes on for want of a better one. RtmmsError where that has come to its end."""

@@ -135,8 +135,8 @@ class Senses:
         news = self.estimator.hear(outputs)
         doubts = set()
         for name in self._looked_at:
-            told = outputs.get(f"{name}.time")
-            if told is not None and time - max(float(told), self._from) > SILENT_S[name]:
+            sampled_at = outputs.get(f"{name}.time")
+            if sampled_at is not None and time - max(float(sampled_at), self._from) > SILENT_S[name]:
                 doubts.add(name)
         if not news and time > self._from + SILENT_S["imu"]:
             self._motion.doubts = doubts | (self._motion.doubts & {"estimate"})

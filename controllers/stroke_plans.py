@@ -26,11 +26,13 @@ LIMIT = 0.4
 """rad and fractions of the amplitude, as of `moth_hover`."""
 
 
-def own_moth(told: Mapping[str, Any], grid_s: float) -> Any:
+def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
     """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
     from rtmms.planning.linear import WINDS
 
-    given: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in told.items()}
+    given: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()
+    }
     for name, expected in (("start", "hover"), ("drive", "motion"), ("thorax", "free")):
         if given.get(name, expected) != expected:
             raise rtmms.ModelError(
@@ -149,9 +151,9 @@ class StrokePlans:
             row = min(self.age, len(self._words) - 1)
             self._knots = [self._knots[1], self._knots[2], self._words[row]]
         if self._job is None and self._background is not None:
-            told = (now, self._sent, self._knots[0], self._knots[1], self._count % 2, place, yaw)
+            inputs = (now, self._sent, self._knots[0], self._knots[1], self._count % 2, place, yaw)
             self._sent, self._made_at = [], self._count
-            self._job = self._background.submit(self._think, *told)
+            self._job = self._background.submit(self._think, *inputs)
 
     def _think(
         self, now: Motion, sent: Sequence[Any], before: Any, between: Any, phase: int,
@@ -189,16 +191,16 @@ class StrokePlans:
         if job is not None:
             job.result()
 
-    def _build(self, told: Mapping[str, Any]) -> None:
+    def _build(self, parameters: Mapping[str, Any]) -> None:
         import numpy as np
 
         from rtmms.planning.linear import LinearPlanner, stroke_map
         from rtmms.planning.shadow import Shadow
 
-        key = tuple(sorted((name, str(value)) for name, value in told.items()))
+        key = tuple(sorted((name, str(value)) for name, value in parameters.items()))
         if self._made == key:
             return
-        model = own_moth(told, self._grid)
+        model = own_moth(parameters, self._grid)
         most = np.minimum(LIMIT, [channel.upper or 0.0 for channel in model.actuators])
         linear = stroke_map(model, round(self._half / self._grid))
         self._planner = LinearPlanner(linear, round(self._horizon / self._half), -most, most)

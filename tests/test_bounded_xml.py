@@ -27,12 +27,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("data", "told"), REFUSED.values(), ids=REFUSED)
-def test_what_is_refused(data: bytes, told: str) -> None:
-    with pytest.raises(ModelError) as said:
+@pytest.mark.parametrize(("data", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_refused(data: bytes, message: str) -> None:
+    with pytest.raises(ModelError) as output:
         check_xml(data, "a place", SMALL)
-    assert str(said.value).startswith("a place: ")
-    assert told in str(said.value)
+    assert str(output.value).startswith("a place: ")
+    assert message in str(output.value)
 
 
 def test_what_is_counted() -> None:
@@ -72,11 +72,11 @@ MESHES = {
 
 @pytest.mark.parametrize("name", MESHES)
 def test_a_mesh_is_looked_through(tmp_path: Path, name: str) -> None:
-    data, told = MESHES[name]
+    data, message = MESHES[name]
     (tmp_path / name).write_bytes(data)
-    with pytest.raises(ModelError) as said:
+    with pytest.raises(ModelError) as output:
         read_mesh(tmp_path / name)
-    assert told in str(said.value)
+    assert message in str(output.value)
 
 
 def test_arrays_that_unpack_to_much_are_refused(tmp_path: Path) -> None:

@@ -142,15 +142,15 @@ def test_a_log_runs_no_code(place: Path, sound: Path, way: str) -> None:
     evil = str(place / "elsewhere" / "evil.py")
     hostile = LOGS[way](evil)
     log = rewritten(sound, place / "here" / "log.mcap", "origin.json", lambda origin: {**origin, **hostile})
-    for words in (
+    for arguments in (
         ("replay", "log.mcap"), ("replay", "--check", "log.mcap"), ("run", "--from", "log.mcap@0", *QUICK),
         ("identify", "log.mcap", "--fit", "mass_kg"), ("log", "csv", "log.mcap"), ("plot", "log.mcap", "-o", "a.png"),
     ):  # fmt: skip
-        done = shell(log.parent, *words)
-        assert not ran(place), words
+        done = shell(log.parent, *arguments)
+        assert not ran(place), arguments
         assert "Traceback" not in done.err
-        if words[0] in ("replay", "run", "identify"):
-            assert done.status == 2, (words, done)
+        if arguments[0] in ("replay", "run", "identify"):
+            assert done.status == 2, (arguments, done)
     origin = {"dt": 1e-3, "preset": None, "seed": 0, **hostile}
     with pytest.raises(ModelError):
         rebuilt(origin)
@@ -192,7 +192,7 @@ def test_a_user_runs_what_they_name(place: Path) -> None:
     below.parent.mkdir()
     write_code(below, place)
     scenario = beside.parent / "scenario.toml"
-    for words, text in (
+    for arguments, text in (
         ((f"{evil}:make", *QUICK), ""),
         (("../elsewhere/evil.py:make", *QUICK), ""),
         (("world", "--set", f'robots=[["a", "{evil}:make"]]', *QUICK), ""),
@@ -201,8 +201,8 @@ def test_a_user_runs_what_they_name(place: Path) -> None:
     ):
         (place / "ran").unlink(missing_ok=True)
         scenario.write_text(text)
-        done = shell(place / "here", "run", *words)
-        assert ran(place), (words, text, done)
+        done = shell(place / "here", "run", *arguments)
+        assert ran(place), (arguments, text, done)
 
 
 def test_a_program_of_the_user_runs_what_it_names(place: Path) -> None:

@@ -56,8 +56,8 @@ print(json.dumps([digest.hexdigest(), Listener.names]))
 def _run(robot: str, cache: Path, before: str = "") -> tuple[str, list[str]]:
     """Hash of a run's states and outputs, and the names of the kernels that it compiled."""
     environment = os.environ | {"NUMBA_CACHE_DIR": str(cache), "RTMMS_QUIET": "1"}
-    words = [sys.executable, "-c", before + PROGRAM, robot]
-    done = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+    arguments = [sys.executable, "-c", before + PROGRAM, robot]
+    done = subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True)
     digest, names = json.loads(done.stdout)
     return digest, names
 

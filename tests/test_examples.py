@@ -40,20 +40,20 @@ SHORTER = {
 
 
 @contextmanager
-def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *words: str) -> Iterator[str]:
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *text: str) -> Iterator[str]:
     """`rtmms serve manta` on a free port, ended when the block is left; gives its exchange endpoint."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     anywhere = [word for end in ("exchange", "step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
-    said = tmp_path / "serve.txt"
-    with said.open("w") as stream:
+    output = tmp_path / "serve.txt"
+    with output.open("w") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rtmms.cli.main", "serve", "manta", *anywhere, *words], cwd=tmp_path,
+            [sys.executable, "-m", "rtmms.cli.main", "serve", "manta", *anywhere, *text], cwd=tmp_path,
             env=environment(tmp_path), stdout=subprocess.DEVNULL, stderr=stream,
         )  # fmt: skip
     try:
-        while not (found := re.search(r"exchange (tcp://[\d.]+:\d+)", said.read_text())):
+        while not (found := re.search(r"exchange (tcp://[\d.]+:\d+)", output.read_text())):
             if process.poll() is not None:
-                pytest.fail(f"the plant did not start: {said.read_text()}")
+                pytest.fail(f"the plant did not start: {output.read_text()}")
             time.sleep(0.02)
         rtmms.connect(found[1], name="probe", timeout_s=200.0).close()  # it may have to compile; a user would wait
         yield found[1]
@@ -169,20 +169,20 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
     if "pytest" in line:  # .ci/run does this, on a machine that has only Python
         return
     for command in line.split("&&"):
-        words = shlex.split(command)
-        text = " ".join(words).replace(".venv/bin/", "")
+        arguments = shlex.split(command)
+        text = " ".join(arguments).replace(".venv/bin/", "")
         if text.startswith(("python3 -m venv", "pip install")):
             continue  # .ci/run does these, on a machine that has only Python
-        words += next((more for begin, more in SHORTER.items() if text.startswith(begin)), [])
-        words = [str(ROOT / word) if word.startswith("examples/") else word for word in words]
-        program = [sys.executable, "-m", "rtmms.cli.main"] if words[0].endswith("rtmms") else [sys.executable]
+        arguments += next((more for begin, more in SHORTER.items() if text.startswith(begin)), [])
+        arguments = [str(ROOT / word) if word.startswith("examples/") else word for word in arguments]
+        program = [sys.executable, "-m", "rtmms.cli.main"] if arguments[0].endswith("rtmms") else [sys.executable]
         ran = subprocess.run(
-            [*program, *words[1:]], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
+            [*program, *arguments[1:]], cwd=tmp_path, env=environment(tmp_path), capture_output=True, text=True,
             timeout=240, check=False,
         )  # fmt: skip
         assert ran.returncode == 0, ran.stderr
         assert ran.stdout.strip()
-        if "--figure" in words:
+        if "--figure" in arguments:
             assert (tmp_path / "manta.png").stat().st_size > 10_000
 
 
@@ -190,9 +190,9 @@ def test_command_of_the_readme(line: str, tmp_path: Path) -> None:
 def test_the_benchmark_of_the_readme(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert ".venv/bin/rtmms bench plant" in README
     monkeypatch.setattr(plant, "Effort", lambda: TINY)
-    said = shell(tmp_path, "bench", "plant")
-    assert said.status == 0, said.err
-    assert "--mode free against real time" in said.out
+    result = shell(tmp_path, "bench", "plant")
+    assert result.status == 0, result.err
+    assert "--mode free against real time" in result.out
 
 
 def test_the_first_two_commands_need_python_alone() -> None:

@@ -19,7 +19,7 @@ QUICK = ("--mode", "lockstep", "--json", "--quiet", "--exchange", "tcp://127.0.0
 
 
 def test_no_command_is_left_out() -> None:
-    assert [words[0] for words in COMMANDS] == ["run", "run", "run", "set", "run", "compare", "run"]
+    assert [parts[0] for parts in COMMANDS] == ["run", "run", "run", "set", "run", "compare", "run"]
 
 
 @pytest.mark.full
@@ -27,30 +27,30 @@ def test_no_command_is_left_out() -> None:
 def test_the_page_works_as_printed(tmp_path: Path) -> None:
     (toml,) = (code for kind, code in BLOCKS if kind == "toml")
     (tmp_path / "hold.toml").write_text(toml)
-    for words in COMMANDS:
-        if words[0] == "set":
+    for arguments in COMMANDS:
+        if arguments[0] == "set":
             continue
-        more = QUICK if words[0] == "run" else ("--json",)
-        said: Said = finish(start(tmp_path, *words, *more), 200)
-        assert said.status == 0, said.err
-        if words[0] == "run" and "weak.mcap" not in words:
-            assert said.report["tracking"]["depth_m"]["rms"] < 0.03
+        more = QUICK if arguments[0] == "run" else ("--json",)
+        result: Said = finish(start(tmp_path, *arguments, *more), 200)
+        assert result.status == 0, result.err
+        if arguments[0] == "run" and "weak.mcap" not in arguments:
+            assert result.report["tracking"]["depth_m"]["rms"] < 0.03
     assert (tmp_path / "both.png").exists()
 
 
 @pytest.mark.full
 @pytest.mark.timeout(300)
 def test_the_set_points_and_gains_change_while_it_runs(tmp_path: Path) -> None:
-    live = next(words for words in COMMANDS if words[0] == "set")
+    live = next(parts for parts in COMMANDS if parts[0] == "set")
     running = start(tmp_path, *COMMANDS[0][:-1], "60", "--json", "--exchange", "tcp://127.0.0.1:*", "--rate", "4")
     assert running.stderr is not None
     endpoint = next(line for line in running.stderr if line.startswith("exchange ")).split()[1].rstrip(";")
     for _ in range(100):
-        said = finish(start(tmp_path, *live, "--exchange", endpoint), 60)
-        if said.status == 0:
+        result = finish(start(tmp_path, *live, "--exchange", endpoint), 60)
+        if result.status == 0:
             break
         time.sleep(0.2)
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     wrong = finish(start(tmp_path, "set", "autopilot.depth_p=-1", "--exchange", endpoint), 60)
     assert wrong.status != 0
     assert "depth_p: expected a number from 0 to 110" in wrong.err

@@ -23,7 +23,7 @@ class Distribution:
 
 
 @pytest.mark.parametrize(
-    ("origin", "words"),
+    ("origin", "arguments"),
     [
         (None, ["rtmms[gym]"]),
         ("not JSON", ["rtmms[gym]"]),
@@ -36,9 +36,11 @@ class Distribution:
          ["rtmms[gym] @ git+https://example.org/rtmms.git"]),
     ],
 )  # fmt: skip
-def test_the_command_installs_from_where_it_is(monkeypatch: pytest.MonkeyPatch, origin: Any, words: list[str]) -> None:
+def test_the_command_installs_from_where_it_is(
+    monkeypatch: pytest.MonkeyPatch, origin: Any, arguments: list[str]
+) -> None:
     monkeypatch.setattr(install, "distribution", lambda package: Distribution(origin))
-    assert shlex.split(install.install_command("gym")) == ["pip", "install", *words]
+    assert shlex.split(install.install_command("gym")) == ["pip", "install", *arguments]
 
 
 def test_a_package_that_is_not_installed_comes_from_the_index() -> None:

@@ -59,11 +59,11 @@ at_address = WHOLE.type("spare").at()
 
 
 def test_a_kernel_reads_and_writes_by_name() -> None:
-    for ground, told in ((True, 3.0 + 10.0 + 0.25), (False, 9.5)):
+    for ground, message in ((True, 3.0 + 10.0 + 0.25), (False, 9.5)):
         one = record(ground=ground)
         if ground:
             one.ground.lost[1] = 0.25
-        assert use(one) == told + 23.0
+        assert use(one) == message + 23.0
         assert one.work.s[1].tolist() == [10.0, 11.0, 12.0, 13.0]
         assert (one.y[0], one.steps[0], one.memory[0]) == (9.5, 1, 9.5)
 
@@ -141,7 +141,7 @@ def test_complex_records_are_for_derivatives() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "output"),
     [
         ({"ground": {}}, "G.rows: expected an array of the model"),
         ({"ground": {"rows": np.ones((2, 4))}}, r"G.rows: expected f8 \(2, 3\)"),
@@ -151,8 +151,8 @@ def test_complex_records_are_for_derivatives() -> None:
         ({"ground": None, "other": 1.0}, "no such field: other"),
     ],
 )
-def test_what_does_not_fit_is_named(values: dict[str, Any], said: str) -> None:
-    with pytest.raises(TypeError, match=said):
+def test_what_does_not_fit_is_named(values: dict[str, Any], output: str) -> None:
+    with pytest.raises(TypeError, match=output):
         WHOLE.make({"work": {}, **values}, {"n": 3})
 
 

@@ -174,31 +174,31 @@ class _Loaded(Exception):
 
 @every("page, line", _commands())
 def test_a_command_of_a_page_is_understood(page: str, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, *words = shlex.split(line)[1:]
+    name, *arguments = shlex.split(line)[1:]
     monkeypatch.chdir(ROOT)
-    if name in ("run", "serve") and not _of_a_reader(words):
+    if name in ("run", "serve") and not _of_a_reader(arguments):
 
         def stop(*_: Any, **__: Any) -> None:
             raise _Loaded
 
         monkeypatch.setattr("rtmms.cli.running.session.Session.execute", stop)
         with pytest.raises(_Loaded):
-            program.main([name, *words], standalone_mode=False)
+            program.main([name, *arguments], standalone_mode=False)
         return
     command = program.get_command(click.Context(program), name)
     assert command is not None
     while True:
-        context = command.make_context(name, list(words), resilient_parsing=False)
+        context = command.make_context(name, list(arguments), resilient_parsing=False)
         if not isinstance(command, click.Group):
             return
-        name, inner, words = command.resolve_command(context, [*context._protected_args, *context.args])
+        name, inner, arguments = command.resolve_command(context, [*context._protected_args, *context.args])
         assert inner is not None
         command = inner
 
 
-def _of_a_reader(words: list[str]) -> bool:
+def _of_a_reader(parts: list[str]) -> bool:
     """It names a plant or a file that the page has the reader write, or that an earlier command left."""
-    if words[0] in PLANTS_OF_READERS:
+    if parts[0] in PLANTS_OF_READERS:
         return True
-    files = re.findall(r"[\w/]+\.(?:py|csv|npz|fmu|toml|urdf|mcap)\b", " ".join(words))
+    files = re.findall(r"[\w/]+\.(?:py|csv|npz|fmu|toml|urdf|mcap)\b", " ".join(parts))
     return any(not (ROOT / file).exists() for file in files if file != "run.mcap") or "my_board.toml" in files

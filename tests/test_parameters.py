@@ -136,12 +136,12 @@ def test_what_a_parameter_of_a_peer_cannot_be_is_refused_by_name(peer: str, name
     kind: Any = PEERS[peer]
     declared = parameters_of(kind)[name]
     if issubclass(kind, Bridge):
-        words = NEEDED.get(peer, {}) | {"config": str(tmp_path / "b.toml")}
-        words.pop(name, None)
+        parts = NEEDED.get(peer, {}) | {"config": str(tmp_path / "b.toml")}
+        parts.pop(name, None)
         for value in wrong_values(declared):
             (tmp_path / "b.toml").write_text(f"{name} = {toml_value(value)}\n")
             with pytest.raises(ModelError, match=f"^bridge '{peer}': .*b.toml: .*{name}"):
-                construct(kind, "bridge", peer, words)
+                construct(kind, "bridge", peer, parts)
     elif declared.kind or declared.choices:
         for value in wrong_values(declared):
             with pytest.raises(ModelError, match=name):

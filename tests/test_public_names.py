@@ -39,8 +39,8 @@ def test_a_name_that_never_was() -> None:
 def test_importing_it_loads_no_compiler() -> None:
     code = "import sys, rtmms; rtmms.connect; rtmms.Controller; "
     code += "print([name for name in ('numba', 'scipy', 'msgspec') if name in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert said.stdout.strip() == "[]"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize("old", MOVED)

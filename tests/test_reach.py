@@ -101,9 +101,9 @@ BEYOND = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told"), BEYOND.values(), ids=BEYOND)
+@pytest.mark.parametrize(("text", "message"), BEYOND.values(), ids=BEYOND)
 def test_a_scenario_reaches_this_machine_and_its_folder_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -114,7 +114,7 @@ def test_a_scenario_reaches_this_machine_and_its_folder_only(
     Path("s.toml").write_text(f'robot = "cat"\n{text}\n')
     done = rtmms(inside, "run", "s.toml", "--quiet")
     assert done.status != 0
-    assert told in done.err.replace("\n", " ")
+    assert message in done.err.replace("\n", " ")
     assert "Traceback" not in done.err
 
 

@@ -320,5 +320,5 @@ def test_a_reader_takes_a_bounded_part_of_the_memory(name: str, tmp_path: Path) 
         [sys.executable, "-c", program, str(path)], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    *said, grown = done.stdout.splitlines()
-    assert float(grown) < MOST_MIB, f"{name}: grew by {grown} MiB ({said})"
+    *output, grown = done.stdout.splitlines()
+    assert float(grown) < MOST_MIB, f"{name}: grew by {grown} MiB ({output})"

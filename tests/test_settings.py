@@ -61,10 +61,10 @@ COMPOSITIONS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def values_of(plant: Any) -> dict[str, Any]:
-    told = plant.parameters
-    if not dataclasses.is_dataclass(told):
-        return dict(told)
-    return {one.name: getattr(told, one.name) for one in dataclasses.fields(told)}
+    found = plant.parameters
+    if not dataclasses.is_dataclass(found):
+        return dict(found)
+    return {one.name: getattr(found, one.name) for one in dataclasses.fields(found)}
 
 
 def another(name: str, value: Any) -> Any:
@@ -138,8 +138,8 @@ def test_a_setting_acts_in_each_composition_as_on_the_plant_alone(robot: str) ->
                     continue
                 found = went(whole, key, another(name, before[name]), prefix)
                 assert found.tobytes() == alone[name].tobytes(), f"{kind}: {key}"
-                told = whole.parameters["one"] if world else whole.parameters
-                assert (getattr(told, name) if dataclasses.is_dataclass(told) else told[name]) == another(
+                expected = whole.parameters["one"] if world else whole.parameters
+                assert (getattr(expected, name) if dataclasses.is_dataclass(expected) else expected[name]) == another(
                     name, before[name]
                 )
                 whole.set(**{key: before[name]})

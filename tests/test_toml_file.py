@@ -13,7 +13,7 @@ from rtmms.base.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comme
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("a = 1\n" + ".".join(["a"] * 50_000) + " = 1\n", r"bad\.toml:2: expected a key of at most 32 parts"),
         ("[" + ".".join(["a"] * 50_000) + "]\n", r"bad\.toml:1: expected a key"),
@@ -23,9 +23,9 @@ from rtmms.base.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comme
         ("x = " + "[" * 100_000 + "]" * 100_000, "nested too deep"),
     ],
 )
-def test_what_would_take_long_is_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_what_would_take_long_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "bad.toml").write_text(text)
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=message):
         read_toml(tmp_path / "bad.toml")
 
 

@@ -112,20 +112,20 @@ def test_it_works_as_printed(page: Path, tmp_path: Path) -> None:
 
 
 def _typed(page: Path, blocks: list[tuple[str, str]], tmp_path: Path) -> None:
-    told = dict[str, str]()
+    message = dict[str, str]()
     for kind, text in blocks:
         if kind != "sh":
             continue
         for line in text.splitlines():
-            program, *words = shlex.split(line)
+            program, *arguments = shlex.split(line)
             assert program in ("rtmms", "python"), line
             ours = ["-m", "rtmms.cli.main"] if program == "rtmms" else []
             ran = subprocess.run(
-                [sys.executable, *ours, *words], cwd=tmp_path, capture_output=True,
+                [sys.executable, *ours, *arguments], cwd=tmp_path, capture_output=True,
                 env=environment(tmp_path) | {"PATH": os.environ["PATH"]}, text=True, timeout=240, check=False,
             )  # fmt: skip
             assert ran.returncode == 0, f"{line}\n{ran.stderr}"
-            told[line] = ran.stdout
+            message[line] = ran.stdout
     for file in MADE[page.stem]:
         assert (tmp_path / file).stat().st_size > 100, file
     if page.stem in BESIDE:  # it moved by what came from there
@@ -134,5 +134,5 @@ def _typed(page: Path, blocks: list[tuple[str, str]], tmp_path: Path) -> None:
         assert len(steps) in (2000, 3000, 4000)
         assert (np.ptp(commands, axis=0) > 0.2).all()
     if page.stem == "steer":
-        (report,) = (out for line, out in told.items() if "pilot.py" in line)
+        (report,) = (out for line, out in message.items() if "pilot.py" in line)
         assert float(re.search(r"turn rate +(-?[\d.]+)", report).group(1)) < -1.0  # type: ignore[union-attr]

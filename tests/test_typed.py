@@ -28,7 +28,7 @@ def test_words(word: str, hint: Any, value: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "hint", "words", "told"),
+    ("value", "hint", "parts", "message"),
     [
         ("2", Share, True, "place: expected a number from 0 to 1, got '2'"),
         (2, Share, False, "place: expected a number from 0 to 1, got 2"),
@@ -42,6 +42,6 @@ def test_words(word: str, hint: Any, value: Any) -> None:
         ("x", int | float, True, "place: expected a whole number or a number, got 'x'"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(value: Any, hint: Any, words: bool, told: str) -> None:
-    with pytest.raises(ModelError, match=told):
-        typed("place", value, hint, words=words)
+def test_what_does_not_fit_is_told_with_its_place(value: Any, hint: Any, parts: bool, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
+        typed("place", value, hint, words=parts)

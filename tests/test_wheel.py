@@ -30,8 +30,8 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
-    words = ["wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(ROOT)]
-    subprocess.run([sys.executable, "-m", "pip", *words], check=True, timeout=120)
+    arguments = ["wheel", "-q", "--no-deps", "--no-build-isolation", "--no-index", "-w", str(folder), str(ROOT)]
+    subprocess.run([sys.executable, "-m", "pip", *arguments], check=True, timeout=120)
     (found,) = folder.glob("*.whl")
     return found
 
@@ -46,8 +46,8 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     # a folder that is named in a .pth file is searched, but its own .pth files (an editable install) are not read
     (library / "dependencies.pth").write_text(f"{sysconfig.get_path('purelib')}\n{sysconfig.get_path('platlib')}\n")
     scripts = Path(sysconfig.get_path("scripts", "venv", paths))
-    words = ["--python", str(scripts / "python"), "install", "-q", "--no-deps", "--no-index", "--ignore-installed"]
-    subprocess.run([sys.executable, "-m", "pip", *words, str(wheel)], check=True, timeout=120)
+    arguments = ["--python", str(scripts / "python"), "install", "-q", "--no-deps", "--no-index", "--ignore-installed"]
+    subprocess.run([sys.executable, "-m", "pip", *arguments, str(wheel)], check=True, timeout=120)
     return scripts
 
 
@@ -60,10 +60,10 @@ def trapped(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(program: Path, *words: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    told = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    told |= {"XDG_RUNTIME_DIR": str(cwd)}
-    return subprocess.run([str(program), *words], cwd=cwd, env=told, capture_output=True, text=True, timeout=240)
+def run(program: Path, *text: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    found = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    found |= {"XDG_RUNTIME_DIR": str(cwd)}
+    return subprocess.run([str(program), *text], cwd=cwd, env=found, capture_output=True, text=True, timeout=240)
 
 
 def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> None:
@@ -76,11 +76,11 @@ def test_the_wheel_carries_the_package_its_plug_ins_and_no_more(wheel: Path) -> 
     assert "rtmms/py.typed" in names
 
 
-@pytest.mark.parametrize("words", [("rtmms",), ("python", "-m", "rtmms")], ids=" ".join)
-def test_it_lists_its_plug_ins(programs: Path, trapped: Path, words: tuple[str, ...]) -> None:
-    said = run(programs / words[0], *words[1:], "list", "--json", cwd=trapped)
-    assert (said.returncode, said.stderr) == (0, "")
-    found = json.loads(said.stdout)
+@pytest.mark.parametrize("arguments", [("rtmms",), ("python", "-m", "rtmms")], ids=" ".join)
+def test_it_lists_its_plug_ins(programs: Path, trapped: Path, arguments: tuple[str, ...]) -> None:
+    result = run(programs / arguments[0], *arguments[1:], "list", "--json", cwd=trapped)
+    assert (result.returncode, result.stderr) == (0, "")
+    found = json.loads(result.stdout)
     listed = {kind: {entry["name"] for entry in entries} for kind, entries in found.items()}
     assert {"manta", "eel", "moth"} <= listed["robots"]
     assert "gait" in listed["controllers"]
@@ -88,17 +88,17 @@ def test_it_lists_its_plug_ins(programs: Path, trapped: Path, words: tuple[str, 
 
 
 def test_it_runs(programs: Path, trapped: Path) -> None:
-    words = ("--mode", "lockstep", "--duration", "0.05", "--controller", "gait", "--bridge", "template", "--json")
-    said = run(programs / "rtmms", "run", "manta", *words, "--log", "run.mcap", cwd=trapped)
-    assert said.returncode == 0, said.stderr
-    report = json.loads(said.stdout)
+    arguments = ("--mode", "lockstep", "--duration", "0.05", "--controller", "gait", "--bridge", "template", "--json")
+    result = run(programs / "rtmms", "run", "manta", *arguments, "--log", "run.mcap", cwd=trapped)
+    assert result.returncode == 0, result.stderr
+    report = json.loads(result.stdout)
     assert (report["steps"], report["ended"], report["exchange"]["commands_applied"]) == (50, "duration", 50)
 
 
 @pytest.mark.parametrize("name", [(), ("plant",)])
 def test_benchmarks_are_in_the_repository(programs: Path, trapped: Path, name: tuple[str, ...]) -> None:
-    said = run(programs / "rtmms", "bench", *name, cwd=trapped)
-    assert said.returncode == 2
-    assert said.stderr.splitlines() == [
+    result = run(programs / "rtmms", "bench", *name, cwd=trapped)
+    assert result.returncode == 2
+    assert result.stderr.splitlines() == [
         "rtmms: bench: benchmarks are in the repository, not in the wheel: clone it and run pip install -e . there"
     ]

@@ -105,7 +105,7 @@ def test_a_link_a_folder_and_a_closed_folder_are_refused_before_the_work(tmp_pat
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("log", "csv", "no.mcap", "-o", "own.csv"), ("log", "parquet", "no.mcap", "-o", "own.parquet"),
         ("plot", "no.mcap", "-o", "own.png"), ("movie", "no.mcap", "-o", "own.gif"),
@@ -118,12 +118,12 @@ def test_a_link_a_folder_and_a_closed_folder_are_refused_before_the_work(tmp_pat
         ("run", "manta", "--log", "own.mcap"), ("run", "manta", "--trace", "own.npz"),
     ],
 )  # fmt: skip
-def test_each_command_refuses_it_before_the_work(tmp_path: Path, words: tuple[str, ...]) -> None:
-    name = next(word for word in words if word.startswith("own."))
+def test_each_command_refuses_it_before_the_work(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    name = next(word for word in arguments if word.startswith("own."))
     (tmp_path / name).write_text("precious")
-    said = rtmms(tmp_path, *words)
-    assert said.status == 2
-    assert f"{name}: is no " in said.err
+    result = rtmms(tmp_path, *arguments)
+    assert result.status == 2
+    assert f"{name}: is no " in result.err
     assert (tmp_path / name).read_text() == "precious"
 
 

@@ -1,4 +1,4 @@
-"""What an autopilot in a simulation is told of, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
+"""What an autopilot in a simulation receives, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Reader:
         return found
 
     def _fault(self, data: bytearray, at: int, size: int) -> str:
-        """What is wrong with the whole frame that begins there, told cheaply, '' for nothing."""
+        """What is wrong with the whole frame that begins there, found cheaply, '' for nothing."""
         number = data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
         if data[at + 1] > self._longest.get(number, 255):
             return "garbled"
@@ -121,7 +121,7 @@ class Reader:
 
 
 def _size(data: bytearray, at: int) -> int:
-    """Length of the frame that begins there, 0 while that cannot be told."""
+    """Length of the frame that begins there, 0 while that cannot be known."""
     left = len(data) - at
     if data[at] == V1:
         return data[at + 1] + 8 if left > 1 else 0

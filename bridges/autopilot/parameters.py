@@ -8,7 +8,7 @@ from typing import Any
 
 LONGEST = 16
 LARGEST = 3.4028234e38
-"""As numbers go there (float32). What is larger is not told: no station could set it."""
+"""As numbers go there (float32). What is larger is not sent: no station could set it."""
 
 
 @dataclass

@@ -210,7 +210,7 @@ class DriveNode:
                     self._tell(pdo)
 
     def fail(self) -> None:
-        """The controller is silent: a fault, told as an emergency."""
+        """The controller is silent: a fault, sent as an emergency."""
         self.drive.fail()
         self._errors = _LIFE_GUARD
         self._send(0x80 + self.number, struct.pack("<HB5x", _LIFE_GUARD, 0x11))

@@ -225,7 +225,7 @@ class Drive:
         return self.demand / self.counts
 
     def _hold(self) -> None:
-        """Where it is is where it stays until it is told otherwise."""
+        """Where it is is where it stays until a command changes it."""
         self._taken = round(self.position)
         if self.kind == "position":
             self.demand = self.position

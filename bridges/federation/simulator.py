@@ -30,7 +30,7 @@ TOLERANCE = 1e-6
 
 
 def meta(outputs: Iterable[str], actuators: Iterable[str], parameters: Iterable[str], kind: Kind) -> Any:
-    """What mosaik is told: outputs and actuators are attributes. In a hybrid simulator an actuator's new value makes a
+    """What mosaik receives: outputs and actuators are attributes. In a hybrid simulator an actuator's new value makes a
     step at its own time; all attributes persist."""
     driven = list(actuators)
     model: dict[str, Any] = {"public": True, "params": list(parameters), "attrs": [*outputs, *driven]}

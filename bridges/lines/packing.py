@@ -91,7 +91,7 @@ class Packed:
 
 
 class UnpackedCommand(NamedTuple):
-    """A command: values by channel, its own number, and the step of the state that it answers; None where not told."""
+    """A command: values by channel, its own number, and the step of the state that it answers, or None."""
 
     values: dict[str, float]
     seq: int | None = None

@@ -35,7 +35,7 @@ from rtmms.model.layout import BASE_FREE, C_COULOMB, S_ACCELERATION
 @kernel
 def tree_jacobian(system: Any, room: Any) -> bool:
     """room.found of the step from room.origin under room.commands_given from hold.start on; False where it is not
-    finite. The pose after is told in the chart around room.reference."""
+    finite. The pose after is in the chart around room.reference."""
     _begin(system, room)
     hold, vector, start, place = system.hold, system.motion.vector, room.start, room.place
     n = place.shape[0]

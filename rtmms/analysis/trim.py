@@ -294,7 +294,7 @@ def trim_commands(
     close      names of the chart's coordinates that must come back; default all but the position's (TRAVEL)
     settle     periods run before the first guess is taken
     tolerance  of the closing error, in the chart's sizes
-    say        told of progress: the map's slope takes two periods for each coordinate
+    say        receives the progress: the map's slope takes two periods for each coordinate
     By a chord method (the slope is taken once) on central differences of the period map; least squares, so that neutral
     directions stay where they are. The plant is left at the period's start, snapshot's time included. ModelError where
     there is no chart, no such coordinate, or no periodic motion near where the plant settles.

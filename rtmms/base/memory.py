@@ -357,7 +357,7 @@ class Record:
                 self.words[self._arrays[name]] = value.ctypes.data
 
     def model_bytes(self) -> bytes:
-        """The numbers and the model's arrays as bytes, in their order: what a record is told from others by."""
+        """The numbers and the model's arrays as bytes, in their order: what distinguishes a record from others."""
         parts: list[bytes] = []
         for field in self.layout.fields:
             value = getattr(self, field.name)

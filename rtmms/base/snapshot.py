@@ -58,7 +58,7 @@ def unpack_state(
     """The count of steps, and new arrays as `pack_state` got them.
 
     arrays  by name, as they are now: their sizes and kinds
-    finite  False where NaN has a meaning (what a sensor tells that has told nothing yet)
+    finite  False where NaN has a meaning (the value of a sensor without a sample yet)
     ModelError where the snapshot is damaged, of another model, step or version, or where a number is not finite.
     """
     payload = unseal(blob, name)

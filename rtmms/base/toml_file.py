@@ -1,4 +1,4 @@
-"""What a user wrote into a file: read whole, with every fault told by the file's name."""
+"""What a user wrote into a file: read whole, with every fault reported by the file's name."""
 
 from __future__ import annotations
 

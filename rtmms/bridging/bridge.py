@@ -208,7 +208,7 @@ class Bridge:
     def close(self, reason: str) -> None:
         """Once, at the end, also after a fault (one in `open` too): a last message, and close what was opened.
 
-        The plant has been told farewell before. As it stands here it ends what is in `closing`."""
+        The plant has received the farewell before. As it stands here it ends what is in `closing`."""
         self.closing.close()
 
     # -- for use in the hooks -----------------------------------------------------------------------------------------

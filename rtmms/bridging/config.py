@@ -112,7 +112,7 @@ def _default(cls: Any, key: str) -> Any:
 
 def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
     """With these values, and the others as in `base` (of the same type; else the defaults). What the class itself finds
-    wrong is told with the place it was given at."""
+    wrong is reported with its place."""
     missing = [
         one.name for one in dataclasses.fields(cls)
         if one.init and one.name not in values

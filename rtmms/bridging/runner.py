@@ -404,9 +404,9 @@ LONGEST = 1000
 
 
 class Telling:
-    """Passes lines on: the first FIRST at once, then one in EVERY_S; the rest are counted, and the count is told.
+    """Passes lines on: the first FIRST at once, then one in EVERY_S; the rest are counted, and the count is logged.
 
-    What is told may hold a peer's words: control characters are written as their codes.
+    A line may hold a peer's text: control characters are written as their codes.
     """
 
     def __init__(self, tell: Callable[[str], Any]) -> None:
@@ -426,7 +426,7 @@ class Telling:
         self._tell(printable(text))
 
     def end(self) -> None:
-        """How many were not told, if any."""
+        """How many were not passed on, if any."""
         if self.unprinted:
             self._tell(f"({self.unprinted} more lines were not printed)")
             self.unprinted = 0

@@ -202,15 +202,15 @@ def _tell(
 ) -> None:
     from rtmms.sweep.figure import draw, first_order
 
-    drawn = tuple(name for name in columns if not name.startswith("final.")) if not study.columns else study.columns
-    drawn = tuple(name for name in drawn or columns if name in table.column_names)
+    results = tuple(name for name in columns if not name.startswith(NO_RESULTS))
+    drawn = tuple(name for name in study.columns or results or columns if name in table.column_names)
+    doubts = doubted(table)
     if figure is not None:
-        draw(figure, study, table, drawn)
+        draw(figure, study, table, drawn, doubt_sentences(doubts, table))
     ends: dict[str, int] = {}
     for word in table.column("ended").to_pylist():
         ends[word] = ends.get(word, 0) + 1
     indices = first_order(study, table, drawn) if len(study.axes) > 1 else None
-    doubts = doubted(table)
     if as_json:
         print_json(json.dumps({
             "file": str(output), "runs": study.runs, "method": study.method, "over": [axis.key for axis in study.axes],
@@ -231,6 +231,8 @@ def _tell(
         print_text("(shares of each column's variance that the mean over all others explains)")
 
 
+NO_RESULTS = ("final.", "accuracy", "settled")
+"""How columns begin that are drawn only where --columns names them: of the last instant, and about quality."""
 NAMED_RUNS = 8
 """Runs that a sentence of the summary names."""
 

@@ -159,7 +159,7 @@ RELEASE = "finalizePythonInterpreter"
 STEP_TOLERANCE = 1e-6
 """A communication step may differ from whole steps of the plant by this share of one: tools add up their times."""
 MOST_STEPS = 10**9
-"""Within a communication step: with more of them, its length can no longer be told from a multiple."""
+"""Within a communication step: with more of them, its length cannot be distinguished from a multiple."""
 
 
 class Slave(Variables):
@@ -284,7 +284,7 @@ class Slave(Variables):
         self.log(text, status)  # type: ignore[attr-defined]
 
     def _known_units(self) -> dict[str, dict[str, int]]:
-        """Of all channels, by name, those that can be told by base units."""
+        """Of all channels, by name, those that base units can express."""
         named = {channel.unit for channel in (*self.plant.actuators, *self.plant.outputs)}
         found = {unit: base_units(unit) for unit in sorted(named)}
         return {unit: exponents for unit, exponents in found.items() if exponents is not None}

@@ -158,7 +158,7 @@ def _call(function: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _named(function: Any, path: str) -> FunctionType:
-    """The function as if it stood in the FMU's file: a crash in there is told by faulthandler, which knows no more
+    """The function as if it stood in the FMU's file: a crash in there is reported by faulthandler, which knows no more
     than files, lines and functions."""
     code: CodeType = function.__code__.replace(co_filename=path, co_name="the_code_in_this_FMU", co_firstlineno=1)
     return FunctionType(code, function.__globals__, function.__name__)

@@ -18,7 +18,7 @@ from rtmms.identification.unknowns import Kind
 Array = npt.NDArray[np.float64]
 
 RELEVANT = 0.3
-"""A combination that is known to no better than this share of the values themselves is not told apart."""
+"""A combination that is known to no better than this share of the values themselves is not distinguished."""
 NULL = 1e-7
 """Singular values below this share of the largest come from differences that are not exact."""
 NAMED = 0.2

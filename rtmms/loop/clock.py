@@ -43,7 +43,7 @@ class MonotonicClock:
 
 
 class FakeClock:
-    """Stands still until it is told to move: what the test bench and the dry examples run by."""
+    """Moves on request only: the clock of the test bench and of the dry examples."""
 
     def __init__(self, start_ns: int = 0) -> None:
         self.ns = start_ns

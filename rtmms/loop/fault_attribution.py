@@ -1,6 +1,6 @@
 """Each bad step of a run to its cause: in the step a few whole numbers are kept, in the slack they are judged.
 
-Judgement waits until every witness has told what it saw of the step's time, and until a peer that may be dead is known
+Judgement waits until every detector has reported on the step's time, and until a peer that may be dead is known
 to be. All memory is made before the run.
 """
 
@@ -304,7 +304,7 @@ class FaultAttribution:
             self.waiting -= 1
 
     def finish(self, now_ns: int) -> None:
-        """The run is over: judge what is left, when the witnesses have told what they saw of it."""
+        """The run is over: judge what is left, when the detectors have reported on it."""
         if self.saw is not None and self.waiting:
             self.saw.await_looked(now_ns)
         self.judge(now_ns, last=True)
@@ -369,7 +369,7 @@ class FaultAttribution:
         self._last_touched = max(self._last_touched, final + origin)
 
     def tell(self) -> tuple[int, int, int]:
-        """The oldest judged step that was not told yet: (step, cause of its miss, of its overrun), as indices into
+        """The oldest judged step that was not reported yet: (step, cause of its miss, of its overrun), as indices into
         CAUSES, -1 for none; all -1 when there is none. For the recorder, once a step."""
         if not self.unreported:
             return NO_CAUSE, NO_CAUSE, NO_CAUSE

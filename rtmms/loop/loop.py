@@ -89,7 +89,7 @@ class Loop:
     """One run of a plant. `run` is called once.
 
     observers  see the steps they ask for
-    steps      the one at which it ends; None: until it is told to end
+    steps      the one at which it ends; None: until a request ends it
     first      the step that it begins with: 0, but for a run that goes on from another one. A reset goes back to 0
     step       the next one;  ended, message  why the run ends, '' while it does not
     seed, resets, alterations, changes   what requests made of the run

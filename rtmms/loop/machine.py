@@ -400,7 +400,7 @@ def _affinity(ready: Readiness, cores: Cores, timed: bool = True) -> None:
 
 
 def _claim(ready: Readiness, core: int, advice: str) -> None:
-    """The core is ours, or it is told that it is another plant's too."""
+    """The core is ours, or a warning names another plant that has it too."""
     if not ready.claim.take(core):
         ready.failed.append(
             f"core {core} is shared with another plant that keeps time: both will miss deadlines; {advice}, "

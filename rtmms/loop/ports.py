@@ -271,7 +271,7 @@ class LogsNotes(Protocol):
 @runtime_checkable
 class StepRecorder(Observer, Protocol):
     """An Observer that keeps every step as a row in memory, which compiled code can write in its place: then it is
-    not told of the step."""
+    not sent the step."""
 
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
         """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row), 0

@@ -126,11 +126,11 @@ class Stalls:
     # --- reader -----------------------------------------------------------------------------------------------------
 
     def looked_ns(self) -> int:
-        """Up to this instant every core's witness has told what it saw; 0 while one has not begun."""
+        """Up to this instant every core's detector has reported; 0 while one has not begun."""
         return min((self._words[_line(place) + _LOOKED] for place in range(len(self.cores))), default=0)
 
     def await_looked(self, until_ns: int, patience_s: float = 0.1) -> None:
-        """Until all have told what they saw up to the instant; not for long, for they may have died."""
+        """Until all have reported up to the instant; not for long, for they may have died."""
         end = time.monotonic() + patience_s
         while self.looked_ns() < until_ns and time.monotonic() < end:
             time.sleep(0.001)

@@ -272,7 +272,7 @@ class Tracking:
     """An observer of a run.
 
     set_points   the present ones by name;  from_s  what was before does not count
-    tell         is told of them whenever they are others than before: the step at whose end they are seen, and they
+    tell         receives them whenever they change: the step at whose end they are seen, and they
     due          (read by the loop) the next step whose end is wanted
     """
 

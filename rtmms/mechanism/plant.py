@@ -106,9 +106,9 @@ class TreePlant(Running):
     remake: Callable[[TreePlant, Mapping[str, Any]], Remade] | None = None
     summary: Callable[[TreePlant, Array, Any], dict[str, float | None]] | None = None
     locomotion: Any = None
-    """How its shape's motion moves it (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; None: not told."""
+    """How its shape's motion moves it (rtmms.locomotion.plant.Locomotion), for `rtmms gaits`; None: not computed."""
     audited: bool = False
-    """Whether its energy is told term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
+    """Whether its energy is reported term by term, and works of flow, wake, drag and damping are kept (`audit`)."""
     medium: str = ""
     """What it moves in: 'water' or 'air' (rtmms.plant.protocol.PlantDescription)."""
     half_span_m: float | None = None

@@ -25,7 +25,7 @@ Indices = npt.NDArray[np.int64]
 
 KINDS = ("ellipsoid", "box", "cylinder", "mesh")
 FINE = 32767
-"""Steps from the middle of a mesh to its side, of its points as they are told."""
+"""Steps from the middle of a mesh to its side, of its points as given."""
 MAX_DRAWN_POINTS = 900
 """Of all meshes of a robot together: a welcome carries them."""
 LEAST_POINTS = 24
@@ -256,7 +256,7 @@ class Mechanism:
 
 
 def displaced_density(mechanism: Any) -> float | None:
-    """kg/m3 of the densest fluid that bodies of a mechanism displace or its elements meet; None: none is told."""
+    """kg/m3 of the densest fluid that bodies of a mechanism displace or its elements meet; None: none is given."""
     bodies = mechanism.bodies if isinstance(mechanism, Mechanism) else ()
     densities = [float(body.fluid_density) for body in bodies]
     densities += [float(getattr(element, "density", 0.0)) for body in bodies for element in body.elements]

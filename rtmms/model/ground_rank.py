@@ -19,7 +19,7 @@ RANK = 1e-9
 
 TWIST = ("Vx", "Vy", "Vz", "Wx", "Wy", "Wz")
 WEAK = 1e-4
-"""Singular values below this part of the largest are told as weak."""
+"""Singular values below this part of the largest are reported as weak."""
 
 
 @dataclass(frozen=True)

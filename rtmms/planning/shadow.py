@@ -18,7 +18,7 @@ Array = npt.NDArray[np.float64]
 
 # The whole state of a robot of which sensors tell pose and twist alone, and the current that it drifts in.
 #
-# Joints, rods and fins go by the model under the commands that were sent; pose and twist are put in as they are told.
+# Joints, rods and fins go by the model under the commands that were sent; pose and twist come from the plant's states.
 # How far such a model ends from the robot's own is `distance_apart`.
 
 
@@ -46,7 +46,7 @@ class Shadow:
         self.model.put(state, 0)
 
     def go(self, commands: Array) -> bool:
-        """Steps of the model; False where it fails: it is at rest then, where it was told to be last."""
+        """Steps of the model; False where it fails: it is at rest then, at its last reported pose."""
         try:
             for command in commands:
                 self.model.step(command)
@@ -56,7 +56,7 @@ class Shadow:
         return True
 
     def place(self, **values: Any) -> None:
-        """Pose and twist as they are told, by the names of the outputs."""
+        """Pose and twist from the outputs, by their names."""
         try:
             self.model.place(**values)
         except RtmmsError:
@@ -146,7 +146,7 @@ PATHS, POINTS = 4, 3
 LONGEST = 128
 """Characters of a figure's text (docs/protocol.md)."""
 _FARTHEST = 1e4
-"""m, of what is told."""
+"""m, of what is reported."""
 
 
 def places(samples: int) -> Any:

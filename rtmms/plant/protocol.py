@@ -429,7 +429,7 @@ class Levelled(Protocol):
 
 @runtime_checkable
 class Composed(Protocol):
-    """Several plants on one clock: channels of each are told as NAME.channel.
+    """Several plants on one clock: channels of each are named NAME.channel.
 
     robots   the plants by name, seen through their sensors if they have some;  kinds  what each one is, its robot
     """

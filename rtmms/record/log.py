@@ -304,7 +304,7 @@ class End:
 
     @property
     def steps(self) -> int | None:
-        """Of the last run, as the run itself told; None when it did not come to that."""
+        """Of the last run, as the run itself reported; None when it did not come to that."""
         steps = self.fields.get("steps")
         return steps if isinstance(steps, int) else None
 

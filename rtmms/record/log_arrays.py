@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -79,8 +79,7 @@ class LogArrays(Mapping[str, "Array"]):
         """
         if name not in self._signals:
             raise UnknownNameError("output", name, self._signals, f"in {self.path}")
-        if name not in self._loaded:
-            self._loaded[name] = self._load(self._signals[name])
+        self._load([self._signals[name]])
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
@@ -124,7 +123,7 @@ class LogArrays(Mapping[str, "Array"]):
         found = {signal.name: self._column(f"command {signal.name}", signal) for signal in self._log.actuators}
         if all(one is not None for one in found.values()):
             return {name: one for name, one in found.items() if one is not None}
-        read = _read_messages(self._log, None)
+        read = _read_messages(self._log)
         at, each = 0, {}
         for signal in self._log.actuators:
             each[signal.name] = self._aligned(read.steps, read.commands[:, at : at + signal.size], signal)
@@ -192,6 +191,7 @@ class LogArrays(Mapping[str, "Array"]):
             The library xarray is not installed.
         """
         xarray = self._library("xarray")
+        self._load(self._log.outputs)
         each: dict[str, Any] = {
             name: (("time",), values)
             for name, values in (("step", self.step), ("run", self.run), ("outcome", self.outcomes))
@@ -222,6 +222,7 @@ class LogArrays(Mapping[str, "Array"]):
             The library pandas is not installed.
         """
         pandas = self._library("pandas")
+        self._load(self._log.outputs)
         each: dict[str, Any] = {"run": self.run, "step": self.step, "outcome": self.outcomes}
         for prefix, signals, values in (
             ("command.", self._log.actuators, self.commands), ("", self._log.outputs, self),
@@ -248,16 +249,25 @@ class LogArrays(Mapping[str, "Array"]):
             if step is not None and run is not None and outcomes is not None:
                 return _Steps(_frozen(step[:, 0]), _frozen(run[:, 0]), _frozen(outcomes))
         self._columns = None
-        return _read_messages(self._log, None).steps
+        return _read_messages(self._log).steps
 
-    def _load(self, signal: Signal) -> Array:
-        found = self._column(f"output {signal.name}", signal)
-        if found is not None:
-            return found
-        read = _read_messages(self._log, signal)
+    def _load(self, signals: Iterable[Signal]) -> None:
+        """Load outputs that are not loaded yet; one pass over the messages reads all those that have no column."""
+        rest = []
+        for signal in signals:
+            if signal.name not in self._loaded:
+                found = self._column(f"output {signal.name}", signal)
+                if found is None:
+                    rest.append(signal)
+                else:
+                    self._loaded[signal.name] = found
+        if not rest:
+            return
+        read = _read_messages(self._log, rest)
         if self._columns is None:
             self.__dict__.setdefault("_steps", read.steps)
-        return self._aligned(read.steps, read.output, signal)
+        for signal in rest:
+            self._loaded[signal.name] = self._aligned(read.steps, read.outputs[signal.name], signal)
 
     def _column(self, name: str, signal: Signal) -> Array | None:
         """Return an array from the columns; None where they lack it."""
@@ -301,20 +311,22 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one pass over the messages found: the steps, their commands (n, actuators), and one output (n, size)."""
+    """What one pass over the messages found: the steps, their commands (n, actuators), and outputs (n, size)."""
 
     steps: _Steps
     commands: Array
-    output: Array
+    outputs: Mapping[str, Array]
 
 
-def _read_messages(log: Log, signal: Signal | None) -> _Read:
-    """Read all steps from the messages, past what is damaged, with one output or none."""
+def _read_messages(log: Log, signals: Sequence[Signal] = ()) -> _Read:
+    """Read all steps from the messages, past what is damaged, with the outputs that are asked for."""
     steps, runs, codes = array("q"), array("q"), array("q")
-    commands, output = array("d"), array("d")
+    commands, outputs = array("d"), array("d")
     codes_of, run = {word: code for code, word in enumerate(OUTCOME_WORDS)}, -1
-    limit = max_array_bytes(log.path)
-    for row in log.rows([] if signal is None else [signal.name]):
+    limit, sizes = max_array_bytes(log.path), [signal.size for signal in signals]
+    largest = max(sizes, default=0)
+    subject = max(signals, key=lambda one: one.size).name if signals else "steps"
+    for row in log.rows([signal.name for signal in signals]):
         if isinstance(row, Start):
             run += 1
             continue
@@ -322,17 +334,17 @@ def _read_messages(log: Log, signal: Signal | None) -> _Read:
         runs.append(max(run, 0))
         codes.append(codes_of[row.outcome])
         commands.frombytes(row.command.tobytes())
-        output.frombytes(row.outputs.tobytes())
-        count = _STEP_BYTES * len(steps) + 8 * (len(commands) + len(output))
-        refuse_large_array(count, limit, log.path, "steps" if signal is None else signal.name)
+        outputs.frombytes(row.outputs.tobytes())
+        count = (_STEP_BYTES + 8 * largest) * len(steps) + 8 * len(commands)
+        refuse_large_array(count, limit, log.path, subject)
     outcomes = np.array(OUTCOME_WORDS)[np.frombuffer(codes, dtype=np.int64)]
     step, run_numbers = (_frozen(np.frombuffer(one, dtype=np.int64)) for one in (steps, runs))
     each = _Steps(step, run_numbers, _frozen(outcomes))
     width = sum(one.size for one in log.actuators)
-    size = 0 if signal is None else signal.size
-    return _Read(
-        each, np.frombuffer(commands).reshape(len(steps), width), np.frombuffer(output).reshape(len(steps), size)
-    )
+    table = np.frombuffer(outputs).reshape(len(steps), sum(sizes))
+    parts = np.split(table, np.cumsum(sizes)[:-1], axis=1)
+    found = {signal.name: np.ascontiguousarray(part) for signal, part in zip(signals, parts, strict=False)}
+    return _Read(each, np.frombuffer(commands).reshape(len(steps), width), found)
 
 
 def _frozen(values: Any) -> Any:

@@ -15,7 +15,7 @@ from rtmms.base.install import install_command
 # Where a log is written: FILE.part beside FILE, held by a lock, and put in FILE's place when it ends.
 #
 # Two runs never write one log, a log that is begun never costs the one that stands there, and a file that was moved or
-# deleted under the writer is told from one that is whole.
+# deleted under the writer is distinguished from one that is whole.
 
 
 if sys.platform != "win32":  # there a file that is open cannot be moved or deleted

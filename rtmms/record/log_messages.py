@@ -186,7 +186,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(kind: Mapping[str, Any], *words: str) -> dict[str, Any]:
-    """A kind with what a person is told of it: its unit, what it means."""
+    """A kind with its description: its unit, what it means."""
     text = " ".join(word for word in words if word)
     return dict(kind) | ({"description": text} if text else {})
 

@@ -412,7 +412,7 @@ class Recorder:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(TOLD_S)
             return
-        if not self.ring.note(FULL):  # which was told
+        if not self.ring.note(FULL):  # which was reported
             self.patience.tell(f"{self.path}: the recorder is not at its end; it is waited for, {END_S:g} s at most")
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(END_S - TOLD_S)

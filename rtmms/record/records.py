@@ -39,7 +39,7 @@ _FOREIGN = 0x80
 """Codes from here on are free for others' records."""
 _PIECE = 1 << 20
 _MOST_PLACES = 1000
-"""Damaged places that are told one by one."""
+"""Damaged places that are listed one by one."""
 
 
 def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None) -> Iterator[Any]:

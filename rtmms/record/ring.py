@@ -6,7 +6,7 @@ row; so neither ever sees a row in the making where stores are seen in order (x8
 the row where Python writes it: a consumer that takes only the rows it had seen at its previous look, some ms ago, is
 safe there too. Compiled code (rtmms.loop.kernels.row) writes the same rows at the same places, in order everywhere.
 
-`settled` counts the rows of which all is told that is told beside the ring, too: whoever hears of that takes no others.
+`settled` counts the rows whose messages outside the ring were sent, too: a reader that needs those takes no others.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Ring:
         return True
 
     def settle(self) -> None:
-        """Of all rows that were written everything is told; of one that `push` writes it is."""
+        """Declare that the messages of all written rows were sent; `push` does so for its row."""
         self._counters[_HEAD + 2] = self._counters[_HEAD]
 
     def whereabouts(self) -> tuple[int, int, int]:
@@ -139,7 +139,7 @@ class Ring:
 
     @property
     def settled(self) -> int:
-        """Rows of which all is told."""
+        """Rows of which everything was sent."""
         return self._counters[_HEAD + 2]
 
     @property

@@ -1,7 +1,7 @@
 """python -m rtmms.record.writer RING_FD FILE: the process that drains a run's ring into an MCAP file.
 
 It hears on standard input, one JSON object a line: first what the log is of, then set-points as they change, last how
-the run ended. It ends when it was told so, or when the run is gone: then it writes what the ring still holds, so that
+the run ended. It ends on request, or when the run is gone: then it writes what the ring still holds, so that
 killing the run loses nothing that the loop had handed over. Killing the writer loses what it had not yet written,
 COMMIT_S at most and what the ring held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
 """
@@ -287,9 +287,9 @@ class LineReader:
 
 
 def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
-    """Until the run has ended; returns how, as it told us, or {} when it died.
+    """Until the run has ended; returns how, as it reported, or {} when it died.
 
-    Set-points are told before their row is settled, so that what was settled at the last look has been heard of.
+    Set-points arrive before their row is settled, so that they are known for each row that was settled.
     """
     end: dict[str, Any] | None = None
     full_since, committed_s, seen = 0.0, time.monotonic(), ring.settled

@@ -229,7 +229,7 @@ NOTHING = 1e-9
 LEAST_SAMPLES = 20
 """Of a period: with fewer the path is not what it was."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
-"""Of a summary: what is told first, beside the misses."""
+"""Of a summary: what comes first, with the misses."""
 AXES, ANGLES, TURN = ("x", "y", "z"), ("roll", "pitch", "yaw"), "attitude"
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip

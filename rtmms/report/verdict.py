@@ -45,7 +45,7 @@ class Target:
 
 
 def about(value: float, share: float = 0.1) -> Target:
-    """Within a share of a positive number: 10 % unless told."""
+    """Within a share of a positive number: 10 % by default."""
     return Target(value * (1.0 - share), value * (1.0 + share))
 
 

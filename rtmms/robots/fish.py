@@ -204,7 +204,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     free, swimming.
 
     Actuators: bend1.torque, bend2.torque, ... (N m, muscles about the tail's joints; positive turns what
-    is behind the joint counter-clockwise seen from above). 'position' is the nose. Energy is told term by term.
+    is behind the joint counter-clockwise seen from above). 'position' is the nose. Energy is reported term by term.
     """
     p = _built(given, preset)
     model = model_of(p)

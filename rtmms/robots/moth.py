@@ -200,7 +200,7 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
 
 
 def in_paper_frame(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
-    """The same plant in the paper's frame, to be set beside its figures; start=rest unless told otherwise."""
+    """The same plant in the paper's frame, to be set beside its figures; start=rest by default."""
     p, dt = _checked(preset, {"start": "rest", **given}), step_of("moth", dt, 1e-3)
     if p.start == "rest":
         return _plant(p, dt, paper=True)

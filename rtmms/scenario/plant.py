@@ -102,7 +102,7 @@ def agenda(events: tuple[Event, ...], plant: Plant, controllers: tuple[str, ...]
 
 def check_setting(name: str, value: Any, plant: Plant, place: str) -> None:
     """That a parameter or a fault of the plant can be set so while it runs, as far as that is known before it is done;
-    ModelError.  told: where it was said"""
+    ModelError.  place: where it was given"""
     known = describe_plant(plant).settable
     if name.startswith("fault."):
         _check_fault(name, value, plant, place)

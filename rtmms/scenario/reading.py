@@ -1,4 +1,4 @@
-"""A scenario from its file: every key known, every value of its type, each fault told with file and line."""
+"""A scenario from its file: every key known, every value of its type, each fault reported with file and line."""
 
 from __future__ import annotations
 

@@ -268,7 +268,7 @@ class Estimator:
             self._gravities.append((since, new))
 
     def hear(self, outputs: Mapping[str, Any]) -> bool:
-        """What a state told, by name; True where the imu had something new. Sensors that are not among them are
+        """Measurements of a state, by name; True where the imu had something new. Sensors that are not among them are
         silent."""
         for order, name in enumerate(self._models):
             time = float(outputs.get(f"{name}.time", -1.0))

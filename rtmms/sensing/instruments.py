@@ -344,7 +344,7 @@ _LOSS, _JITTER, _SPIKE = 1 << 20, 1 << 21, 1 << 22
 
 @kernel
 def start(timing: Array, block: Array, seed: int, state: Array) -> None:
-    """Power on: nothing sampled, nothing told."""
+    """Power on: nothing sampled, nothing reported."""
     state[:] = 0.0
     for s in range(timing.shape[0]):
         state[int(timing[s, T_TOLD]) + TOLD_TIME] = -1.0
@@ -354,7 +354,7 @@ def start(timing: Array, block: Array, seed: int, state: Array) -> None:
 
 @kernel
 def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
-    """At the instant of `motion`: what is due is sampled, and what has arrived is told.
+    """At the instant of `motion`: what is due is sampled, and what has arrived is reported.
 
     state[count]     samples so far; then the head and the length of the queue, and when its last sample arrives
     state[queue ...] a ring of samples: arrives, sampled, valid, values

@@ -94,7 +94,7 @@ FLOATS_M = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Suite:
-    """timing, block: see layout;  size: of the state;  channels, and where in the state each is told;
+    """timing, block: see layout;  size: of the state;  channels, and where in the state each one is;
     vectors: outputs of the plant that are measured, and where each stands in the motion, of this size."""
 
     timing: Array
@@ -177,7 +177,7 @@ class _Made:
         return at
 
     def _blocks(self, name: str, sensor: Sensor) -> tuple[list[Array], list[tuple[str, str, int, str]]]:
-        """Rows of the blocks, and what is told: quantity, unit, size (0: a number), frame."""
+        """Rows of the blocks, and what is reported: quantity, unit, size (0: a number), frame."""
         if isinstance(sensor, Imu):
             return [
                 _block(sensor, GYRO, 3, sensor.gyro_noise_rad_s_rt_hz * math.sqrt(sensor.rate_hz),

@@ -24,7 +24,7 @@ from rtmms.wire.protocol.state import PlantInfo
 
 
 TINTS = ((1.0, 1.0, 1.0), (1.0, 0.72, 0.55), (0.62, 1.0, 0.72), (1.0, 0.9, 0.5), (0.85, 0.65, 1.0))
-"""Of the colours of each robot in turn, so that they can be told apart."""
+"""Of the colours of each robot in turn, so that they can be distinguished."""
 
 
 class TogetherVisual:

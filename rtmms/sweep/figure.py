@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,23 +23,40 @@ if TYPE_CHECKING:
 
 
 AXES = ("x", "y", "z")
-MOST = 6
+MAX_COLUMNS = 6
 """Columns that are drawn."""
 ROUNDING = 1e-9
 FEW = 8
 """Values along an axis that all have a tick."""
 
 
-def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...]) -> None:
-    """Write it to `path`: of more columns than MOST the first ones that differ from run to run."""
+def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...], doubts: Sequence[str] = ()) -> None:
+    """Draw a study: of more columns than MAX_COLUMNS the first ones that differ from run to run.
+
+    Parameters
+    ----------
+    path : Path
+        The file of the figure.
+    study : Study
+        What was run.
+    table : pyarrow.Table
+        A row for each run.
+    columns : tuple of str
+        Columns to choose from.
+    doubts : sequence of str
+        Sentences about runs that cannot be trusted; they are below the panels.
+    """
     from matplotlib.figure import Figure
 
-    names = _telling(table, columns)[:MOST] or list(columns[:1])
+    names = _telling(table, columns)[:MAX_COLUMNS] or list(columns[:1])
     several = len(study.axes) > 2
     rows = 1 if several else -(-len(names) // 2)
     keys = [axis.key for axis in study.axes]
     with styled():
-        page = Figure(figsize=(8.0, 4.0 if several else 2.8 * rows), layout="constrained")
+        page = Figure(figsize=(8.0, (4.0 if several else 2.8 * rows) + 0.5 + 0.2 * len(doubts)), layout="constrained")
+        page.suptitle(_heading(study), x=0.01, ha="left", fontsize=13, fontweight="bold", color=INK)
+        if doubts:
+            page.supxlabel("\n".join(doubts), x=0.01, ha="left", fontsize=7, color=CORAL)
         if several:
             _parallel(page.add_subplot(), table, [*keys, names[0]])
         else:
@@ -47,6 +64,12 @@ def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...]) ->
                 axes = page.add_subplot(rows, min(2, len(names)), k + 1)
                 (_lines if len(keys) == 1 else _map)(page, axes, table, keys, name)
         save(page, path)
+
+
+def _heading(study: Study) -> str:
+    """Return what was run: 'manta: 8 runs of 6 s'."""
+    robot = ", ".join(study.base.members) or study.base.robot
+    return f"{robot}: {study.runs:,} runs of {study.base.duration:g} s"
 
 
 def _telling(table: pa.Table, columns: tuple[str, ...]) -> list[str]:

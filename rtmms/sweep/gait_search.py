@@ -1,8 +1,8 @@
 """The best gaits of a robot by its words: a front between two goals, by CMA-ES on rollouts.
 
 One goal is held at values between its extremes while the other is brought to its best, a run of CMA-ES each; what no
-other candidate beats in both goals is the front. Candidates are rollouts of a coarser model, whose error is told: the
-front's members are then run on the robot's own.
+other candidate beats in both goals is the front. Candidates are rollouts of a coarser model, whose error is reported.
+The front's members are then run on the robot's own model.
 
 Hansen and Ostermeier, Evolutionary Computation 9(2), 2001; the library is cma.
 """

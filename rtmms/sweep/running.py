@@ -75,7 +75,7 @@ def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[st
 
 
 def on_processes(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
-    """All that is left, on so many processes; done is told the runs of each chunk. The kernels are compiled already.
+    """All that is left, on so many processes; done receives the runs of each chunk. The kernels are compiled already.
 
     RtmmsError where a worker ended before its work."""
     if workers == 1 or len(left) == 1:

@@ -21,10 +21,10 @@ _NOTHING = np.zeros(0)
 
 
 class Sights:
-    """Which robot senses which others, and what it is told of them, as outputs SEER.OTHER.quantity.
+    """Which robot senses which others, and what it measures of them, as outputs SEER.OTHER.quantity.
 
     range       m, between the origins;  bearing (2,) rad: azimuth about z, to the left, and elevation, in body axes
-    position    (3,) m, body axes: of the other, by range and bearing as they are told
+    position    (3,) m, body axes: of the other, from the measured range and bearing
     valid, time 1 where the last sample was one (0: out of range), and s, when it was sampled (-1: none yet)
     Each has the timing, the errors, and the chance of a sensor of its own (rtmms.sensing.data_sheets.Sight).
     """
@@ -56,7 +56,7 @@ class Sights:
             one.step(_NOTHING)
 
     def observe(self) -> dict[str, Array]:
-        """What is told by now."""
+        """What has arrived by now."""
         readings: dict[str, Array] = {}
         for name, one in self._sensed:
             seen = one.observe()

@@ -91,7 +91,7 @@ def path_along(way: Course, seed: int) -> Any:
 def test_path_predictive_and_the_report_have_the_same_nearest_point_up_to_the_end(name: str) -> None:
     way = COURSES[name]
     guide, aim, cost = Guide(way, 0.7, "none"), Aim(), along_course(way, 0.4, 2.5)
-    tracking, told = Tracking(1e-3, lambda: {"cross_track_m": SPELLED[name]}), f"cross_track_m {SPELLED[name]}"
+    tracking, found = Tracking(1e-3, lambda: {"cross_track_m": SPELLED[name]}), f"cross_track_m {SPELLED[name]}"
     points, direction, length, _ = course_data(way, 0.4, 2.5)
     largest = 0.0
     for k, at in enumerate(path_along(way, 5)):
@@ -99,7 +99,7 @@ def test_path_predictive_and_the_report_have_the_same_nearest_point_up_to_the_en
         outputs = {"position": at, "quaternion": np.array([1.0, 0, 0, 0]), "velocity": np.zeros(3)}
         tracking.after_step(k, 0.1 * k, outputs, np.zeros(0), None)  # type: ignore[arg-type]
         planned = begin_at(cost, at)
-        assert tracking._courses[told][1] == guide.along
+        assert tracking._courses[found][1] == guide.along
         assert min(max(planned, 0.0), way.whole_m) == pytest.approx(guide.along, abs=1e-9)
         _, _, x, y, z, _ = project(points, direction, length, planned, at)
         if 0.0 < planned < way.whole_m:
@@ -122,7 +122,7 @@ def test_a_robot_that_stays_before_a_corner_costs_more_and_more() -> None:
     """The reference point moves on, up to its lag, and turns the corner."""
     way = course("waypoints", waypoints="0 0 0; 5 0 0; 5 5 0")
     cost, still = along_course(way, 0.4, 1.0), np.tile([4.9, 0.0, 0.0], (1, 10, 1))
-    told = {
+    expected = {
         "position": still, "quaternion": np.tile([1.0, 0, 0, 0], (1, 10, 1)), "velocity": np.zeros((1, 10, 3)),
         "angular_velocity": np.zeros((1, 10, 3)),
     }  # fmt: skip
@@ -130,11 +130,11 @@ def test_a_robot_that_stays_before_a_corner_costs_more_and_more() -> None:
     found = []
     for _ in range(40):
         begin_at(cost, still[0, 0], 0.1)
-        found.append(float(cost.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]))
+        found.append(float(cost.total(expected, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]))
     assert np.all(np.diff(found) >= -1e-12)
     assert found[-1] > found[0] + 0.5
     assert cost.data[3][3] == pytest.approx(5.9)
-    towards = told | {"quaternion": np.tile([math.sqrt(0.5), 0, 0, math.sqrt(0.5)], (1, 10, 1))}
+    towards = expected | {"quaternion": np.tile([math.sqrt(0.5), 0, 0, math.sqrt(0.5)], (1, 10, 1))}
     assert cost.total(towards, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] < found[-1] - 0.5, "to turn costs less"
 
 

@@ -311,13 +311,13 @@ def test_a_period(small: Any):
 def test_long_work_shows_how_far_it_is(small: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     small.reset()
     commands = small.gait_commands(40)
-    for long, told in ((10**9, False), (1, True)):
+    for long, message in ((10**9, False), (1, True)):
         monkeypatch.setattr("rtmms.analysis.derivatives.LONG_STEPS", long)
         monkeypatch.setattr("sys.stderr.isatty", lambda: True)
         monkeypatch.delenv("RTMMS_QUIET", raising=False)
         rtmms.linearise(small, commands, period=True)
         seen = capsys.readouterr()
-        assert ("linearise" in seen.err) == told
+        assert ("linearise" in seen.err) == message
         assert not seen.out
 
 
@@ -367,7 +367,7 @@ def test_a_step_that_fails(copter: Any):
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "output"),
     [
         ({"command": (1.0, 2.0)}, r"linearise: command must have shape \(4,\), got \(2,\)"),
         ({"command": "hover"}, "linearise: command: expected 4 finite numbers"),
@@ -383,9 +383,9 @@ def test_a_step_that_fails(copter: Any):
         ({"threads": 0}, "threads: expected a whole number from 1 on, got 0"),
     ],
 )
-def test_what_is_refused(given: dict[str, Any], said: str, copter: Any):
+def test_what_is_refused(given: dict[str, Any], output: str, copter: Any):
     copter.reset()
-    with pytest.raises(rtmms.RtmmsError, match=said):
+    with pytest.raises(rtmms.RtmmsError, match=output):
         rtmms.linearise(copter, **given)
 
 
@@ -417,14 +417,14 @@ def test_placed(small: Any, copter: Any):
     lanes = small.system.joints[:, 16:]
     np.testing.assert_array_equal(lanes[:, 5:], np.repeat(lanes[:, 4:5], 11, axis=1))
     blob = small.snapshot()
-    for given, said in (
+    for given, output in (
         ({"depth": 1.0}, "unknown part of a state 'depth'"),
         ({"position": 1.0}, r"place: position: expected finite numbers of shape \(3,\), got shape \(\)"),
         ({"rod_angle": (1.3, 0.0, 0.0, 0.0)}, "expected angles within 1.2 rad"),
         ({"velocity": (0.0, np.nan, 0.0)}, r"velocity: expected finite numbers .* got \[0.0, nan, 0.0\]"),
         ({"quaternion": (0.0,) * 4}, "quaternion: expected .* other than 0"),
     ):
-        with pytest.raises(rtmms.RtmmsError, match=said):
+        with pytest.raises(rtmms.RtmmsError, match=output):
             small.place(**given)
         assert small.snapshot() == blob
     copter.reset()

@@ -43,9 +43,9 @@ def by_hand(plant: Any, start: bytes, commands: np.ndarray, names: tuple[str, ..
     for k, command in enumerate(commands):
         plant.step(command)
         if (k + 1) % EVERY == 0:
-            told = plant.observe()
+            found = plant.observe()
             for name in names:
-                seen[name].append(told[name])
+                seen[name].append(found[name])
     return seen, plant.snapshot()
 
 
@@ -262,7 +262,7 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"commands": np.zeros((2, 3))}, r"commands: expected an array \(runs, steps, 4\), got shape \(2, 3\)"),
         ({"commands": np.zeros((2, 3, 5))}, r"got shape \(2, 3, 5\)"),
@@ -278,11 +278,11 @@ def test_commands_come_back_as_they_were_obeyed(manta: Any) -> None:
         ({"out": {"position": np.zeros((2, 2, 3))}}, r"out: position: expected \(2, 3, 3\)"),
     ],
 )
-def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, words: dict[str, Any], text: str) -> None:
+def test_wrong_words_are_refused_in_a_sentence(quadrotor: Any, arguments: dict[str, Any], text: str) -> None:
     quadrotor.reset()
     before = quadrotor.snapshot()
     with pytest.raises(rtmms.RtmmsError, match=text):
-        rtmms.rollout(**{"plant": quadrotor, "commands": np.zeros((2, 3, 4)), **words})
+        rtmms.rollout(**{"plant": quadrotor, "commands": np.zeros((2, 3, 4)), **arguments})
     assert quadrotor.snapshot() == before
 
 

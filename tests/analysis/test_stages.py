@@ -84,13 +84,13 @@ def test_slopes_tell_where_a_motion_beside_goes(manta: Any) -> None:
     motion = stages.roll(base)
     found = stages.slopes(motion)
     assert found is not None
-    words, k = manta.coordinates().words, len(manta.coordinates().names)
+    parts, k = manta.coordinates().words, len(manta.coordinates().names)
     by, ends = 1e-5, []
     for sign in (1.0, -1.0):
         moved = base.copy()
         moved[1, 2] += sign * by
         ends.append(stages.roll(moved))
-    off = [(ends[0].states[t] - ends[1].states[t])[words][6:] / (2.0 * by) for t in range(4)]
+    off = [(ends[0].states[t] - ends[1].states[t])[parts][6:] / (2.0 * by) for t in range(4)]
     np.testing.assert_allclose(off[1], found.own[0][6:, 2], atol=1e-5 * np.abs(off[1]).max())
     first = found.own[0][:, 2]
     np.testing.assert_allclose(

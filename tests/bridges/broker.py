@@ -97,8 +97,8 @@ def certificates(folder: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("no openssl here")
 
-    def openssl(*words: str) -> None:
-        subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+    def openssl(*text: str) -> None:
+        subprocess.run(["openssl", *text], cwd=folder, check=True, capture_output=True)
 
     key = ("-newkey", "rsa:2048", "-nodes", "-days", "2")
     openssl("req", "-x509", *key, "-keyout", "ca.key", "-out", "ca.pem", "-subj", "/CN=test authority")

@@ -22,10 +22,10 @@ class Broker:
 
     def __init__(self, federates: int, above: Broker | None = None) -> None:
         self.port = reserve_ports(40)  # a broker of ZeroMQ gives its federates the ports that follow
-        words = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
+        arguments = [f"--local_port={self.port}", "--loglevel=no_print", f"-f{federates}"]
         if above is not None:
-            words += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]
-        self.process = subprocess.Popen([str(BROKER), *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            arguments += ["--broker_address=127.0.0.1", f"--brokerport={above.port}"]
+        self.process = subprocess.Popen([str(BROKER), *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     @property
     def address(self) -> str:

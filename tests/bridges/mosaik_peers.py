@@ -52,12 +52,21 @@ class Pilot(mosaik_api_v3.Simulator):
             return {}
         k = self.at.index(self.time) if self.at else self.time // self.every
         value = self.values[min(k, len(self.values) - 1)]
-        told: dict[str, Any] = {eid: dict.fromkeys(names, value) for eid, names in outputs.items()}
-        return told | ({"time": self.time} if self.at else {})
+        found: dict[str, Any] = {eid: dict.fromkeys(names, value) for eid, names in outputs.items()}
+        return found | ({"time": self.time} if self.at else {})
 
 
-def scenario(robots: dict[str, Any], until: int, resolution: float, drives: tuple[str, ...], seen: str, *,
-             pilots: int = 1, words: dict[str, Any] | None = None, **pilot: Any) -> list[tuple[int, Any]]:  # fmt: skip
+def scenario(
+    robots: dict[str, Any],
+    until: int,
+    resolution: float,
+    drives: tuple[str, ...],
+    seen: str,
+    *,
+    pilots: int = 1,
+    arguments: dict[str, Any] | None = None,
+    **pilot: Any,
+) -> list[tuple[int, Any]]:
     """A pilot that drives these actuators of a robot and sees one of its outputs; what it was told."""
     HEARD.clear()
     simulators: dict[str, Any] = {"Pilot": {"python": "tests.bridges.mosaik_peers:Pilot"}, "Robots": robots}
@@ -65,7 +74,7 @@ def scenario(robots: dict[str, Any], until: int, resolution: float, drives: tupl
         world = mosaik.World(simulators, {"start_timeout": 60}, time_resolution=resolution)  # type: ignore[arg-type]
     try:
         made = world.start("Pilot", **pilot).Pilot.create(pilots)
-        robot = world.start("Robots", **(words or {})).Robot()
+        robot = world.start("Robots", **(arguments or {})).Robot()
         for one in made:
             world.connect(one, robot, *(("out", name) for name in drives))
         world.connect(robot, made[0], (seen, "seen"), time_shifted=True, initial_data={seen: 0.0})

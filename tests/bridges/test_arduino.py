@@ -42,9 +42,19 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if compiler is None:
         pytest.skip("no g++: needed to build the sketch")
     made = tmp_path_factory.mktemp("arduino") / "board"
-    words = ["-std=gnu++17", "-O1", "-Wall", "-Wextra", "-Werror", f"-I{BOARD}", str(BOARD / "board.cpp"), "-x", "c++"]
+    arguments = [
+        "-std=gnu++17",
+        "-O1",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{BOARD}",
+        str(BOARD / "board.cpp"),
+        "-x",
+        "c++",
+    ]
     built = subprocess.run(
-        [compiler, *words, str(SKETCH), "-o", str(made)], capture_output=True, text=True, check=False
+        [compiler, *arguments, str(SKETCH), "-o", str(made)], capture_output=True, text=True, check=False
     )
     assert built.returncode == 0, built.stderr
     return made
@@ -55,8 +65,8 @@ class Running:
 
     def __init__(self, program: Path) -> None:
         self.line, theirs = socket.socketpair()
-        words = [str(program), str(theirs.fileno())]
-        self.process = subprocess.Popen(words, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, text=True)
+        parts = [str(program), str(theirs.fileno())]
+        self.process = subprocess.Popen(parts, pass_fds=[theirs.fileno()], stdout=subprocess.PIPE, text=True)
         theirs.close()
         self.line.settimeout(20.0)
         self.faults: list[str] = []
@@ -71,9 +81,9 @@ class Running:
 
     def end(self) -> str:
         self.line.close()
-        said, _ = self.process.communicate(timeout=20)
+        output, _ = self.process.communicate(timeout=20)
         assert self.process.returncode == 0
-        return said
+        return output
 
 
 @pytest.fixture
@@ -129,11 +139,11 @@ def test_it_drives_a_plant_through_the_bridge(
 ) -> None:
     """With the configuration that stands beside it, over a pseudo-terminal."""
     device = Device(tmp_path / "line")
-    words = {"config": str(CONFIG), "device": str(device.name), "peer_timeout_s": "5", "paced": str(paced).lower()}
+    parts = {"config": str(CONFIG), "device": str(device.name), "peer_timeout_s": "5", "paced": str(paced).lower()}
     os.set_blocking(device.master, True)
     program = subprocess.Popen([str(board), str(device.master)], pass_fds=[device.master], stdout=subprocess.DEVNULL)
     try:
-        with Beside(construct(Serial, "bridge", "serial", words), make_host) as beside:
+        with Beside(construct(Serial, "bridge", "serial", parts), make_host) as beside:
             wait(lambda: beside.bridged.counts["received"] > 20)
             wait(lambda: max(map(abs, beside.command)) > 0.02)
             assert beside.command[0] == beside.command[2]

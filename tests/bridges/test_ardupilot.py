@@ -88,17 +88,17 @@ def test_every_key_is_found_by_its_searching_reader() -> None:
     line = write(2.5, MOTION, Imu(), math.pi / 2, nested(more) | {"no_time_sync": 1}).decode()
     assert line[0] == line[-1] == "\n"
     assert line.count("\n") == 2
-    told = read(line[1:-1])
-    assert told["timestamp"] == 2.5
-    assert told["position"] == pytest.approx([4.0, 3.0, 1.0])  # x is east: north, east, down
-    assert told["velocity"] == pytest.approx([2.0, 1.0, -0.5])
-    assert told["gyro"] == pytest.approx([0.1, -0.2, -0.3])
-    assert told["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
-    assert told["no_time_sync"] == 1
-    assert {name: told[key] for name, (_, key) in KEYS.items()} == more
+    found = read(line[1:-1])
+    assert found["timestamp"] == 2.5
+    assert found["position"] == pytest.approx([4.0, 3.0, 1.0])  # x is east: north, east, down
+    assert found["velocity"] == pytest.approx([2.0, 1.0, -0.5])
+    assert found["gyro"] == pytest.approx([0.1, -0.2, -0.3])
+    assert found["accel_body"] == pytest.approx([0.5, -0.25, 0.125 - 9.80665])
+    assert found["no_time_sync"] == 1
+    assert {name: found[key] for name, (_, key) in KEYS.items()} == more
     # a turn of 0.2 rad to the left from east is a heading of 90 - 11.46 deg
     yaw = math.pi / 2 - 0.2
-    assert told["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
+    assert found["quaternion"] == pytest.approx([math.cos(yaw / 2), 0.0, 0.0, math.sin(yaw / 2)])
 
 
 def test_a_number_that_is_none_is_never_written() -> None:
@@ -124,13 +124,13 @@ def test_frames_drive_the_plant_and_nothing_else_does(port: int, autopilot: Auto
         first = autopilot.exchange()
         assert first["timestamp"] == pytest.approx(0.002)  # 400 Hz of a plant of 1 kHz: 2 steps a frame
         steps = len(sailing.plant.commands)
-        told = [autopilot.exchange() for _ in range(50)]
+        found = [autopilot.exchange() for _ in range(50)]
         assert len(sailing.plant.commands) == steps + 100
-        assert told[-1]["timestamp"] == pytest.approx(0.102)
+        assert found[-1]["timestamp"] == pytest.approx(0.102)
         assert np.allclose(sailing.plant.commands, (1.0, 0.2))
-        assert told[-1]["velocity"][1] == pytest.approx(math.cos(0.2 * 0.102), rel=1e-6)
-        assert told[-1]["velocity"][0] == pytest.approx(math.sin(0.2 * 0.102), rel=1e-6)
-        assert told[-1]["gyro"] == pytest.approx([0.0, 0.0, -0.2])
+        assert found[-1]["velocity"][1] == pytest.approx(math.cos(0.2 * 0.102), rel=1e-6)
+        assert found[-1]["velocity"][0] == pytest.approx(math.sin(0.2 * 0.102), rel=1e-6)
+        assert found[-1]["gyro"] == pytest.approx([0.0, 0.0, -0.2])
         assert autopilot.clock == pytest.approx(0.102)
         assert (autopilot.resent, autopilot.gone_back, autopilot.odd) == (0, 0, 0)
         assert sailing.loop.statistics.counters()["misses"] == 0
@@ -174,17 +174,17 @@ def test_channels_are_the_actuators_where_none_are_given(port: int, autopilot: A
 
 def test_a_repeated_frame_is_answered_with_the_same_bytes_and_steps_nothing(port: int, autopilot: Autopilot) -> None:
     with Sailing(bridge(port)) as sailing:
-        told = autopilot.exchange()
+        found = autopilot.exchange()
         steps = len(sailing.plant.commands)
         again = []
         for _ in range(3):
             autopilot.frame = 0
             again.append(autopilot.exchange())
-        assert again == [told] * 3
+        assert again == [found] * 3
         assert len(sailing.plant.commands) == steps
         assert sailing.bridged.counts["repeated"] == 3
         autopilot.frame = 1
-        assert autopilot.exchange()["timestamp"] > told["timestamp"]
+        assert autopilot.exchange()["timestamp"] > found["timestamp"]
 
 
 def test_an_answer_that_is_lost_is_asked_for_again(port: int) -> None:
@@ -193,8 +193,8 @@ def test_an_answer_that_is_lost_is_asked_for_again(port: int) -> None:
         steps = len(sailing.plant.commands)
         autopilot.send()
         assert autopilot.socket.recv(65000)  # this one it never saw
-        told = autopilot.exchange()
-        assert told["timestamp"] == pytest.approx(0.004)
+        found = autopilot.exchange()
+        assert found["timestamp"] == pytest.approx(0.004)
         assert len(sailing.plant.commands) == steps + 2
         assert autopilot.exchange()["timestamp"] == pytest.approx(0.006)
 
@@ -206,11 +206,11 @@ def test_an_autopilot_that_begins_anew_gets_a_plant_that_does(port: int, autopil
             autopilot.exchange()
         resets = sailing.plant.resets
         autopilot.frame = 0
-        told = autopilot.exchange()
+        found = autopilot.exchange()
         assert sailing.plant.resets == resets + 1
-        assert told["timestamp"] == pytest.approx(0.002)
+        assert found["timestamp"] == pytest.approx(0.002)
         assert autopilot.gone_back == 1
-        assert told["position"] == pytest.approx([0.0, 0.002, 2.0])
+        assert found["position"] == pytest.approx([0.0, 0.002, 2.0])
         assert autopilot.exchange()["timestamp"] == pytest.approx(0.004)
 
 
@@ -261,22 +261,22 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
     with Sailing(bridge(port)) as sailing:
         wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
         wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
-        told = autopilot.exchange()
-        assert told["timestamp"] == pytest.approx(0.002)  # without the step of the pause
+        found = autopilot.exchange()
+        assert found["timestamp"] == pytest.approx(0.002)  # without the step of the pause
         assert not sailing.loop.requests.paused
         wait(lambda: sailing.loop.requests.paused)
-        told = autopilot.exchange()
-        assert told["timestamp"] == pytest.approx(0.004)
+        found = autopilot.exchange()
+        assert found["timestamp"] == pytest.approx(0.004)
         assert sailing.loop.step == 6
 
 
 def test_garbage_costs_nothing(port: int, autopilot: Autopilot) -> None:
     with Sailing(bridge(port)) as sailing:
-        told = autopilot.exchange()
+        found = autopilot.exchange()
         for packet in (b"", b"nonsense", b"\xff" * 40, b"\0" * 72, b"x" * 4000):
             autopilot.send(packet)
         wait(lambda: sailing.bridged.counts["refused"] == 5)
-        assert autopilot.exchange()["timestamp"] > told["timestamp"]
+        assert autopilot.exchange()["timestamp"] > found["timestamp"]
 
 
 # -- beside lockstep -------------------------------------------------------------------------------------------------
@@ -287,9 +287,9 @@ def test_in_real_time_the_plant_goes_on_and_frames_are_at_least_as_long(port: in
     with Sailing(bridge(port, more={"rng_1": "depth"}, time_sync=False), mode="realtime") as sailing:
         stamps = [autopilot.exchange()["timestamp"] for _ in range(30)]
         assert all(b - a > 1.9e-3 for a, b in pairwise(stamps))
-        told = autopilot.exchange()
-        assert told["rng_1"] == 2.0
-        assert told["no_time_sync"] == 1
+        found = autopilot.exchange()
+        assert found["rng_1"] == 2.0
+        assert found["no_time_sync"] == 1
         wait(lambda: sailing.command[0] == pytest.approx(1.0))
         resets = sailing.plant.resets
         sailing.bridged.bridge._pacer._reset_at = -math.inf  # type: ignore[attr-defined] # as long after the first one
@@ -325,16 +325,16 @@ def test_a_silent_plant(port: int, silent: str) -> None:
             with pytest.raises(TimeoutError):
                 autopilot.hear()
         else:
-            told = autopilot.hear()
-            assert told is not None
-            assert told["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
-            assert told["velocity"] == [0.0, 0.0, 0.0]
-            assert told["accel_body"] == pytest.approx([0.0, 0.0, -9.80665])
-            assert told["position"] == before["position"]
+            found = autopilot.hear()
+            assert found is not None
+            assert found["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
+            assert found["velocity"] == [0.0, 0.0, 0.0]
+            assert found["accel_body"] == pytest.approx([0.0, 0.0, -9.80665])
+            assert found["position"] == before["position"]
         gate.append(1)
         autopilot.socket.settimeout(RESEND_S)
-        told = autopilot.exchange()
-        assert told["timestamp"] > before["timestamp"]
+        found = autopilot.exchange()
+        assert found["timestamp"] > before["timestamp"]
         assert autopilot.gone_back == 0
 
 
@@ -342,7 +342,7 @@ def test_a_silent_plant(port: int, silent: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "output"),
     [
         ({"rate_hz": 50.0}, "frame_rate sets how many"),
         ({"frame_rate": -1.0}, "frame_rate"),
@@ -351,13 +351,13 @@ def test_a_silent_plant(port: int, silent: str) -> None:
         ({"plant_silent": "still"}, "watchdog_periods"),
     ],
 )
-def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=said):
-        ArduPilot(**words)
+def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=output):
+        ArduPilot(**arguments)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "output"),
     [
         ({"channels": (ChannelMapping(channel="33", actuator="thrust"),)}, "from 1 to 32"),
         ({"channels": (ChannelMapping(channel="fin", actuator="thrust"),)}, "from 1 to 32"),
@@ -369,12 +369,12 @@ def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
         ({"every": 100}, "no frame of 0.1 s"),
     ],
 )
-def test_what_does_not_fit_the_plant(port: int, words: dict[str, Any], said: str) -> None:
-    with Sailing(bridge(port, **words), mode="realtime") as sailing:
+def test_what_does_not_fit_the_plant(port: int, arguments: dict[str, Any], output: str) -> None:
+    with Sailing(bridge(port, **arguments), mode="realtime") as sailing:
         wait(lambda: sailing.bridged.fault)
         fault, sailing.bridged.fault = sailing.bridged.fault, None
     assert isinstance(fault, rtmms.ModelError)
-    assert said in str(fault)
+    assert output in str(fault)
 
 
 def test_a_port_that_is_busy(port: int, autopilot: Autopilot) -> None:
@@ -406,37 +406,53 @@ def ended(run: subprocess.Popen[str]) -> Iterator[None]:
 def test_the_manta_in_lockstep(port: int, tmp_path: Path) -> None:
     """`rtmms run` with the example configuration: 200 frames of 2 ms, and no step without a frame."""
     spec = f"ardupilot:config={ROOT / 'bridges/examples/ardupilot.toml'},port={port},frame_rate=500"
-    words = ("run", "manta", "--set", "chains=16", "--controller", "none", "--mode", "lockstep", "--duration", "0.4",
-             "--bridge", spec, "--json", "--quiet", "--priority", "off")  # fmt: skip
+    arguments = (
+        "run",
+        "manta",
+        "--set",
+        "chains=16",
+        "--controller",
+        "none",
+        "--mode",
+        "lockstep",
+        "--duration",
+        "0.4",
+        "--bridge",
+        spec,
+        "--json",
+        "--quiet",
+        "--priority",
+        "off",
+    )
     run = subprocess.Popen(
-        [sys.executable, "-m", "rtmms.cli.main", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        [sys.executable, "-m", "rtmms.cli.main", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         cwd=tmp_path,
     )  # fmt: skip
     with ended(run), Autopilot(port, resend_s=RESEND_S) as autopilot:
-        told = autopilot.exchange(tries=250)  # it may have to compile first
-        assert told["timestamp"] == pytest.approx(0.002)
+        message = autopilot.exchange(tries=250)  # it may have to compile first
+        assert message["timestamp"] == pytest.approx(0.002)
         for frame in range(1, 199):
             autopilot.pulses[0] = autopilot.pulses[2] = round(1500 + 300 * math.sin(0.03 * frame))
-            told = autopilot.exchange()
+            message = autopilot.exchange()
         autopilot.send()  # the last: the run is over with it
-        answer, said = run.communicate(timeout=60)
+        answer, output = run.communicate(timeout=60)
     report = json.loads(answer)
-    assert run.returncode == 0, said
+    assert run.returncode == 0, output
     assert report["steps"] == report["exchange"]["commands_applied"] == 400
     assert report["bridges"]["ardupilot"]["refused"] == {}
     assert autopilot.clock == pytest.approx(0.398)
-    assert told["accel_body"][2] == pytest.approx(-9.8, abs=2.0)
-    assert told["quaternion"][0] == pytest.approx(math.cos(math.pi / 4), abs=0.1)
-    assert any(abs(speed) > 1e-4 for speed in told["velocity"])
+    assert message["accel_body"][2] == pytest.approx(-9.8, abs=2.0)
+    assert message["quaternion"][0] == pytest.approx(math.cos(math.pi / 4), abs=0.1)
+    assert any(abs(speed) > 1e-4 for speed in message["velocity"])
 
 
 # -- words -----------------------------------------------------------------------------------------------------------
 
 
 def test_pulses_are_a_controllers_words(port: int, autopilot: Autopilot, asked: dict[str, float]) -> None:
-    words = {"3": "mixer.thrust", "1": "-mixer.yaw", "32": "mixer.roll"}
-    assert ArduPilot(parameter_channels=words).claims() == ()
-    with Sailing(bridge(port, channels=(RUDDER,), parameter_channels=words), mode="realtime") as sailing:
+    parts = {"3": "mixer.thrust", "1": "-mixer.yaw", "32": "mixer.roll"}
+    assert ArduPilot(parameter_channels=parts).claims() == ()
+    with Sailing(bridge(port, channels=(RUDDER,), parameter_channels=parts), mode="realtime") as sailing:
         autopilot.pulses[2], autopilot.pulses[0] = 1750, 1900
         autopilot.exchange()
         wait(lambda: asked == {"mixer.thrust": 0.5, "mixer.yaw": -0.8})

@@ -72,9 +72,9 @@ def test_a_clock_in_four_whole_numbers() -> None:
     plant = bridge_plants.Swimmer(0.01)
     assert plant.read(np.zeros(4)) == (0.0, 0.0)
     made = [plant.observe() and plant._made[-1] for _ in range(40000)]
-    told = bridge_plants.words(33000, 123456.789012)
-    assert all(0 <= number < bridge_plants.WORD for number in told)
-    assert plant.read(np.array(told, float)) == (made[33000], pytest.approx(123456.789012, abs=1e-6))
+    message = bridge_plants.words(33000, 123456.789012)
+    assert all(0 <= number < bridge_plants.WORD for number in message)
+    assert plant.read(np.array(message, float)) == (made[33000], pytest.approx(123456.789012, abs=1e-6))
 
 
 def test_wrong_words() -> None:

@@ -46,25 +46,25 @@ MOTION = Motion(2.5, (3.0, 4.0, 1.0), TURNED, (1.0, 2.0, 0.5), (1.0, 0.0, 0.0), 
 
 
 def test_the_packet_of_motion() -> None:
-    told = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
-    assert told[0] == 1.5
-    assert told[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
-    assert told[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
+    found = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
+    assert found[0] == 1.5
+    assert found[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
+    assert found[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
     # x is east and the robot looks 0.2 rad to its left: from north -90 deg and 0.2 rad, counter-clockwise
     half = 0.5 * (-math.pi / 2 + 0.2)
-    assert told[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
-    assert told[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
+    assert found[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
+    assert found[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
     lat, lon, alt = HOME.geodetic(MOTION.position)
-    assert told[14:17] == (lon, lat, alt)
-    assert told[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
+    assert found[14:17] == (lon, lat, alt)
+    assert found[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
 
 
 def test_errors_of_the_receiver_are_in_place_and_velocity_alone() -> None:
-    told = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME, ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0))))
+    found = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME, ((1.0, 0.0, 0.0), (0.0, 0.5, 0.0))))
     plain = struct.unpack("<18d", write(1.5, MOTION, Imu(), HOME))
-    assert told[12] == pytest.approx(plain[12] + 0.5)
-    assert (told[14] - plain[14]) * math.cos(math.radians(47.0)) * 111.3e3 == pytest.approx(1.0, rel=0.01)
-    assert (told[:11], told[17]) == (plain[:11], plain[17])
+    assert found[12] == pytest.approx(plain[12] + 0.5)
+    assert (found[14] - plain[14]) * math.cos(math.radians(47.0)) * 111.3e3 == pytest.approx(1.0, rel=0.01)
+    assert (found[:11], found[17]) == (plain[:11], plain[17])
 
 
 @pytest.mark.parametrize(("packet", "reason"), [
@@ -185,19 +185,19 @@ def test_a_run_with_a_duration_ends_when_it_has_gone(rehearse: Any, mode: str) -
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "output"),
     [
         ({"rate_hz": 50.0}, "rate_hz"),
         ({"rc": {"17": "1500"}}, "channel from 1 to 16"),
         ({"noise": -1.0}, "noise"),
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], said: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=said):
+def test_options_that_make_no_sense(options: dict[str, Any], output: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=output):
         Betaflight(**options)
 
 
 def test_pulses_that_make_no_sense(rehearse: Any) -> None:
-    for word, said in (("9999", "0 to 2500 us"), ("speed_of_light", "speed_of_light")):
-        with pytest.raises(rtmms.ModelError, match=said):
+    for word, output in (("9999", "0 to 2500 us"), ("speed_of_light", "speed_of_light")):
+        with pytest.raises(rtmms.ModelError, match=output):
             rehearse("lockstep", rc={"1": word})

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.full
 QUICK = ("--dt", "0.01", "--quiet", "--json", "--priority", "off")
 
 
-def run(tmp_path: Path, *words: str, duration: str = "1"):  # type: ignore[no-untyped-def]
-    return rtmms(tmp_path, "run", "pendulum", "--duration", duration, *QUICK, *words)
+def run(tmp_path: Path, *text: str, duration: str = "1"):  # type: ignore[no-untyped-def]
+    return rtmms(tmp_path, "run", "pendulum", "--duration", duration, *QUICK, *text)
 
 
 @pytest.mark.parametrize(
@@ -35,32 +35,32 @@ def run(tmp_path: Path, *words: str, duration: str = "1"):  # type: ignore[no-un
     ],
 )
 def test_wrong_words_end_with_2_and_no_traceback(tmp_path: Path, spec: str, text: str) -> None:
-    said = rtmms(tmp_path, "bridge", spec)
-    assert (said.status, said.out) == (2, "")
-    assert text in said.err
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, "bridge", spec)
+    assert (result.status, result.out) == (2, "")
+    assert text in result.err
+    assert "Traceback" not in result.err
 
 
 def test_nobody_there_ends_with_1(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "bridge", "template", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1")
-    assert said.status == 1
-    assert "no plant answered at 'tcp://127.0.0.1:9'" in said.err
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, "bridge", "template", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1")
+    assert result.status == 1
+    assert "no plant answered at 'tcp://127.0.0.1:9'" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_run_starts_it_waits_for_it_and_reports_it(tmp_path: Path) -> None:
-    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque")
-    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "duration", 100)
-    assert said.report["exchange"]["commands_applied"] == 100
+    result = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque")
+    assert (result.status, result.report["ended"], result.report["steps"]) == (0, "duration", 100)
+    assert result.report["exchange"]["commands_applied"] == 100
     lines = (tmp_path / "seen.txt").read_text().splitlines()
     assert lines[0] == "0.000000", "step 0 waits for it"
     assert lines[-1].startswith("closed: the plant ")
-    assert said.report["bridges"]["tap"]["states"] == said.report["bridges"]["tap"]["sent"] == len(lines) - 1 == 100
+    assert result.report["bridges"]["tap"]["states"] == result.report["bridges"]["tap"]["sent"] == len(lines) - 1 == 100
 
 
 def test_states_at_each_nth_step_in_lockstep(tmp_path: Path) -> None:
-    said = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque,every=4")
-    assert said.report["exchange"]["commands_applied"] == 100
+    output = run(tmp_path, "--mode", "lockstep", "--bridge", "tap:file=seen.txt,claim=torque,every=4")
+    assert output.report["exchange"]["commands_applied"] == 100
     lines = (tmp_path / "seen.txt").read_text().splitlines()[:-1]
     assert [round(float(line) / 0.04) for line in lines] == list(range(25))
 
@@ -73,56 +73,56 @@ def test_a_run_without_bridges_reports_none(tmp_path: Path) -> None:
 def test_one_that_only_watches_may_die(tmp_path: Path, fate: str) -> None:
     """In lockstep, which would end for one that holds an actuator."""
     spec = f"tap:file=seen.txt,fate={fate},at_s=0"
-    said = run(tmp_path, "--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec, duration="2")
-    assert (said.status, said.report["ended"], said.report["steps"]) == (1, "duration", 200)
-    told = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
-    assert f"bridge tap {told}" in said.err
-    assert "it held no actuator and the run goes on" in said.err
+    result = run(tmp_path, "--controller", "slow:answer_s=0.005", "--mode", "lockstep", "--bridge", spec, duration="2")
+    assert (result.status, result.report["ended"], result.report["steps"]) == (1, "duration", 200)
+    found = "was ended by SIGKILL" if fate == "die" else "ended with exit status 1"
+    assert f"bridge tap {found}" in result.err
+    assert "it held no actuator and the run goes on" in result.err
 
 
 def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
     spec = "tap:file=seen.txt,fate=hang,at_s=0"
-    said = run(tmp_path, "--controller", "swing", "--mode", "lockstep", "--bridge", spec)
-    assert (said.status, said.report["steps"], said.report["exchange"]["misses"]) == (0, 100, 0)
+    result = run(tmp_path, "--controller", "swing", "--mode", "lockstep", "--bridge", spec)
+    assert (result.status, result.report["steps"], result.report["exchange"]["misses"]) == (0, 100, 0)
 
 
 def test_one_that_is_stopped_is_told_of_when_it_does_not_end(tmp_path: Path) -> None:
-    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=stop,at_s=0")
-    assert (said.status, said.report["ended"]) == (0, "duration")
-    assert "bridge tap did not end when it was asked to, and was killed" in said.err
-    assert said.report["bridges"] == {"tap": None}
+    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=stop,at_s=0")
+    assert (result.status, result.report["ended"]) == (0, "duration")
+    assert "bridge tap did not end when it was asked to, and was killed" in result.err
+    assert result.report["bridges"] == {"tap": None}
 
 
-@pytest.mark.parametrize(("fate", "told"), [("die", "was ended by SIGKILL"), ("fail", "ended with exit status 1")])
-def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: str, told: str) -> None:
-    said = run(tmp_path, "--mode", "lockstep", "--bridge", f"tap:file=seen.txt,fate={fate},claim=torque")
-    assert (said.status, said.report["ended"]) == (1, "peer")
-    assert f"bridge tap {told}" in said.err
+@pytest.mark.parametrize(("fate", "message"), [("die", "was ended by SIGKILL"), ("fail", "ended with exit status 1")])
+def test_lockstep_ends_naming_one_that_dies_with_a_claim(tmp_path: Path, fate: str, message: str) -> None:
+    result = run(tmp_path, "--mode", "lockstep", "--bridge", f"tap:file=seen.txt,fate={fate},claim=torque")
+    assert (result.status, result.report["ended"]) == (1, "peer")
+    assert f"bridge tap {message}" in result.err
 
 
 def test_realtime_goes_on_without_one_that_dies_with_a_claim(tmp_path: Path) -> None:
-    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
-    assert (said.status, said.report["ended"]) == (1, "duration")
-    assert said.report["exchange"]["misses"] > 0
-    assert "the run goes on by the miss policy hold" in said.err
+    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=die,claim=torque")
+    assert (result.status, result.report["ended"]) == (1, "duration")
+    assert result.report["exchange"]["misses"] > 0
+    assert "the run goes on by the miss policy hold" in result.err
 
 
 def test_one_that_cannot_begin_ends_the_run_with_2(tmp_path: Path) -> None:
-    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse,claim=torque")
-    assert (said.status, said.out) == (2, "")
-    assert "fate: the plant 'pendulum' is not to our liking" in said.err
-    assert "Traceback" not in said.err
+    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse,claim=torque")
+    assert (result.status, result.out) == (2, "")
+    assert "fate: the plant 'pendulum' is not to our liking" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_one_that_only_watches_and_cannot_begin_ends_the_run_with_2_too(tmp_path: Path) -> None:
-    said = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse", duration="20")
-    assert (said.status, said.out) == (2, "")
-    assert "fate: the plant 'pendulum' is not to our liking" in said.err
-    assert "Traceback" not in said.err
+    result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=refuse", duration="20")
+    assert (result.status, result.out) == (2, "")
+    assert "fate: the plant 'pendulum' is not to our liking" in result.err
+    assert "Traceback" not in result.err
 
 
 def test_a_plant_that_is_served_starts_it_too(tmp_path: Path) -> None:
-    said = rtmms(
+    result = rtmms(
         tmp_path,
         "serve",
         "pendulum",
@@ -134,14 +134,14 @@ def test_a_plant_that_is_served_starts_it_too(tmp_path: Path) -> None:
         "--bridge",
         "tap:file=seen.txt",
     )
-    assert (said.status, said.report["ended"]) == (0, "duration")
-    assert said.report["bridges"]["tap"]["states"] > 0
+    assert (result.status, result.report["ended"]) == (0, "duration")
+    assert result.report["bridges"]["tap"]["states"] > 0
 
 
 def test_a_plant_that_asks_for_keys(tmp_path: Path) -> None:
     assert rtmms(tmp_path, "keys", "keys").status == 0
-    said = run(tmp_path, "--mode", "lockstep", "--keys", "keys", "--bridge", "tap:file=seen.txt,claim=torque")
-    assert (said.status, said.report["exchange"]["commands_applied"]) == (0, 100), said.err
+    result = run(tmp_path, "--mode", "lockstep", "--keys", "keys", "--bridge", "tap:file=seen.txt,claim=torque")
+    assert (result.status, result.report["exchange"]["commands_applied"]) == (0, 100), result.err
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
@@ -161,21 +161,21 @@ def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> 
         second = start(tmp_path, *serve)
         wait(lambda: seen.read_text().count("\n") > before + 5)
         bridge.send_signal(signal.SIGTERM)
-        said = finish(bridge)
+        result = finish(bridge)
         second.send_signal(signal.SIGINT)
         assert finish(second).status == 0
     finally:
         for process in (first, bridge):
             process.kill()
-    assert said.status == 0
-    assert "the plant is there again" in said.err
-    assert '"plants": 1' in said.err.splitlines()[-1]
+    assert result.status == 0
+    assert "the plant is there again" in result.err
+    assert '"plants": 1' in result.err.splitlines()[-1]
     assert seen.read_text().splitlines()[-1] == "closed: interrupted"
 
 
 def test_list_tells_of_parameters(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "list", "bridges", "--json")
-    found = {entry["name"]: entry for entry in said.report["bridges"]}
+    output = rtmms(tmp_path, "list", "bridges", "--json")
+    found = {entry["name"]: entry for entry in output.report["bridges"]}
     assert found["template"]["distribution"] == "rtmms"
     assert found["tap"]["distribution"] == "rtmms-test-plugins"
     ports = [one for one in found["template"]["parameters"] if one["name"] == "port"]
@@ -183,23 +183,23 @@ def test_list_tells_of_parameters(tmp_path: Path) -> None:
     assert found["template"]["missing"] is None
     assert "pip install no-such-package" in found["bare"]["missing"]
     assert "error" in found["broken"]
-    told = rtmms(tmp_path, "list", "bridges").out
-    assert "tap " in told
-    assert "bridge 'bare' needs no-such-package" in told
+    message = rtmms(tmp_path, "list", "bridges").out
+    assert "tap " in message
+    assert "bridge 'bare' needs no-such-package" in message
 
 
 def test_a_missing_library_is_told_before_anything_starts(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "bridge", "bare")
-    assert (said.status, said.err) == (
+    result = rtmms(tmp_path, "bridge", "bare")
+    assert (result.status, result.err) == (
         2,
         "rtmms bridge: bridge 'bare' needs no-such-package: pip install no-such-package\n",
     )
 
 
 def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "manta", "--duration", "1", "--mode", "lockstep", "--quiet", "--json",
+    result = rtmms(tmp_path, "run", "manta", "--duration", "1", "--mode", "lockstep", "--quiet", "--json",
                  "--bridge", "tap:file=seen.txt,rate_hz=50")  # fmt: skip
-    assert (said.status, said.report["ended"]) == (0, "duration")
+    assert (result.status, result.report["ended"]) == (0, "duration")
     assert (tmp_path / "seen.txt").read_text().count("\n") >= 2
 
 
@@ -207,16 +207,16 @@ def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
 def test_a_run_whose_autopilot_never_came_has_failed(tmp_path: Path, name: str, partner: str) -> None:
     if name == "px4":
         pytest.importorskip("pymavlink")
-    words = ("run", "quadrotor", "--controller", "hover", "--duration", "0.3", "--rate", "0.5", "--json")
+    arguments = ("run", "quadrotor", "--controller", "hover", "--duration", "0.3", "--rate", "0.5", "--json")
     bridge = ("--bridge", f"{name}:port=0,parameter_channels=1=hover.x_m")
-    said = rtmms(tmp_path, *words, *bridge)
-    assert (said.status, said.report["ended"]) == (1, "duration")
-    assert f"bridge {name} ended with exit status 1: " in said.err
-    assert f"{partner} sent nothing to " in said.err
+    result = rtmms(tmp_path, *arguments, *bridge)
+    assert (result.status, result.report["ended"]) == (1, "duration")
+    assert f"bridge {name} ended with exit status 1: " in result.err
+    assert f"{partner} sent nothing to " in result.err
     # ArduPilot arms with steps of 1.39 ms or less; where --dt says otherwise, the run has those
-    assert said.report["dt"] == (1e-3 if name == "ardupilot" else 2e-3)
-    shortened = "steps of 1 ms in place of 2 ms: bridge 'ardupilot' needs 1.39 ms or less" in said.err
+    assert result.report["dt"] == (1e-3 if name == "ardupilot" else 2e-3)
+    shortened = "steps of 1 ms in place of 2 ms: bridge 'ardupilot' needs 1.39 ms or less" in result.err
     assert shortened == (name == "ardupilot")
     if name == "ardupilot":
-        assert rtmms(tmp_path, *words, *bridge, "--dt", "0.002").report["dt"] == 2e-3
-    assert rtmms(tmp_path, *words, *bridge, "--peer-failure", "continue").status == 0
+        assert rtmms(tmp_path, *arguments, *bridge, "--dt", "0.002").report["dt"] == 2e-3
+    assert rtmms(tmp_path, *arguments, *bridge, "--peer-failure", "continue").status == 0

@@ -81,12 +81,12 @@ def multicast() -> int:
 
 
 @contextmanager
-def process(*words: str) -> Iterator[Callable[[], dict[str, Any]]]:
+def process(*text: str) -> Iterator[Callable[[], dict[str, Any]]]:
     """tests.bridges.can_peer; gives a function for its next line."""
-    program = [sys.executable, "-m", "tests.bridges.can_peer", *words]
+    program = [sys.executable, "-m", "tests.bridges.can_peer", *text]
     child = subprocess.Popen(program, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
-    def told() -> dict[str, Any]:
+    def next_line() -> dict[str, Any]:
         assert child.stdout is not None
         line = child.stdout.readline()
         assert line, f"the peer ended with {child.wait(PATIENCE_S)}"
@@ -94,7 +94,7 @@ def process(*words: str) -> Iterator[Callable[[], dict[str, Any]]]:
         return found
 
     try:
-        yield told
+        yield next_line
     finally:
         child.kill()
         child.communicate()
@@ -188,8 +188,10 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
     serve = start(tmp_path, "serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet",
                   "--priority", "off")  # fmt: skip
     try:
-        said = command(tmp_path, "bridge", "can", "--write-dbc", "robot.dbc", "--exchange", exchange, "--timeout", "30")
-        assert (said.status, said.out) == (0, ""), said.err
+        result = command(
+            tmp_path, "bridge", "can", "--write-dbc", "robot.dbc", "--exchange", exchange, "--timeout", "30"
+        )
+        assert (result.status, result.out) == (0, ""), result.err
         database = cantools.database.load_file(tmp_path / "robot.dbc")
         names = {message.name for message in database.messages}
         assert {"Command_torque", "angle"} <= names
@@ -199,12 +201,12 @@ def test_write_dbc_and_a_decoder_of_another_process(tmp_path: Path, multicast: i
         wrong = command(tmp_path, "bridge", "can", "--write-dbc", "no/such/robot.dbc", "--exchange", exchange)
         assert wrong.status == 2
         assert "--write-dbc no/such/robot.dbc: there is no folder 'no/such'" in wrong.err
-        words = f"can:interface=udp_multicast,channel={GROUP},options=port={multicast}"
-        bridge = start(tmp_path, "bridge", words, "--exchange", exchange, "--once")
+        parts = f"can:interface=udp_multicast,channel={GROUP},options=port={multicast}"
+        bridge = start(tmp_path, "bridge", parts, "--exchange", exchange, "--once")
         try:
-            with process("decode", GROUP, str(multicast), str(tmp_path / "robot.dbc"), "angle", "rate") as told:
-                assert told() == {"ready": True}
-                found = told()
+            with process("decode", GROUP, str(multicast), str(tmp_path / "robot.dbc"), "angle", "rate") as expected:
+                assert expected() == {"ready": True}
+                found = expected()
             assert set(found["angle"]) == {"angle"}
             assert isinstance(found["rate"]["rate"], float)
             assert "angle: " in monitor(str(tmp_path / "robot.dbc"), multicast)
@@ -302,7 +304,7 @@ def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("parts", "text"),
     [
         ({"signals": {"Y": "position[0]"}}, r"signals: unknown signal 'Y'"),
         ({"signals": {"Alive": "position[0]"}}, r"signals: 'Alive' is in Pose, Steer: expected MESSAGE\.SIGNAL"),
@@ -317,9 +319,9 @@ def test_signals_of_a_users_file(peer: can.BusABC, channel: str, file: str, make
     ],
 )  # fmt: skip
 def test_what_does_not_fit_the_plant(
-    words: dict[str, Any], text: str, channel: str, file: str, make_host: Callable[..., Host]
+    parts: dict[str, Any], text: str, channel: str, file: str, make_host: Callable[..., Host]
 ) -> None:
-    bridge = Can(**{"interface": "virtual", "channel": channel, "dbc": file, "first_id": 0x200} | words)
+    bridge = Can(**{"interface": "virtual", "channel": channel, "dbc": file, "first_id": 0x200} | parts)
     beside = Beside(bridge, make_host)
     with beside.running, beside.bridged:
         wait(lambda: beside.bridged.fault is not None)
@@ -330,7 +332,7 @@ def test_what_does_not_fit_the_plant(
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"signals": {"X": "speed"}}, r"signals and channels: need a file \(dbc=FILE\.dbc\), got dbc=own"),
         ({"dbc": "none"}, "dbc=none: without drives there is nothing to do"),
@@ -338,9 +340,9 @@ def test_what_does_not_fit_the_plant(
         ({"drives": (DriveAt(node=1, actuator="a"),), "claim": ("a",)}, "drives: 'a' is driven by messages as well"),
     ],
 )  # fmt: skip
-def test_wrong_words(words: dict[str, Any], text: str) -> None:
+def test_wrong_words(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Can(**words)
+        Can(**arguments)
 
 
 def test_wrong_words_of_a_drive() -> None:
@@ -528,21 +530,21 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
     )  # fmt: skip
     with Beside(bridge, make_host) as beside:
         wait(lambda: beside.bridged.counts["connections"])
-        with process("master", GROUP, str(multicast), "5", "2000") as told:
-            assert told() == {"ready": True}
-            about = told()
+        with process("master", GROUP, str(multicast), "5", "2000") as expected:
+            assert expected() == {"ready": True}
+            about = expected()
             assert about == {"kind": 0x20192, "modes": 0b1_1000_0101, "name": "rtmms drive"}
-            assert told() == {"before": "SWITCH ON DISABLED"}
-            assert told() == {"after": "OPERATION ENABLED", "mode": "CYCLIC SYNCHRONOUS POSITION"}
-            moved = told()
+            assert expected() == {"before": "SWITCH ON DISABLED"}
+            assert expected() == {"after": "OPERATION ENABLED", "mode": "CYCLIC SYNCHRONOUS POSITION"}
+            moved = expected()
             assert moved["position"] == pytest.approx(1000, abs=2)
             assert moved["status"] & 0x6F == 0x27
             assert moved["status"] & 1 << 10, "target reached"
             wait(lambda: beside.command[0] != 0.5)
-            assert told()["moved"] < 500
-            found = told()
+            assert expected()["moved"] < 500
+            found = expected()
             assert found["emergencies"][:1] == [0x8130]
             assert found["fault"] == "FAULT"
-            assert told()["reset"] & 0x4F == 0x40
+            assert expected()["reset"] & 0x4F == 0x40
         assert beside.command[1] == 0.0, "the other drive was never switched on"
     assert any("every node on CAN udp_multicast" in line for line in beside.bridged.said)

@@ -143,10 +143,10 @@ def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     (tmp_path / "deaf.py").write_text(lines.format("Deaf", "pass"))
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25
     assert load_bridge(f"{tmp_path}/two.py:Bell").__name__ == "Bell"
-    for words, text in (
+    for parts, text in (
         ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: say which"),
         ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
         ("deaf.py", r"has Deaf, but none: write a dataclass .*, with on_state\(state\)"), ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=text):
-            build_bridge(f"{tmp_path}/{words}")
+            build_bridge(f"{tmp_path}/{parts}")

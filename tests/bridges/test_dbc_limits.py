@@ -33,14 +33,14 @@ WRONG = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG)
-def test_what_a_file_announces_is_checked(tmp_path: Path, text: str, told: str) -> None:
+@pytest.mark.parametrize(("text", "message"), WRONG.values(), ids=WRONG)
+def test_what_a_file_announces_is_checked(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "x.dbc"
     file.write_text(HEAD + text)
-    with pytest.raises(ModelError) as said:
+    with pytest.raises(ModelError) as output:
         load(str(file))
-    assert told in str(said.value)
-    assert str(said.value).count(str(file)) <= 1
+    assert message in str(output.value)
+    assert str(output.value).count(str(file)) <= 1
 
 
 @pytest.mark.parametrize("conversion", ["(0,0)", "(1e999,0)", "(1,1e999)"])

@@ -203,11 +203,11 @@ def test_another_process_on_loopback_sees_the_robot_and_drives_it(
         )
         try:
             wait(lambda: beside.command[1] == 0.625)
-            said, _ = peer.communicate(timeout=6 * PATIENCE_S)
+            output, _ = peer.communicate(timeout=6 * PATIENCE_S)
         finally:
             peer.kill()
             peer.wait()
-        assert int(said) >= 5
+        assert int(output) >= 5
     assert beside.bridged.fault is None
     assert beside.bridged.counts["received"] > 0
     assert beside.running.host.rejected == {}

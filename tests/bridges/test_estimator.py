@@ -93,16 +93,16 @@ def test_a_plant_that_it_cannot_be_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"claim": ("rod",)}, "claim: this bridge drives nothing"), ({"rate_hz": 5.0}, "publish_hz is the rate"),
         ({"to": ()}, "to: expected at least one"), ({"position": (1.0,)}, "position: expected 3 numbers, got 1"),
         ({"sensors": "ideal"}, "unknown sensors 'ideal'"),
     ],
 )  # fmt: skip
-def test_what_it_refuses(words: dict[str, Any], text: str) -> None:
+def test_what_it_refuses(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.RtmmsError, match=text):
-        Estimator(**words)
+        Estimator(**arguments)
 
 
 def test_nobody_listens() -> None:

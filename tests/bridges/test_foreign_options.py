@@ -232,10 +232,10 @@ def test_the_source_check_sees_an_opener() -> None:
 
 
 def test_helics_takes_no_free_words() -> None:
-    with pytest.raises(ModelError) as said:
+    with pytest.raises(ModelError) as output:
         Helics(core_words="--profiler=/home/me/.bashrc")
     for key in ("broker_key", "local_port", "timeout_s", "encryption_config"):
-        assert key in str(said.value)
+        assert key in str(output.value)
         assert key in hints(Helics)
 
 
@@ -253,9 +253,9 @@ def test_helics_names_are_one_plain_word(name: str) -> None:
 @pytest.mark.parametrize("key", ["broker", "broker_key", "local_interface", "encryption_config"])
 def test_helics_words_are_one_each(key: str) -> None:
     for text in ("a --logfile=/tmp/x", "a\t--profiler=x", 'a"b', "a'b", "--config=/tmp/x", "a=b", "[a", "a\nb"):
-        words: dict[str, Any] = {key: text}
+        arguments: dict[str, Any] = {key: text}
         with pytest.raises(ModelError, match=key):
-            Helics(**words)
+            Helics(**arguments)
 
 
 def test_helics_core_gets_its_words_from_typed_keys_alone() -> None:
@@ -276,8 +276,8 @@ def test_helics_reads_no_configuration_of_the_folder(tmp_path: Path, monkeypatch
     helics = pytest.importorskip("helics")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helics_config.toml").write_text(f'logfile = "{tmp_path}/log.txt"\nloglevel = "trace"\n')
-    words = Helics(core="inproc")._core_words()
-    core = helics.helicsCreateCore("inproc", "of-a-test", f"{words} --autobroker")
+    parts = Helics(core="inproc")._core_words()
+    core = helics.helicsCreateCore("inproc", "of-a-test", f"{parts} --autobroker")
     assert helics.helicsCoreIsValid(core)
     helics.helicsCoreDisconnect(core)
     helics.helicsCoreFree(core)
@@ -312,11 +312,11 @@ CAN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("words", "told"), CAN.values(), ids=CAN)
-def test_can_names_no_file_library_or_url(words: dict[str, str], told: str) -> None:
-    with pytest.raises(ModelError) as said:
-        construct(load_bridge("can"), "bridge", "can", words)
-    assert told in str(said.value)
+@pytest.mark.parametrize(("parts", "message"), CAN.values(), ids=CAN)
+def test_can_names_no_file_library_or_url(parts: dict[str, str], message: str) -> None:
+    with pytest.raises(ModelError) as output:
+        construct(load_bridge("can"), "bridge", "can", parts)
+    assert message in str(output.value)
 
 
 def test_zenoh_endpoints_have_no_options_of_their_own() -> None:
@@ -384,12 +384,12 @@ OPTIONAL_PARTS = [
 
 
 @pytest.mark.parametrize(
-    ("name", "words"),
-    [pytest.param(name, words, marks=LIBRARY.get(name, ())) for name, words in (*BEYOND.items(), *OPTIONAL_PARTS)],
+    ("name", "parts"),
+    [pytest.param(name, parts, marks=LIBRARY.get(name, ())) for name, parts in (*BEYOND.items(), *OPTIONAL_PARTS)],
 )
-def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, words: dict[str, str]) -> None:
-    made = construct(load_bridge(name), "bridge", name, words)
-    assert made.beyond(), words
+def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, parts: dict[str, str]) -> None:
+    made = construct(load_bridge(name), "bridge", name, parts)
+    assert made.beyond(), parts
 
 
 HERE = {
@@ -400,6 +400,6 @@ HERE = {
 
 @pytest.mark.parametrize("name", [one for one in MADE if one.values != ("serial",)])  # a line leaves the machine
 def test_by_default_a_bridge_stays_on_this_machine(name: str) -> None:
-    words = HERE.get(name, {})
+    parts = HERE.get(name, {})
     importlib.import_module(load_bridge(name).__module__)
-    assert construct(load_bridge(name), "bridge", name, words).beyond() == {}
+    assert construct(load_bridge(name), "bridge", name, parts).beyond() == {}

@@ -326,8 +326,8 @@ def test_pages_of_other_sites_are_refused(manta: Any) -> None:
         assert handshake(port, upgrade_it, "X: " + "x" * 20_000) in (0, 403)
         bridge._on_stranger()
         assert bridge.counts.reasons() == {"origin": 8, "handshake": 2}
-        told = "foxglove: refused a page of https://robot.example; origins=https://robot.example admits it"
-        assert told in bridge.io.said
+        message = "foxglove: refused a page of https://robot.example; origins=https://robot.example admits it"
+        assert message in bridge.io.said
         assert not any("\x1b" in line for line in bridge.io.said)
         if sys.platform == "linux":  # the library itself listens where nobody looks for it
             with pytest.raises(ConnectionRefusedError):

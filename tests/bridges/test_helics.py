@@ -51,9 +51,9 @@ def _end(run: Sailing) -> None:
     run.bridged.join()
 
 
-def helics(broker: Broker, federate: str, **words: Any) -> Helics:
-    words = {"claim": ("*",), "outputs": OUTPUTS, "period_s": 0.05, "stall_s": 20.0} | words
-    return Helics(federate=federate, broker=broker.address, **words)
+def helics(broker: Broker, federate: str, **arguments: Any) -> Helics:
+    arguments = {"claim": ("*",), "outputs": OUTPUTS, "period_s": 0.05, "stall_s": 20.0} | arguments
+    return Helics(federate=federate, broker=broker.address, **arguments)
 
 
 def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
@@ -76,8 +76,8 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
             published = (frame - 1) // 2  # the pilot's last time that is before frame * 0.05 s
             expected = 0.1 * (published + 1) if frame else 0.0
             assert thrust[50 * frame : 50 * (frame + 1)] == pytest.approx([expected] * 50), frame
-        told = [value for value, _ in second.plant.commands]
-        assert told[349:352] == [0.0, 0.5, 0.5]  # sent at 0.3 s: from the frame at 0.35 s on
+        found = [value for value, _ in second.plant.commands]
+        assert found[349:352] == [0.0, 0.5, 0.5]  # sent at 0.3 s: from the frame at 0.35 s on
     assert [round(time / 0.1) for time in pilot.times] == list(range(count))
     for k in range(1, count):
         x = sum(thrust[: 50 * (2 * k - 1)]) * 1e-3 * 100.0  # cm, at the last frame before the pilot's time
@@ -205,18 +205,20 @@ def fault_of(bridge: Helics) -> str:
 
 def test_no_broker_and_something_else_at_its_port() -> None:
     port = reserve_ports()
-    told = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", patience_s=0.5))
-    assert f"no federation within 0.5 s with a core of type zmq: is there a HELICS 3 broker at 127.0.0.1:{port}" in told
+    message = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", patience_s=0.5))
+    assert (
+        f"no federation within 0.5 s with a core of type zmq: is there a HELICS 3 broker at 127.0.0.1:{port}" in message
+    )
     with socket.create_server(("127.0.0.1", port)):
-        told = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", core="tcp", patience_s=0.5))
-    assert "no federation within 0.5 s with a core of type tcp" in told
+        message = fault_of(Helics(claim=("*",), broker=f"127.0.0.1:{port}", core="tcp", patience_s=0.5))
+    assert "no federation within 0.5 s with a core of type tcp" in message
 
 
 def test_a_broker_of_another_version(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Federate, "_asked", lambda self, target, what: "2.8.1 (2022-06-09)")
     with Broker(1) as broker:
-        told = fault_of(helics(broker, "one"))
-    assert told.startswith("helics: the broker has HELICS 2.8.1, expected 3.x as here (3.")
+        found = fault_of(helics(broker, "one"))
+    assert found.startswith("helics: the broker has HELICS 2.8.1, expected 3.x as here (3.")
 
 
 def test_units_that_do_not_convert() -> None:
@@ -229,24 +231,24 @@ def test_units_that_do_not_convert() -> None:
 def test_two_federates_of_one_name() -> None:
     with Broker(2) as broker:
         pilot = Pilot(broker, 0.1, 3, {}, {}, lambda k: 1.0)
-        told = fault_of(helics(broker, "pilot"))
-        assert told.startswith("helics: "), told
-        assert "pilot" in told or "name" in told, told
+        message = fault_of(helics(broker, "pilot"))
+        assert message.startswith("helics: "), message
+        assert "pilot" in message or "name" in message, message
         assert pilot.times == []
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         ({"rate_hz": 10.0}, "period_s"),
         ({"federate": "{who}"}, "federate: expected text with {robot} and {name} alone"),
         ({"broker": "host:99999"}, "broker: expected HOST, HOST:PORT or a broker's name, got 'host:99999'"),
     ],
 )
-def test_words_that_make_no_sense(words: dict[str, Any], told: str) -> None:
+def test_words_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(rtmms.ModelError) as fault:
-        Helics(**words)
-    assert told in str(fault.value)
+        Helics(**arguments)
+    assert message in str(fault.value)
 
 
 def test_what_does_not_fit_the_plant() -> None:
@@ -277,8 +279,8 @@ def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_b
     python, port = sys.executable, reserve_ports()
     tool = Path(python).with_name("rtmms")
     bridge = f"helics:claim=*,period_s=0.01,outputs=position,broker=127.0.0.1:{port}"
-    words = "--mode lockstep --duration 1 --set chains=6 --controller none --log fed.mcap"
-    run = f"{tool} run manta {words} --bridge {bridge}"
+    arguments = "--mode lockstep --duration 1 --set chains=6 --controller none --log fed.mcap"
+    run = f"{tool} run manta {arguments} --bridge {bridge}"
     (tmp_path / "pilot.py").write_text(
         f"import runpy\nrunpy.run_path({str(ROOT / 'examples' / 'helics' / 'pilot.py')!r})['main']("
         f"'manta', 1.0, '--broker_address=127.0.0.1 --brokerport={port}')\n"
@@ -297,8 +299,8 @@ def test_helics_run_starts_a_robot_and_the_pilot_and_the_log_replays_without_a_b
     }  # fmt: skip
     (tmp_path / "runner.json").write_text(json.dumps(runner))
     helics_cli = Path(python).with_name("helics")
-    words = [str(helics_cli), "run", f"--path={tmp_path / 'runner.json'}"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=200)
+    arguments = [str(helics_cli), "run", f"--path={tmp_path / 'runner.json'}"]
+    done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
     check = subprocess.run([str(tool), "replay", "fed.mcap", "--check"], cwd=tmp_path, capture_output=True, text=True)
     assert check.returncode == 0, check.stdout + check.stderr

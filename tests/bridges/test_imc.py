@@ -46,7 +46,7 @@ POSE = (
 )  # fmt: skip
 
 
-def told(child: subprocess.Popen[str]) -> dict[str, Any]:
+def next_report(child: subprocess.Popen[str]) -> dict[str, Any]:
     assert child.stdout is not None
     line = child.stdout.readline()
     assert line, f"the peer ended with {child.wait(PATIENCE_S)}"
@@ -62,27 +62,27 @@ def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float])
         child = subprocess.Popen([sys.executable, "-m", "tests.bridges.imc_peer", str(reserve_ports())],
                                  stdout=subprocess.PIPE, text=True, cwd=ROOT)  # fmt: skip
         try:
-            found = told(child)
+            found = next_report(child)
             assert found == {"announce": "torpedo-test", "src": 0x0801, "type": "UUV",
                              "services": f"imc+udp://127.0.0.1:{bridge._port}/"}  # fmt: skip
-            found = told(child)
+            found = next_report(child)
             assert found["mode"] == "SERVICE"
             seen = found["state"]
             assert (math.degrees(seen["lat"]), math.degrees(seen["lon"])) == pytest.approx((41.184, -8.705), abs=1e-9)
             assert (seen["depth"], seen["z"]) == (2.0, 2.0)
             assert seen["psi"] == pytest.approx(math.pi / 2, abs=1e-6)  # at rest it looks east
-            found = told(child)
+            found = next_report(child)
             assert found["entities"] == "Daemon=0;Navigation=1"
             seen = found["driven"]
             assert seen["u"] == pytest.approx(0.5, abs=1e-3)
             assert seen["r"] == pytest.approx(0.25, abs=1e-3)  # rudder -0.25: to the right
             assert math.hypot(seen["vx"], seen["vy"]) == pytest.approx(0.5, abs=1e-3)
             assert sailing.command == (0.5, -0.25)
-            found = told(child)
+            found = next_report(child)
             assert found["answer"][:2] == ["START", "SUCCESS"]
             assert found["answer"][3] == 77
             assert found["plan"][:3] == ["EXECUTING", "survey", "1"]
-            found = told(child)
+            found = next_report(child)
             assert found["stopped"][:2] == ["STOP", "SUCCESS"]
             assert found["plan"][3] == "FAILURE"
         finally:
@@ -164,9 +164,9 @@ def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.so
     for name in ("b", "a"):
         start.plan_id = name
         say(bridge, peer, start)
-    told = [(type(one).__name__, one.type.name, one.info) for one in answers(peer)
+    reply = [(type(one).__name__, one.type.name, one.info) for one in answers(peer)
             if isinstance(one, imcpy.PlanDB | imcpy.PlanControl)]  # fmt: skip
-    assert told == [("PlanDB", "SUCCESS", ""), ("PlanControl", "FAILURE", "there is no plan 'b'"),
+    assert reply == [("PlanDB", "SUCCESS", ""), ("PlanControl", "FAILURE", "there is no plan 'b'"),
                     ("PlanControl", "SUCCESS", "")]  # fmt: skip
     heading = imcpy.DesiredHeading()
     heading.value = 0.25
@@ -277,9 +277,14 @@ def test_one_whose_heartbeat_alone_comes_is_answered(peer: socket.socket) -> Non
     say(bridge, peer, imcpy.Heartbeat())
     say(bridge, peer, imcpy.Heartbeat())
     swim(bridge, info, 0, 1.0, 2.0)
-    (told,) = answers(peer)
-    assert (type(told), told.dst, told.x, told.y) == (imcpy.EstimatedState, 0x4001, 2.0, 1.0)  # north is y
-    announce(bridge, peer)  # it has a name now, and is not told twice
+    (reply,) = answers(peer)
+    assert (type(reply), reply.dst, reply.x, reply.y) == (
+        imcpy.EstimatedState,
+        0x4001,
+        2.0,
+        1.0,
+    )  # north is y
+    announce(bridge, peer)  # it has a name now, and gets no second announcement
     assert [node.name for node in bridge._nodes] == ["ccu"]
     bridge.close("the test is over")
 
@@ -328,7 +333,7 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"network": "eth0"}, "network: expected an IPv4 address of this machine, got 'eth0'"),
         ({"network": "0.0.0.0"}, "network: expected an IPv4 address of this machine"),
@@ -340,9 +345,9 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
         ),
     ],
 )
-def test_wrong_words(words: dict[str, Any], text: str) -> None:
+def test_wrong_words(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Imc(**words)
+        Imc(**arguments)
 
 
 def test_a_port_that_is_busy(peer: socket.socket) -> None:

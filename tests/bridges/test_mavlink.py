@@ -122,12 +122,12 @@ def test_what_a_station_gets_to_see(station: Station) -> None:
         made.command({"thrust": 1.0, "rudder": -0.25})
         wait(lambda: sailing.loop.step > 200)
         before = station.hear("ATTITUDE_QUATERNION").time_boot_ms
-        told = wait(lambda: (m := station.hear("ATTITUDE")).time_boot_ms > before and m)
-        q = station.hear("ATTITUDE_QUATERNION", time_boot_ms=told.time_boot_ms)
-        assert (told.rollspeed, told.pitchspeed, told.yawspeed) == pytest.approx((0.0, 0.0, 0.25))
-        assert (told.roll, told.pitch) == pytest.approx((0.0, 0.0), abs=1e-6)
-        assert math.pi / 2 < told.yaw < math.pi  # it began eastwards, and turns right
-        assert (q.q1, q.q4) == pytest.approx((math.cos(told.yaw / 2), math.sin(told.yaw / 2)), abs=1e-6)
+        found = wait(lambda: (m := station.hear("ATTITUDE")).time_boot_ms > before and m)
+        q = station.hear("ATTITUDE_QUATERNION", time_boot_ms=found.time_boot_ms)
+        assert (found.rollspeed, found.pitchspeed, found.yawspeed) == pytest.approx((0.0, 0.0, 0.25))
+        assert (found.roll, found.pitch) == pytest.approx((0.0, 0.0), abs=1e-6)
+        assert math.pi / 2 < found.yaw < math.pi  # it began eastwards, and turns right
+        assert (q.q1, q.q4) == pytest.approx((math.cos(found.yaw / 2), math.sin(found.yaw / 2)), abs=1e-6)
         place = station.hear("LOCAL_POSITION_NED")
         assert math.hypot(place.vx, place.vy) == pytest.approx(1.0, rel=1e-5)
         assert (place.z, place.vz) == (2.0, 0.0)
@@ -207,31 +207,31 @@ def test_actuators_by_command(station: Station) -> None:
 def test_sticks_to_a_controllers_words() -> None:
     asked: list[tuple[dict[str, float], Any]] = []
     refused: list[str] = []
-    words = Words({"z": "mixer.thrust", "r": "-mixer.yaw", "3": "mixer.roll"}, AXES + ACTUATORS)
-    words.open(lambda op, done, **values: asked.append((values, done)), refused.append)
-    assert not words.take({"x": 0.5})
-    assert words.take({"x": 0.5, "z": 0.25, "r": 0.5})
+    parts = Words({"z": "mixer.thrust", "r": "-mixer.yaw", "3": "mixer.roll"}, AXES + ACTUATORS)
+    parts.open(lambda op, done, **values: asked.append((values, done)), refused.append)
+    assert not parts.take({"x": 0.5})
+    assert parts.take({"x": 0.5, "z": 0.25, "r": 0.5})
     assert [values for values, _ in asked] == [{"mixer.thrust": 0.25, "mixer.yaw": -0.5}]
-    words.take({"z": 0.5})
-    words.take({"z": 0.75, "r": 0.5})
+    parts.take({"z": 0.5})
+    parts.take({"z": 0.75, "r": 0.5})
     assert len(asked) == 1, "one at a time"
     asked[0][1](True, None)
     assert asked[1][0] == {"mixer.thrust": 0.75}, "the newest alone, and what is new"
     asked[1][1](True, None)
-    words.take({"z": 0.75})
+    parts.take({"z": 0.75})
     assert len(asked) == 2
-    words.take({"z": 0.5})
+    parts.take({"z": 0.5})
     asked[2][1](False, "no such controller")
     assert refused == ["no such controller"]
-    words.rest()
+    parts.rest()
     assert asked[3][0] == {"mixer.thrust": 0.0, "mixer.yaw": 0.0}, "of what was not taken nobody knows where it is"
 
 
 def test_words_are_those_of_the_mixer() -> None:
     page = (ROOT / "docs" / "bridges" / "mavlink.md").read_text()
-    told = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
-    assert set(told) == {"thrust", "yaw", "pitch", "roll"}
-    assert set(told) <= set(load_controller("mixer").tunable_parameters)
+    found = re.findall(r"\b[xyzr]=-?mixer\.(\w+)", page)
+    assert set(found) == {"thrust", "yaw", "pitch", "roll"}
+    assert set(found) <= set(load_controller("mixer").tunable_parameters)
 
 
 @pytest.mark.parametrize(
@@ -267,9 +267,9 @@ def test_parameters_are_listed_read_and_set(station: Station) -> None:
         station.mav.param_request_list_send(1, 1)
         seen = {}
         while len(seen) < 7:
-            told = station.hear("PARAM_VALUE")
-            seen[told.param_index] = (told.param_id, told.param_value)
-            assert (told.param_count, told.param_type) == (7, 9)
+            found = station.hear("PARAM_VALUE")
+            seen[found.param_index] = (found.param_id, found.param_value)
+            assert (found.param_count, found.param_type) == (7, 9)
         assert [seen[i] for i in range(7)] == [
             ("RATE_ATTITUDE", 20.0), ("RATE_POSITION", 10.0), ("RATE_VALUES", 5.0), ("fins", 2.0), ("gain", 1.0),
             ("heavy", 1.0), ("length_of_the_bo", 0.5),
@@ -333,7 +333,7 @@ def test_with_a_key_all_is_signed_and_what_is_not_is_refused(station: Station, t
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "output"),
     [
         ({"stations": ("here:0",)}, "HOST:PORT"),
         ({"stations": ()}, "at least one"),
@@ -344,9 +344,9 @@ def test_with_a_key_all_is_signed_and_what_is_not_is_refused(station: Station, t
         ({"key": "no such file"}, "there is no such file"),
     ],
 )
-def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=said):
-        Mavlink(**words)
+def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=output):
+        Mavlink(**arguments)
 
 
 # -- stations that go, or have a name ---------------------------------------------------------------------------------
@@ -373,9 +373,9 @@ def test_a_station_by_name_is_looked_up_once_and_is_no_stranger(
     asked: list[Any] = []
     look_up = socket.getaddrinfo
 
-    def counted(*words: Any, **more: Any) -> Any:
-        asked.append(words)
-        return look_up(*words, **more)
+    def counted(*arguments: Any, **more: Any) -> Any:
+        asked.append(arguments)
+        return look_up(*arguments, **more)
 
     monkeypatch.setattr(socket, "getaddrinfo", counted)
     port = station.address.rpartition(":")[2]
@@ -383,7 +383,7 @@ def test_a_station_by_name_is_looked_up_once_and_is_no_stranger(
         station.hear("HEARTBEAT")
         assert station.command(400, 1.0) == 0
         assert sailing.bridged.counts["refused"] == 0
-    assert sum(words[0] == "localhost" for words in asked) == 1
+    assert sum(arguments[0] == "localhost" for arguments in asked) == 1
 
 
 def test_a_list_of_the_last_plants_parameters_is_forgotten(station: Station) -> None:
@@ -415,9 +415,9 @@ def test_what_stations_ask_for_is_answered(station: Station) -> None:
         back = station.hear("PING")
         assert (back.time_usec, back.seq, back.target_system, back.target_component) == (1234, 7, 255, 190)
         station.mav.timesync_send(0, 99)
-        told = station.hear("TIMESYNC")
-        assert told.ts1 == 99
-        assert told.tc1 > 0
+        found = station.hear("TIMESYNC")
+        assert found.ts1 == 99
+        assert found.tc1 > 0
 
 
 # -- what a ground station shows of the robot -------------------------------------------------------------------------

@@ -51,8 +51,8 @@ def by_hand(held: list[tuple[int, float]], steps: int) -> dict[int, list[float]]
 @pytest.mark.parametrize("robots", [IN_PROCESS, REMOTE], ids=["in process", "remote"])
 def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
     """An output at t is the state at t, an input given at t holds from t on."""
-    words = {"robot": "torpedo", "step_s": 0.02, "dt": 1e-3}
-    seen = scenario(robots, 40, 0.01, (PROPELLER,), "position", words=words, every=10, values=TURNS)
+    parts = {"robot": "torpedo", "step_s": 0.02, "dt": 1e-3}
+    seen = scenario(robots, 40, 0.01, (PROPELLER,), "position", arguments=parts, every=10, values=TURNS)
     truth = by_hand([(100 * k, value) for k, value in enumerate(TURNS)], 400)
     assert [time for time, _ in seen] == [0, 10, 20, 30]
     for time, value in seen[1:]:  # the link is shifted by one of the pilot's looks: the last output before
@@ -60,20 +60,20 @@ def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
 
 
 def test_a_hybrid_robot_steps_when_it_is_told_something_new() -> None:
-    words = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
+    parts = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
     at = [3, 17, 31]
-    seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", words=words, at=at, values=TURNS)
+    seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", arguments=parts, at=at, values=TURNS)
     truth = by_hand(list(zip(at, TURNS, strict=False)), 60)
-    told = dict(seen)
-    assert told[17] == truth[3]
-    assert told[31] == truth[17]
+    found = dict(seen)
+    assert found[17] == truth[3]
+    assert found[31] == truth[17]
 
 
 def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
     from rtmms.record.commands import load, replay
 
-    words = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 1.0}
-    scenario(IN_PROCESS, 40, 0.01, (PROPELLER,), "position", words=words, every=10, values=TURNS)
+    parts = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 1.0}
+    scenario(IN_PROCESS, 40, 0.01, (PROPELLER,), "position", arguments=parts, every=10, values=TURNS)
     recorded = load(tmp_path / "torpedo_0.npz")
     _, difference = replay(recorded)
     assert difference is None
@@ -84,9 +84,9 @@ def test_its_commands_replay_without_mosaik(tmp_path: Path) -> None:
 def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
     from rtmms.record.commands import load
 
-    words = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 101.0}
+    parts = {"robot": "torpedo", "step_s": 0.01, "dt": 1e-3, "trace": str(tmp_path), "duration_s": 101.0}
     values = [k / 10_001 for k in range(10_001)]
-    seen = scenario(IN_PROCESS, 10_001, 0.01, (PROPELLER,), "position", words=words, every=1, values=values)
+    seen = scenario(IN_PROCESS, 10_001, 0.01, (PROPELLER,), "position", arguments=parts, every=1, values=values)
     assert [time for time, _ in seen] == list(range(10_001))
     command = load(tmp_path / "torpedo_0.npz").command
     assert len(command) == 100_000
@@ -97,9 +97,14 @@ def test_ten_thousand_steps_without_drift(tmp_path: Path) -> None:
 # --- a plant that runs ------------------------------------------------------------------------------------------------
 
 
-def mosaik_bridge(**words: Any) -> Mosaik:
+def mosaik_bridge(**arguments: Any) -> Mosaik:
     port = reserve_ports()
-    given: dict[str, Any] = {"claim": ("*",), "step_s": 0.01, "stall_s": 20.0, "outputs": ("depth", "position")} | words
+    given: dict[str, Any] = {
+        "claim": ("*",),
+        "step_s": 0.01,
+        "stall_s": 20.0,
+        "outputs": ("depth", "position"),
+    } | arguments
     return Mosaik(port=port, **given)
 
 
@@ -221,9 +226,9 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
         wait(lambda: listens(bridge))
         one = Stranger(bridge.port)
         one.begin()
-        kind, told = one.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
-        assert (kind, told[0]) == (2, "ModelError")
-        assert "expected at most 3600 s after the last step" in told[1]
+        kind, message = one.ask("step", [10**12, {"swimmer": {"thrust": {"a": 1.0}}}, 10**13], {})
+        assert (kind, message[0]) == (2, "ModelError")
+        assert "expected at most 3600 s after the last step" in message[1]
         assert one.ask("step", [0, {}, 10**13], {})[0] == 1
         one.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
         wait(lambda: len(run.plant.commands) > 50)
@@ -312,7 +317,7 @@ def _said(port: int, junk: bytes) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("parts", "message"),
     [
         ({"robot": "torpedoo"}, "unknown robot 'torpedoo'; did you mean torpedo"),
         ({"kind": "hybridd"}, "unknown kind of a simulator 'hybridd'; did you mean hybrid"),
@@ -322,29 +327,29 @@ def _said(port: int, junk: bytes) -> bool:
         ({"masss_kg": 1.0}, "masss_kg"),
     ],
 )
-def test_words_of_a_simulator_that_make_no_sense(words: dict[str, Any], told: str) -> None:
+def test_words_of_a_simulator_that_make_no_sense(parts: dict[str, Any], message: str) -> None:
     with pytest.raises(rtmms.ModelError) as fault:
-        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words={"robot": "torpedo"} | words, values=[0.0])
-    assert told in str(fault.value)
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", arguments={"robot": "torpedo"} | parts, values=[0.0])
+    assert message in str(fault.value)
 
 
 def test_two_who_drive_one_and_numbers_that_are_none() -> None:
-    words = {"robot": "torpedo"}
+    parts = {"robot": "torpedo"}
     with pytest.raises(rtmms.ModelError, match=r"propeller\.command: expected one source, got Pilot-0"):
-        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words=words, pilots=2, values=[0.0])
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", arguments=parts, pilots=2, values=[0.0])
     with pytest.raises(rtmms.ModelError, match=r"propeller\.command: expected a finite number, got nan from Pilot-0"):
-        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", words=words, values=[math.nan])
+        scenario(IN_PROCESS, 10, 0.01, (PROPELLER,), "position", arguments=parts, values=[math.nan])
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         ({"rate_hz": 5.0}, "step_s"),
     ],
 )
-def test_words_of_the_bridge_that_make_no_sense(words: dict[str, Any], told: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=told):
-        Mosaik(**words)
+def test_words_of_the_bridge_that_make_no_sense(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=message):
+        Mosaik(**arguments)
 
 
 def test_what_does_not_fit_the_plant_or_the_machine() -> None:

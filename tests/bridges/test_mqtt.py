@@ -184,11 +184,11 @@ def test_the_last_will_tells_of_one_that_was_killed(broker: Broker, listener: Su
         subprocess.run(["kill", "-9", child], check=True)
         wait(lambda: listener.of("t/status") == [b"online", b"offline"])
         process.send_signal(signal.SIGINT)
-        said = finish(process)
+        result = finish(process)
     finally:
         process.kill()
-    assert said.status == 130
-    assert said.report["bridges"] == {"mqtt": None}
+    assert result.status == 130
+    assert result.report["bridges"] == {"mqtt": None}
 
 
 @needs_mosquitto
@@ -248,17 +248,17 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
             listener.say("rtmms/toy/command/left.front", "0.5")
             wait(lambda: beside.command[0] == 0.5)
         with Beside(Mqtt(port=broker.port, tls=True), make_host) as beside:  # the system does not know our authority
-            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
-            assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in told[0]
+            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in message[0]
             assert beside.bridged.counts["sent"] == 0
         other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
         with Beside(other, make_host) as beside:  # the certificate is good, but not for that address
-            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
-            assert "its certificate is another host's: IP address mismatch" in told[0]
+            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert "its certificate is another host's: IP address mismatch" in message[0]
             assert beside.bridged.counts["sent"] == 0
         with Beside(Mqtt(port=broker.port), make_host) as beside:
-            told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
-            assert "it hangs up: is it TLS that it wants?" in told[0]
+            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            assert "it hangs up: is it TLS that it wants?" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
 
@@ -268,8 +268,8 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
 def test_a_plain_broker_where_tls_is_expected(broker: Broker, make_host: Callable[..., Host], tmp_path: Path) -> None:
     certificates(tmp_path)
     with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as beside:
-        told = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
-        assert "speak TLS there" in told[0]
+        message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+        assert "speak TLS there" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
 
@@ -278,12 +278,12 @@ def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypa
     """The bridge's own thread never connects, nor looks up a name, to find out why there is no broker."""
     asked: list[str] = []
 
-    def told(*words: Any, **_: Any) -> Any:
+    def refuse(*arguments: Any, **_: Any) -> Any:
         asked.append(threading.current_thread().name)
         raise OSError(113, "No route to host")
 
-    monkeypatch.setattr("socket.create_connection", told)
-    monkeypatch.setattr("socket.getaddrinfo", told)
+    monkeypatch.setattr("socket.create_connection", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
     with Beside(Mqtt(host="broker.invalid"), make_host) as beside:
         wait(lambda: beside.bridged.said)
         where = "no connection to a broker at broker.invalid:1883"
@@ -357,7 +357,7 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("parts", "text"),
     [
         ({"topic": "{plant}"}, "topic: expected text with {robot} and {name} alone, got '{plant}'"),
         ({"topic": "a/#"}, "topic: expected a topic without wildcards"),
@@ -369,10 +369,10 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
         ({"password_file": "tests/bridges/__init__.py", "user": "me"}, "password_file: the first line of 'tests"),
     ],
 )
-def test_wrong_words(words: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as told:
-        construct(Mqtt, "bridge", "mqtt", words)
-    assert f"bridge 'mqtt': {text}" in str(told.value)
+def test_wrong_words(parts: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as found:
+        construct(Mqtt, "bridge", "mqtt", parts)
+    assert f"bridge 'mqtt': {text}" in str(found.value)
 
 
 def test_certificates_that_are_none(make_host: Callable[..., Host]) -> None:

@@ -67,7 +67,7 @@ def udp(peer: socket.socket) -> str:
     return f"udp://127.0.0.1:{peer.getsockname()[1]}"
 
 
-def told(peer: socket.socket) -> list[Any]:
+def sentences_from(peer: socket.socket) -> list[Any]:
     """The sentences of one message, by pynmea2, which checks their sums."""
     return [pynmea2.parse(line, check=True) for line in peer.recv(65536).decode().splitlines()]
 
@@ -97,7 +97,7 @@ def test_the_truth_in_sentences(hearing: socket.socket) -> None:
              epoch="2026-06-01T12:00:00"), info,
     )  # fmt: skip
     bridge.on_state(state(info, 2500, **outputs(yaw=math.radians(30.0))))
-    found = {one.sentence_type: one for one in told(hearing)}
+    found = {one.sentence_type: one for one in sentences_from(hearing)}
     bridge.close("the test is over")
     assert set(found) == {"RMC", "GGA", "VTG", "HDT", "HDG", "ROT", "VHW", "DPT", "DBT", "MTW", "XDR"}
     rmc, gga = found["RMC"], found["GGA"]
@@ -142,7 +142,7 @@ def test_rates_talkers_and_a_plant_that_begins_anew(hearing: socket.socket) -> N
     found = []
     while True:
         try:
-            found += [(one.talker, one.sentence_type) for one in told(hearing)]
+            found += [(one.talker, one.sentence_type) for one in sentences_from(hearing)]
         except BlockingIOError:
             break
     assert found.count(("II", "HDT")) == 20
@@ -182,7 +182,7 @@ def test_what_instruments_read_at_their_rate_and_latency(hearing: socket.socket)
         hearing.setblocking(False)
         try:
             while True:
-                for one in told(hearing):
+                for one in sentences_from(hearing):
                     found.setdefault(one.sentence_type, []).append(((step + 1) * 1e-2, one))
         except BlockingIOError:
             pass
@@ -210,9 +210,9 @@ def test_what_instruments_read_at_their_rate_and_latency(hearing: socket.socket)
     assert any("RMC, GPGGA" in line and "from gps" in line for line in bridge.io.said)  # type: ignore[attr-defined]
 
 
-def replace_time(told: Any, time: float) -> Any:
-    told.time = time
-    return told
+def replace_time(sent: Any, time: float) -> Any:
+    sent.time = time
+    return sent
 
 
 def test_under_water_there_is_no_fix(hearing: socket.socket) -> None:
@@ -223,7 +223,7 @@ def test_under_water_there_is_no_fix(hearing: socket.socket) -> None:
     plant.step(np.zeros(1))
     bridge.on_state(state(info, 1, **{name: value.tolist() if value.shape else float(value)
                                       for name, value in plant.observe().items()}))  # fmt: skip
-    found = {one.sentence_type: one for one in told(hearing)}
+    found = {one.sentence_type: one for one in sentences_from(hearing)}
     bridge.close("the test is over")
     assert set(found) == {"RMC", "GGA", "VTG"}
     assert (found["RMC"].status, found["RMC"].lat, found["GGA"].gps_qual) == ("V", "", 0)
@@ -252,10 +252,10 @@ def test_gpsd_has_the_robot_where_it_is() -> None:
                 assert pipe.stdout is not None
                 fix = None
                 for line in pipe.stdout:
-                    said = json.loads(line)
+                    output = json.loads(line)
                     # the first fix may be of two dimensions: gpsd has not read the sentence with the height yet
-                    if said["class"] == "TPV" and said.get("mode", 0) == 3 and "lat" in said:
-                        fix = said
+                    if output["class"] == "TPV" and output.get("mode", 0) == 3 and "lat" in output:
+                        fix = output
                         break
             finally:
                 pipe.kill()
@@ -374,14 +374,14 @@ def points(**more: Any) -> SetPoints:
 
 
 def test_autopilots_sentences() -> None:
-    told = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
-    found = points().parse(told.encode())
+    line = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
+    found = points().parse(line.encode())
     # x is east: 12 deg true is 78 deg to its left; 11 deg magnetic is 14 deg true
     assert found == {"APB.heading_deg": 78.0, "APB.bearing_deg": 76.0, "APB.xte_m": pytest.approx(185.2)}
     lat, lon, _ = HOME.geodetic((300.0, -200.0, 0.0))
     place = (f"{int(lat):02d}{lat % 1 * 60:08.5f}", "N", f"{int(lon):03d}{lon % 1 * 60:08.5f}", "E")
-    told = sentence("GPRMB", "A", "0.66", "L", "003", "004", *place, "1.3", "352.5", "0.5", "V")
-    found = points().parse(told.encode())
+    line = sentence("GPRMB", "A", "0.66", "L", "003", "004", *place, "1.3", "352.5", "0.5", "V")
+    found = points().parse(line.encode())
     assert (found["RMB.x"], found["RMB.y"]) == pytest.approx((300.0, -200.0), abs=0.05)
     assert found["RMB.bearing_deg"] == pytest.approx(97.5)
     assert (found["RMB.range_m"], found["RMB.xte_m"]) == pytest.approx((1.3 * 1852, -0.66 * 1852))
@@ -391,13 +391,13 @@ def test_autopilots_sentences() -> None:
 
 def test_opencpns_sentences_are_taken() -> None:
     """As its autopilot output has them: talker EC, a mode at the end of RMB, empty waypoints."""
-    told = sentence("ECAPB", "A", "A", "0.037", "L", "N", "V", "V", "82.3", "T", "003", "84.9", "T", "85.1", "T")
-    found = points().parse(told.encode())
+    line = sentence("ECAPB", "A", "A", "0.037", "L", "N", "V", "V", "82.3", "T", "003", "84.9", "T", "85.1", "T")
+    found = points().parse(line.encode())
     assert (found["APB.heading_deg"], found["APB.bearing_deg"]) == pytest.approx((4.9, 5.1))
     assert found["APB.xte_m"] == pytest.approx(-68.524)
     place = ("4306.600", "N", "00556.400", "E")
-    told = sentence("ECRMB", "A", "0.037", "L", "", "003", *place, "0.250", "84.900", "0.000", "V", "A")
-    found = points().parse(told.encode())
+    line = sentence("ECRMB", "A", "0.037", "L", "", "003", *place, "0.250", "84.900", "0.000", "V", "A")
+    found = points().parse(line.encode())
     assert (found["RMB.x"], found["RMB.y"]) == pytest.approx((0.0, 0.0), abs=0.1)
     assert found["RMB.range_m"] == pytest.approx(463.0)
 
@@ -568,8 +568,8 @@ def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) 
              parameter_channels={"APB.heading_deg": "autopilot.heading_deg", "PRTMS.speed": "autopilot.speed_m_s"},
              lost={"PRTMS.speed": 0.0}), info,
     )  # fmt: skip
-    told = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
-    bridge._on_bytes((told + sentence("PRTMS", "0.3")).encode(), True)
+    line = sentence("GPAPB", "A", "A", "0.10", "R", "N", "V", "V", "11.0", "M", "DEST", "11.0", "M", "12.0", "T")
+    bridge._on_bytes((line + sentence("PRTMS", "0.3")).encode(), True)
     assert asked == {"autopilot.heading_deg": 78.0, "autopilot.speed_m_s": 0.3}
     bridge.on_peer_lost("the peer is silent")
     assert asked == {"autopilot.heading_deg": 78.0, "autopilot.speed_m_s": 0.0}
@@ -577,7 +577,7 @@ def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) 
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"to": "udp:1"}, r"to: expected udp://HOST:PORT, tcp://HOST:PORT or DEVICE\[@BAUD\], got 'udp:1'"),
         ({"to": "udp://host"}, "to: expected HOST:PORT, got 'host'"),
@@ -594,6 +594,6 @@ def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) 
         ({"epoch": "noon"}, "epoch: expected a time as 2026-06-01T12:00:00, got 'noon'"),
     ],
 )  # fmt: skip
-def test_wrong_words(words: dict[str, Any], text: str) -> None:
+def test_wrong_words(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Nmea(**words)
+        Nmea(**arguments)

@@ -65,11 +65,11 @@ class PlotJuggler:
         self.context.destroy(linger=0)
 
 
-def seen(tmp_path: Path, robot: str, *words: str, messages: int = 30) -> PlotJuggler:
+def seen(tmp_path: Path, robot: str, *text: str, messages: int = 30) -> PlotJuggler:
     """What it has of a served robot."""
     port = reserve_ports()
     ends = [word for end in ("exchange", "step") for word in (f"--{end}", "tcp://127.0.0.1:*")]
-    process = start(tmp_path, "serve", robot, *ends, "--telemetry", f"tcp://127.0.0.1:{port}", "--quiet", *words)
+    process = start(tmp_path, "serve", robot, *ends, "--telemetry", f"tcp://127.0.0.1:{port}", "--quiet", *text)
     reader = PlotJuggler(f"tcp://127.0.0.1:{port}")
     try:
         reader.read(messages)

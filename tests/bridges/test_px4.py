@@ -105,35 +105,35 @@ def sensors() -> Sensors:
 
 
 def test_the_imu_in_its_units_and_frames(sensors: Sensors) -> None:
-    told = sensors.imu(MOTION, 1234, 0x1FFF)
-    assert (told.time_usec, told.id) == (1234, 0)
-    assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.5, -0.25, 0.125 - 9.80665))
-    assert (told.xgyro, told.ygyro, told.zgyro) == pytest.approx((0.1, -0.2, -0.3))
+    found = sensors.imu(MOTION, 1234, 0x1FFF)
+    assert (found.time_usec, found.id) == (1234, 0)
+    assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.5, -0.25, 0.125 - 9.80665))
+    assert (found.xgyro, found.ygyro, found.zgyro) == pytest.approx((0.1, -0.2, -0.3))
     # it looks east: north is to its left, so minus the field's north lies on its right
-    assert (told.xmag, told.ymag, told.zmag) == pytest.approx((0.01, -0.2, 0.4))
-    assert told.pressure_alt == pytest.approx(399.0)
-    assert told.abs_pressure == pytest.approx(pressure_hpa(399.0))
-    assert told.temperature == 15.0
+    assert (found.xmag, found.ymag, found.zmag) == pytest.approx((0.01, -0.2, 0.4))
+    assert found.pressure_alt == pytest.approx(399.0)
+    assert found.abs_pressure == pytest.approx(pressure_hpa(399.0))
+    assert found.temperature == 15.0
 
 
 def test_the_truth_in_its_units_and_frames(sensors: Sensors) -> None:
-    told = sensors.truth(MOTION, 1234)
-    assert told.attitude_quaternion == pytest.approx([math.cos(math.pi / 4), 0.0, 0.0, math.sin(math.pi / 4)])
-    assert (told.rollspeed, told.pitchspeed, told.yawspeed) == pytest.approx((0.1, -0.2, -0.3))
-    assert (told.vx, told.vy, told.vz) == (200, 100, -50)
-    assert (told.xacc, told.yacc, told.zacc) == (51, -25, 13)
-    assert told.alt == 399000
+    found = sensors.truth(MOTION, 1234)
+    assert found.attitude_quaternion == pytest.approx([math.cos(math.pi / 4), 0.0, 0.0, math.sin(math.pi / 4)])
+    assert (found.rollspeed, found.pitchspeed, found.yawspeed) == pytest.approx((0.1, -0.2, -0.3))
+    assert (found.vx, found.vy, found.vz) == (200, 100, -50)
+    assert (found.xacc, found.yacc, found.zacc) == (51, -25, 13)
+    assert found.alt == 399000
     lat, lon, _ = HOME.geodetic(MOTION.position)
-    assert (told.lat, told.lon) == (round(lat * 1e7), round(lon * 1e7))
-    assert told.lat > 474000000
-    assert told.lon > 85000000
+    assert (found.lat, found.lon) == (round(lat * 1e7), round(lon * 1e7))
+    assert found.lat > 474000000
+    assert found.lon > 85000000
 
 
 def test_the_gps_in_its_units(sensors: Sensors) -> None:
-    told = sensors.gps(MOTION, 1234)
-    assert (told.fix_type, told.alt, told.vn, told.ve, told.vd) == (3, 399000, 200, 100, -50)
-    assert told.vel == round(100 * math.hypot(2.0, 1.0))
-    assert told.cog == round(100 * math.degrees(math.atan2(1.0, 2.0)))
+    found = sensors.gps(MOTION, 1234)
+    assert (found.fix_type, found.alt, found.vn, found.ve, found.vd) == (3, 399000, 200, 100, -50)
+    assert found.vel == round(100 * math.hypot(2.0, 1.0))
+    assert found.cog == round(100 * math.degrees(math.atan2(1.0, 2.0)))
 
 
 def test_noise_is_the_same_for_the_same_seed() -> None:
@@ -166,16 +166,16 @@ def test_what_the_plants_own_sensors_read(port: int) -> None:
     made = bridge(port, noise=50.0, home=HOME, outputs=("*", *(f"truth.{name}" for name in names)))
     with Sailing(made, plant=plant) as sailing, Autopilot(port) as px4:
         for _ in range(20):
-            told = px4.frame()
-        while not told.fields_updated & 0x1000:
-            told = px4.frame()
+            found = px4.frame()
+        while not found.fields_updated & 0x1000:
+            found = px4.frame()
         read = plant.observe()
-        assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, 0.0, -9.80665), abs=1e-5)
-        assert (told.xgyro, told.ygyro, told.zgyro) == (0.0, 0.0, 0.0)
-        assert told.pressure_alt == pytest.approx(HOME.alt_m - read["depth.value"])
-        while not told.fields_updated & 0x1C0:
-            told = px4.frame()
-        assert (told.xmag, told.ymag, told.zmag) == pytest.approx((0.1, 0.0, 0.4))
+        assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.0, 0.0, -9.80665), abs=1e-5)
+        assert (found.xgyro, found.ygyro, found.zgyro) == (0.0, 0.0, 0.0)
+        assert found.pressure_alt == pytest.approx(HOME.alt_m - read["depth.value"])
+        while not found.fields_updated & 0x1C0:
+            found = px4.frame()
+        assert (found.xmag, found.ymag, found.zmag) == pytest.approx((0.1, 0.0, 0.4))
         plant.set(**{"fault.imu": "bias=0.5"})
         wait(lambda: px4.frame().xgyro == pytest.approx(0.5))
         assert any(
@@ -212,8 +212,8 @@ def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
         assert len(sailing.plant.commands) == steps + 100
         assert all(b - a == 4000 for a, b in pairwise(stamps))
         assert sailing.command == (pytest.approx(1.0), pytest.approx(-0.25))
-        told = px4.frame()
-        assert told.zgyro == pytest.approx(0.25)
+        found = px4.frame()
+        assert found.zgyro == pytest.approx(0.25)
         assert sailing.loop.statistics.counters()["misses"] == 0
 
 
@@ -291,9 +291,9 @@ def test_px4_goes_and_comes_back_to_a_plant_that_begins_anew(port: int) -> None:
             last = px4.time_us
         wait(lambda: any("PX4 is gone" in line for line in sailing.bridged.said))
         with Autopilot(port) as px4:
-            told = px4.hear()
+            found = px4.hear()
             assert sailing.plant.resets == 2
-            assert told.time_usec > last
+            assert found.time_usec > last
             assert sailing.command == (0.0, 0.0)
             for _ in range(5):
                 px4.frame()
@@ -367,8 +367,8 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
         px4.drive()
         wait(lambda: sailing.bridged.counts["still"] > 3)
         for _ in range(3):
-            told = px4.hear()
-        assert (told.xacc, told.yacc, told.zacc) == pytest.approx((0.0, 0.0, -9.80665))
+            found = px4.hear()
+        assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.0, 0.0, -9.80665))
         gate.append(1)
         for _ in range(10):
             px4.frame()
@@ -381,13 +381,13 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
 def station() -> Iterator[Any]:
     port = reserve_ports()
     station = mavutil.mavlink_connection(f"udpin:127.0.0.1:{port}", dialect="common")
-    station.told = f"127.0.0.1:{port}"
+    station.address = f"127.0.0.1:{port}"
     yield station
     station.close()
 
 
 def test_a_ground_station_hears_both_sides(port: int, station: Any) -> None:
-    with Sailing(bridge(port, ground=station.told)), Autopilot(port) as px4:
+    with Sailing(bridge(port, ground=station.address)), Autopilot(port) as px4:
         px4.hear()
         px4.frame()
         for kind in ("HIL_SENSOR", "HIL_GPS", "HIL_STATE_QUATERNION", "HIL_ACTUATOR_CONTROLS"):
@@ -413,7 +413,7 @@ def test_garbage_is_counted_and_the_next_good_frame_is_read(port: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("arguments", "output"),
     [
         ({"rate_hz": 50.0}, "sensor_hz sets the rate"),
         ({"sensor_hz": 0.0}, "sensor_hz"),
@@ -423,9 +423,9 @@ def test_garbage_is_counted_and_the_next_good_frame_is_read(port: int) -> None:
         ({"plant_silent": "still"}, "watchdog_periods"),
     ],
 )
-def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=said):
-        Px4(**words)
+def test_words_that_make_no_sense(arguments: dict[str, Any], output: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=output):
+        Px4(**arguments)
 
 
 def test_the_example_is_one() -> None:
@@ -435,10 +435,10 @@ def test_the_example_is_one() -> None:
 
 
 def test_controls_are_a_controllers_words(port: int, asked: dict[str, float]) -> None:
-    words = {"3": "mixer.thrust", "1": "-mixer.yaw"}
-    assert Px4(parameter_channels=words).claims() == ()
+    parts = {"3": "mixer.thrust", "1": "-mixer.yaw"}
+    assert Px4(parameter_channels=parts).claims() == ()
     with (
-        Sailing(bridge(port, channels=(RUDDER,), parameter_channels=words), mode="realtime") as sailing,
+        Sailing(bridge(port, channels=(RUDDER,), parameter_channels=parts), mode="realtime") as sailing,
         Autopilot(port) as px4,
     ):
         px4.controls[2], px4.controls[0], px4.controls[1] = 0.25, 0.5, math.nan

@@ -230,7 +230,7 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
         bridge = beside.bridged.bridge
         take = bridge.command
         bridge.command = lambda values: (seen.append(values["left.front"]), take(values))  # type: ignore
-        said = {round(0.001 * n, 3) for n in range(1000)}
+        output = {round(0.001 * n, 3) for n in range(1000)}
         wait(device.hear)
         device.say(b"\0")
         for n in range(1000):
@@ -240,7 +240,7 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
         states = [state for _ in range(20) for state in wait(lambda: device.hear(spoil))]
     assert beside.bridged.counts["received"] > 500
     assert beside.bridged.counts["refused"] > 50
-    assert {round(value, 3) for value in seen} <= said
+    assert {round(value, 3) for value in seen} <= output
     assert all(at == pytest.approx(step * 1e-3) for _, step, _, at in states)
 
 
@@ -368,7 +368,7 @@ def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("parts", "output"),
     [
         ({"baud": 0}, "baud"),
         ({"device": ""}, "device: expected the name of a line"),
@@ -379,10 +379,10 @@ def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:
         ({"command_fields": ()}, "command_fields: expected at least one"),
     ],
 )
-def test_words_that_make_no_sense(words: dict[str, Any], said: str) -> None:
+def test_words_that_make_no_sense(parts: dict[str, Any], output: str) -> None:
     kept = {"device": "/dev/null", "state_fields": STATE, "command_fields": COMMAND, "channels": (FRONT,)}
-    with pytest.raises(rtmms.ModelError, match=said):
-        Serial(**kept | words)  # type: ignore[arg-type]
+    with pytest.raises(rtmms.ModelError, match=output):
+        Serial(**kept | parts)  # type: ignore[arg-type]
 
 
 def test_a_channel_that_nobody_has(device: Device, make_host: Callable[..., Host]) -> None:

@@ -33,9 +33,9 @@ def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
         assert first[1] == 0
         for step in range(1, 30):
             device.say(device.frame(0.01 * step))
-            told = wait(lambda: [state for state in device.hear() if state[1] > 0])
-            assert told[-1][1] == step
-            assert told[-1][2] == pytest.approx(0.01 * step)
+            found = wait(lambda: [state for state in device.hear() if state[1] > 0])
+            assert found[-1][1] == step
+            assert found[-1][2] == pytest.approx(0.01 * step)
         assert len(sailing.plant.commands) == 29
         assert wait(device.hear)[-1][1] == 29  # one that is not answered comes again
         assert sailing.bridged.counts["sent_again"] >= 1
@@ -87,7 +87,7 @@ def test_each_step_gets_the_answer_to_itself_also_after_the_device_was_gone(
                 device.unplug()
                 time.sleep(away_s)
                 device.plug()
-        told = [thrust for thrust, _ in sailing.plant.commands]
-    late = [k for k, thrust in enumerate(told) if thrust not in (0.0, pytest.approx(0.001 * (k + 1)))]
+        message = [thrust for thrust, _ in sailing.plant.commands]
+    late = [k for k, thrust in enumerate(message) if thrust not in (0.0, pytest.approx(0.001 * (k + 1)))]
     assert late == []
-    assert sum(thrust == 0.0 for thrust in told) <= 3, "those while it was gone"
+    assert sum(thrust == 0.0 for thrust in message) <= 3, "those while it was gone"

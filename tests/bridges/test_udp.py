@@ -43,8 +43,8 @@ def udp(peer: socket.socket, **more: Any) -> Udp:
     return Udp(port=peer.getsockname()[1], bind_port=0, **more)
 
 
-def packed(*words: str) -> tuple[Packed, ...]:
-    return tuple(Packed.from_word(word, "x") for word in words)
+def packed(*text: str) -> tuple[Packed, ...]:
+    return tuple(Packed.from_word(word, "x") for word in text)
 
 
 def test_json_both_ways(peer: socket.socket, make_host: Callable[..., Host]) -> None:
@@ -262,7 +262,7 @@ def test_numbers_that_go_round() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("parts", "text"),
     [
         ({"format": "struct"}, "state_fields: format=struct needs them"),
         ({"format": "struct", "state_fields": "time:f64", "claim": "left.*"}, "command_fields: expected at least one"),
@@ -274,11 +274,11 @@ def test_numbers_that_go_round() -> None:
         ({"command_format": "struct", "claim": "a", "command_fields": "1:u8+1:u8"}, "'1' stands in it twice"),
     ],
 )
-def test_wrong_words(words: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as told:
-        construct(Udp, "bridge", "udp", words)
-    assert text in str(told.value)
-    assert str(told.value).startswith("bridge 'udp': ")
+def test_wrong_words(parts: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as found:
+        construct(Udp, "bridge", "udp", parts)
+    assert text in str(found.value)
+    assert str(found.value).startswith("bridge 'udp': ")
 
 
 @pytest.mark.parametrize(
@@ -334,23 +334,23 @@ def test_the_example_fits_the_manta() -> None:
 @pytest.mark.full
 def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path) -> None:
     """Each fourth step of the pendulum's is answered by the peer, from what it was told: the same bits again."""
-    words = f"udp:port={peer.getsockname()[1]},bind_port=0,claim=torque,every=4,paced=true,state_fields=angle+rate"
+    arguments = f"udp:port={peer.getsockname()[1]},bind_port=0,claim=torque,every=4,paced=true,state_fields=angle+rate"
 
     def run() -> tuple[list[float], dict[str, Any]]:
         process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "2", "--mode", "lockstep", "--quiet",
-                        "--json", "--bridge", words)  # fmt: skip
+                        "--json", "--bridge", arguments)  # fmt: skip
         seen, steps = [], 0
         while steps < 196:
             data, place = peer.recvfrom(65536)
-            told = json.loads(data)
-            steps = told["step"]
-            if told["seq"] > len(seen):  # it may come twice
-                seen.append(told["angle"])
-            values = {"torque": -2.0 * told["angle"] - told["rate"] + 0.1}
+            found = json.loads(data)
+            steps = found["step"]
+            if found["seq"] > len(seen):  # it may come twice
+                seen.append(found["angle"])
+            values = {"torque": -2.0 * found["angle"] - found["rate"] + 0.1}
             peer.sendto(json.dumps({"values": values}).encode(), place)
-        said = finish(process)
-        assert said.status == 0, said.err
-        return seen, said.report
+        result = finish(process)
+        assert result.status == 0, result.err
+        return seen, result.report
 
     seen, report = run()
     assert report["steps"] == 200
@@ -391,8 +391,8 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
                 message["step"] = steps
             peer.sendto(json.dumps(message).encode(), place)
         wait(lambda: len(sailing.plant.commands) > 60)
-        told = [thrust for thrust, _ in sailing.plant.commands]
-        assert told[:60] == pytest.approx([0.01 * k for k in range(60)])
+        found = [thrust for thrust, _ in sailing.plant.commands]
+        assert found[:60] == pytest.approx([0.01 * k for k in range(60)])
         assert sailing.bridged.counts["sent_again"] >= 1
 
 
@@ -418,9 +418,9 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
     bridge = opened(udp(peer, claim=("*",)), plant_info())
     assert bridge._socket is not None
     place = bridge._socket.getsockname()
-    for said, most in ((b"x", 8), (b"x" * 5000, 2), (b"x" * 60_000, 1)):
+    for output, most in ((b"x", 8), (b"x" * 5000, 2), (b"x" * 60_000, 1)):
         for _ in range(3):
-            peer.sendto(said, place)
+            peer.sendto(output, place)
         while not bridge._socket.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT):
             pass
         before = bridge.counts["refused"]

@@ -45,8 +45,8 @@ class Needy(rtmms.Bridge):
     port: int
 
 
-def thing(**words: str) -> Thing:
-    return construct(Thing, "bridge", "thing", {key.replace("__", "."): word for key, word in words.items()})
+def thing(**text: str) -> Thing:
+    return construct(Thing, "bridge", "thing", {key.replace("__", "."): word for key, word in text.items()})
 
 
 @pytest.fixture
@@ -119,7 +119,7 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"prt": "1"}, "unknown parameter of bridge 'thing' 'prt'; did you mean port"),
         ({"port": "x"}, "bridge 'thing': port: expected a whole number, got 'x'"),
@@ -144,10 +144,10 @@ def test_a_file_and_words_over_it(file) -> None:  # type: ignore[no-untyped-def]
         ({"config": "/nowhere.toml"}, "/nowhere.toml: there is no such file"),
     ],
 )
-def test_wrong_words(words: dict[str, str], text: str) -> None:
-    with pytest.raises(rtmms.ModelError) as told:
-        thing(**words)
-    assert text in str(told.value)
+def test_wrong_words(arguments: dict[str, str], text: str) -> None:
+    with pytest.raises(rtmms.ModelError) as found:
+        thing(**arguments)
+    assert text in str(found.value)
 
 
 @pytest.mark.parametrize(
@@ -173,10 +173,10 @@ def test_wrong_words(words: dict[str, str], text: str) -> None:
     ],
 )
 def test_wrong_files(file, content: str, text: str) -> None:  # type: ignore[no-untyped-def]
-    with pytest.raises(rtmms.ModelError) as told:
+    with pytest.raises(rtmms.ModelError) as found:
         thing(config=file(content))
-    assert text in str(told.value)
-    assert "thing.toml" in str(told.value)
+    assert text in str(found.value)
+    assert "thing.toml" in str(found.value)
 
 
 def test_what_must_be_given() -> None:

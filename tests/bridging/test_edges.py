@@ -109,20 +109,20 @@ def test_in_lockstep_a_wrong_answer_lets_the_last_good_one_stand() -> None:
 
 
 def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
-    told: list[str] = []
-    tell = Telling(told.append)
+    found: list[str] = []
+    tell = Telling(found.append)
     for i in range(1000):
         tell(f"line {i}", 5.0)
-    assert told == [f"line {i}" for i in range(FIRST)]
+    assert found == [f"line {i}" for i in range(FIRST)]
     tell("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
-    assert told[FIRST] == f"({1000 - FIRST} more lines were not printed)"
-    assert told[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
-    assert len(told[-1]) < LONGEST + 20
+    assert found[FIRST] == f"({1000 - FIRST} more lines were not printed)"
+    assert found[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
+    assert len(found[-1]) < LONGEST + 20
     tell("another", 5.0 + EVERY_S)
     tell.end()
-    assert told[-1] == "(1 more lines were not printed)"
+    assert found[-1] == "(1 more lines were not printed)"
     tell("grüße, 5 µs", 1e6)
-    assert told[-1] == "grüße, 5 µs"
+    assert found[-1] == "grüße, 5 µs"
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pipe can be asked there")
@@ -136,8 +136,8 @@ def test_a_reader_that_has_stopped_costs_the_line_and_no_more(monkeypatch: pytes
         except BlockingIOError:
             break
     os.set_blocking(theirs, True)
-    with os.fdopen(theirs, "w") as told, os.fdopen(ours, "rb") as read:
-        monkeypatch.setattr(sys, "stderr", told)
+    with os.fdopen(theirs, "w") as found, os.fdopen(ours, "rb") as read:
+        monkeypatch.setattr(sys, "stderr", found)
         done = threading.Thread(target=command._tell, args=("nobody reads this",), daemon=True)
         done.start()
         done.join(PATIENCE_S)

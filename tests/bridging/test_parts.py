@@ -210,9 +210,9 @@ def test_untrusted_text(data: bytes, reason: str) -> None:
     if not reason:
         assert read_json(data, longest) == int(data)
         return
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as found:
         read_json(data, longest)
-    assert told.value.reason == reason
+    assert found.value.reason == reason
 
 
 @pytest.mark.parametrize(
@@ -221,9 +221,9 @@ def test_untrusted_text(data: bytes, reason: str) -> None:
      (float("inf"), "not_finite")],
 )  # fmt: skip
 def test_untrusted_numbers(value: object, reason: str) -> None:
-    with pytest.raises(Refusal) as told:
+    with pytest.raises(Refusal) as found:
         finite(value, "x")
-    assert told.value.reason == reason
+    assert found.value.reason == reason
     assert finite(3, "x") == 3.0
     assert numbers({"a": 1}, "x") == {"a": 1.0}
     with pytest.raises(Refusal):

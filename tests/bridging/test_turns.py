@@ -32,7 +32,7 @@ class Peer:
 
 def ages(peer: Peer, count: int, dt: float = 1e-3) -> tuple[list[int], float]:
     """How old the answer is that each of `count` messages got, in messages; and the time all took."""
-    turns, now, told, kept = Turns(0.1), 0.0, [], -1
+    turns, now, found, kept = Turns(0.1), 0.0, [], -1
     for k in range(1, count + 1):
         message = str(k).encode()
         turns.ask(message, now)
@@ -49,27 +49,27 @@ def ages(peer: Peer, count: int, dt: float = 1e-3) -> tuple[list[int], float]:
                 peer.get(again, now)
             if over or turns.settled(now):
                 break
-        told.append(k - kept)
-    return told, now
+        found.append(k - kept)
+    return found, now
 
 
 @pytest.mark.parametrize("takes_s", [1e-3, 0.012, 0.15, 0.5])
 def test_a_peer_that_loses_nothing_gets_no_copies_for_long(takes_s: float) -> None:
-    told, took = ages(Peer(1, takes_s, 0.0), 60)
-    assert set(told) == {0}
+    found, took = ages(Peer(1, takes_s, 0.0), 60)
+    assert set(found) == {0}
     assert took < 60 * (1.5 * takes_s + 2e-3) + 12 * takes_s + 1.0
 
 
 def test_a_peer_that_pauses_is_in_step_again_at_once() -> None:
-    told, took = ages(Peer(2, 3e-3, 0.0, pause=(0.05, 0.45)), 200)
-    assert set(told) == {0}
+    found, took = ages(Peer(2, 3e-3, 0.0, pause=(0.05, 0.45)), 200)
+    assert set(found) == {0}
     assert took < 200 * 6e-3 + 1.5
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_what_is_lost_costs_time_and_nothing_else(seed: int) -> None:
-    told, _ = ages(Peer(seed, 3e-3, 0.2), 200)
-    assert set(told) == {0}
+    found, _ = ages(Peer(seed, 3e-3, 0.2), 200)
+    assert set(found) == {0}
 
 
 def test_again_at_growing_distances() -> None:

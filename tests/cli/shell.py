@@ -46,10 +46,10 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": path, "XDG_RUNTIME_DIR": str(tmp_path), "COLUMNS": "200"}
 
 
-def start(tmp_path: Path, *words: str, new_session: bool = False) -> subprocess.Popen[str]:
+def start(tmp_path: Path, *text: str, new_session: bool = False) -> subprocess.Popen[str]:
     """`rtmms WORDS` in a process of its own, with the signals of one that a terminal starts."""
     return subprocess.Popen(
-        [sys.executable, "-m", "rtmms.cli.main", *words], cwd=tmp_path, env=environment(tmp_path),
+        [sys.executable, "-m", "rtmms.cli.main", *text], cwd=tmp_path, env=environment(tmp_path),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=new_session, preexec_fn=default_signals if os.name == "posix" else None,
     )  # fmt: skip
@@ -67,19 +67,19 @@ def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Said:
     return Said(process.returncode, out, err)
 
 
-def process(tmp_path: Path, *words: str) -> Said:
+def process(tmp_path: Path, *text: str) -> Said:
     """`rtmms WORDS` in a process of its own, to its end."""
-    return finish(start(tmp_path, *words))
+    return finish(start(tmp_path, *text))
 
 
-def rtmms(tmp_path: Path, *words: str) -> Said:
+def rtmms(tmp_path: Path, *text: str) -> Said:
     """`rtmms WORDS` in this process, to its end. The controllers and bridges of a run are processes all the same."""
     from rtmms.cli.main import main
 
     printed: list[str] = []
     with _as_a_process(tmp_path), _captured(printed):
         try:
-            main(list(words))
+            main(list(text))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
     return Said(status, *printed)

@@ -34,32 +34,32 @@ def left(**given: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "output"),
     [
         ({}, False), ({"ended": "stop"}, False), ({"unclaimed": 9}, False), ({"misses": 1}, True), ({"late": 1}, True),
         ({"skipped": 1}, True), ({"overruns": 1}, True), ({"reused": 1}, True), ({"stale": 1}, True),
         ({"alterations": 1}, True), ({"ended": "interrupt"}, True), ({"ended": "diverged"}, True),
     ],
 )  # fmt: skip
-def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dict[str, Any], said: bool) -> None:
+def test_a_run_is_disturbed_by_what_comes_late_and_by_what_is_changed(given: dict[str, Any], output: bool) -> None:
     loop = left(**given)
     given.pop("alterations", None)
-    assert disturbed(ended(**given), loop) is said
+    assert disturbed(ended(**given), loop) is output
 
 
 def ran(dt: float, **given: Any) -> tuple[Accuracy, dict[str, Any]]:
     """A run of Purcell's swimmer, its joints to and fro."""
     plant = rtmms.load("purcell", dt=dt)
     plant.reset()
-    told = Accuracy(plant, 10, ())
+    found = Accuracy(plant, 10, ())
     for k in range(10):
         command = np.array([0.5, -0.5]) * (-1.0) ** k
         plant.step(command)
-        assert told.monitor is not None
-        told.monitor.after(command)
+        assert found.monitor is not None
+        found.monitor.after(command)
     report, loop = ended(**given), left(**given)
-    told.add(report, loop)
-    return told, report
+    found.add(report, loop)
+    return found, report
 
 
 @pytest.fixture
@@ -77,9 +77,9 @@ def test_what_an_undisturbed_run_measured_is_kept_for_the_next(folder: Path) -> 
     assert list(folder.iterdir()) == []
     ran(1.0, peers=[{"commands": 3}])  # somebody else's, of whom the next start knows nothing
     assert list(folder.iterdir()) == []
-    told, _ = ran(1.0)
+    found, _ = ran(1.0)
     assert len(list(folder.iterdir())) == 1
-    assert told.at_start(quiet=True) == []
+    assert found.at_start(quiet=True) == []
     again = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
     assert any("dt = 1 s is known to be inaccurate: use dt <= 0." in line for line in again.at_start(quiet=True))
 
@@ -96,13 +96,13 @@ def test_what_was_foretold_stands_where_nothing_was_measured(
     folder: Path, verdict: Verdict, warnings: list[str]
 ) -> None:
     ran(1.0)
-    told = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
-    assert told.monitor is not None
-    told.monitor.conclude = lambda *_: verdict  # type: ignore[method-assign]
+    found = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
+    assert found.monitor is not None
+    found.monitor.conclude = lambda *_: verdict  # type: ignore[method-assign]
     report = ended()
-    told.add(report, left())
+    found.add(report, left())
     assert len(report["warnings"]) == len(warnings)
-    assert all(text in said for text, said in zip(warnings, report["warnings"], strict=True))
+    assert all(text in output for text, output in zip(warnings, report["warnings"], strict=True))
 
 
 def test_the_table_has_the_sentence_once(folder: Path) -> None:
@@ -114,12 +114,12 @@ def test_the_table_has_the_sentence_once(folder: Path) -> None:
 
 
 def test_while_it_runs_there_is_doubt_but_no_advice(folder: Path) -> None:
-    told = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
-    assert told.news() == []
-    told.monitor = SimpleNamespace(  # type: ignore[assignment]
+    found = Accuracy(rtmms.load("purcell", dt=1.0), 10, ())
+    assert found.news() == []
+    found.monitor = SimpleNamespace(  # type: ignore[assignment]
         settled=True, verdict=Verdict("doubtful", 0.2, np.nan, np.nan, 50, ("dt", 0.1))
     )
-    (line,) = told.news()
+    (line,) = found.news()
     assert "steps are off by 20 %" in line
     assert "use" not in line
-    assert told.news() == []
+    assert found.news() == []

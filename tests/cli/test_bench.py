@@ -23,13 +23,13 @@ def _benchmark(as_json: bool, frames: int = 10, duration: float = 1.5, what: str
 
 
 def test_parameters_with_defaults_are_options_of_their_type() -> None:
-    words = ["--frames", "20", "--duration=3", "--slow", "--what", "codec"]
-    assert _read("x", words, _choices(_benchmark)) == {"frames": 20, "duration": 3.0, "slow": True, "what": "codec"}
+    parts = ["--frames", "20", "--duration=3", "--slow", "--what", "codec"]
+    assert _read("x", parts, _choices(_benchmark)) == {"frames": 20, "duration": 3.0, "slow": True, "what": "codec"}
     assert _read("x", [], _choices(_benchmark)) == {}
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("parts", "output"),
     [
         (["--frame", "3"], "did you mean --frames"),
         (["frames"], "unknown option of bench x 'frames'"),
@@ -40,9 +40,9 @@ def test_parameters_with_defaults_are_options_of_their_type() -> None:
         (["--slow=perhaps"], "expected true or false, got 'perhaps'"),
     ],
 )
-def test_other_words_are_refused(words: list[str], said: str) -> None:
-    with pytest.raises(ModelError, match=said):
-        _read("x", words, _choices(_benchmark))
+def test_other_words_are_refused(parts: list[str], output: str) -> None:
+    with pytest.raises(ModelError, match=output):
+        _read("x", parts, _choices(_benchmark))
 
 
 class _Point:
@@ -55,9 +55,9 @@ class _Point:
         return self._run
 
 
-def _bench(run: Any, words: list[str], monkeypatch: pytest.MonkeyPatch) -> Any:
+def _bench(run: Any, arguments: list[str], monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr("rtmms.cli.bench.plugins", lambda group: {"one": _Point(run)})
-    return CliRunner().invoke(bench, ["one", *words])
+    return CliRunner().invoke(bench, ["one", *arguments])
 
 
 def test_a_benchmark_that_lacks_something_measures_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

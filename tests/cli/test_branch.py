@@ -28,17 +28,28 @@ def steps(path: Path) -> dict[int, tuple[bytes, bytes]]:
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seconds in lockstep, whose controller has a state of its own: a.mcap."""
     folder = tmp_path_factory.mktemp("branch")
-    words = ("--mode", "lockstep", "--controller", "tired", "--duration", "2", "--seed", "3", "--set", "damping=0.3")
-    assert rtmms(folder, "run", "tuned", *words, "--log", "a.mcap", *QUIET).status == 0
+    arguments = (
+        "--mode",
+        "lockstep",
+        "--controller",
+        "tired",
+        "--duration",
+        "2",
+        "--seed",
+        "3",
+        "--set",
+        "damping=0.3",
+    )
+    assert rtmms(folder, "run", "tuned", *arguments, "--log", "a.mcap", *QUIET).status == 0
     return folder
 
 
 @pytest.mark.full
 def test_a_branch_without_a_change_gives_the_bits_of_the_log(recorded: Path) -> None:
     """The controller goes on from where it was, too: the robot, its parameters, mode and controller are the log's."""
-    said = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "same.mcap", *QUIET)
-    assert said.status == 0, said.err
-    report = said.report
+    result = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "same.mcap", *QUIET)
+    assert result.status == 0, result.err
+    report = result.report
     assert (report["robot"], report["mode"], report["seed"], report["steps"]) == ("tuned", "lockstep", 3, 80)
     assert report["from"] == {
         "log": "a.mcap", "sha256": sha256_of(recorded / "a.mcap"), "seconds": 1.2, "step": 120, "set": {}, "before": [],
@@ -56,11 +67,15 @@ def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> No
     folder.mkdir()
     (recorded / "one.mcap").rename(folder / "one.mcap")
     assert rtmms(folder, "replay", "one.mcap", "--check").status == 0
-    said = rtmms(folder, "run", "--from", "one.mcap@1.5", "--controller", "swing:amplitude=2", "--duration", "1",
+    result = rtmms(folder, "run", "--from", "one.mcap@1.5", "--controller", "swing:amplitude=2", "--duration", "1",
                  "--log", "two.mcap", *QUIET)  # fmt: skip
-    assert said.status == 0, said.err
-    told = said.report["from"]
-    assert (told["step"], told["set"], [one["seconds"] for one in told["before"]]) == (150, {"damping": 2}, [1.0])
+    assert result.status == 0, result.err
+    message = result.report["from"]
+    assert (message["step"], message["set"], [one["seconds"] for one in message["before"]]) == (
+        150,
+        {"damping": 2},
+        [1.0],
+    )
     assert rtmms(folder, "replay", "two.mcap", "--check").status == 0
     one, two = steps(folder / "one.mcap"), steps(folder / "two.mcap")
     assert (min(two), max(two)) == (150, 249)
@@ -71,8 +86,8 @@ def test_a_branch_replays_alone_and_is_branched_from_again(recorded: Path) -> No
 
 @pytest.mark.full
 def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> None:
-    said = rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "set.mcap", "--set", "damping=2", *QUIET)
-    assert said.status == 0, said.err
+    result = rtmms(recorded, "run", "--from", "a.mcap@1", "--log", "set.mcap", "--set", "damping=2", *QUIET)
+    assert result.status == 0, result.err
     whole, branch = steps(recorded / "a.mcap"), steps(recorded / "set.mcap")
     rate = [np.frombuffer(one[100][1])[1] for one in (whole, branch)]
     assert rate[0] != rate[1]
@@ -80,9 +95,9 @@ def test_a_parameter_that_is_set_acts_from_that_moment_on(recorded: Path) -> Non
 
 @pytest.mark.full
 def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
-    words = ("--set", "fault.torque=stuck=0", "--log", "stuck.mcap")
-    said = rtmms(recorded, "run", "--from", "a.mcap@1", *words, *QUIET)
-    assert said.status == 0, said.err
+    arguments = ("--set", "fault.torque=stuck=0", "--log", "stuck.mcap")
+    result = rtmms(recorded, "run", "--from", "a.mcap@1", *arguments, *QUIET)
+    assert result.status == 0, result.err
     assert rtmms(recorded, "replay", "stuck.mcap", "--check").status == 0
     assert steps(recorded / "stuck.mcap")[199] != steps(recorded / "a.mcap")[199]
 
@@ -90,24 +105,24 @@ def test_a_fault_begins_at_that_moment(recorded: Path) -> None:
 @pytest.mark.full
 @pytest.mark.parametrize("mode", ["realtime", "free"])
 def test_it_goes_on_in_other_modes(recorded: Path, mode: str) -> None:
-    words = ("--mode", mode, "--duration", "0.3", "--controller", "swing", "--log", f"{mode}.mcap")
-    said = rtmms(recorded, "run", "--from", "a.mcap@0.5", *words, *QUIET)
-    assert (said.status, said.report["steps"], said.report["mode"]) == (0, 30, mode), said.err
+    arguments = ("--mode", mode, "--duration", "0.3", "--controller", "swing", "--log", f"{mode}.mcap")
+    result = rtmms(recorded, "run", "--from", "a.mcap@0.5", *arguments, *QUIET)
+    assert (result.status, result.report["steps"], result.report["mode"]) == (0, 30, mode), result.err
     assert min(steps(recorded / f"{mode}.mcap")) == 50
     assert rtmms(recorded, "replay", f"{mode}.mcap", "--check").status == 0
 
 
 @pytest.mark.full
 def test_it_goes_on_from_the_end(recorded: Path) -> None:
-    said = rtmms(recorded, "run", "--from", "a.mcap@2", "--duration", "0.1", "--log", "end.mcap", *QUIET)
-    assert (said.status, said.report["steps"]) == (0, 10), said.err
+    result = rtmms(recorded, "run", "--from", "a.mcap@2", "--duration", "0.1", "--log", "end.mcap", *QUIET)
+    assert (result.status, result.report["steps"]) == (0, 10), result.err
     assert min(steps(recorded / "end.mcap")) == 200
 
 
 @pytest.mark.full
 def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
-    said = rtmms(recorded, "run", "--from", "a.mcap@1.5", "--log", "late.mcap", *QUIET)
-    assert said.status == 0, said.err
+    result = rtmms(recorded, "run", "--from", "a.mcap@1.5", "--log", "late.mcap", *QUIET)
+    assert result.status == 0, result.err
     both = json.loads(rtmms(recorded, "compare", "a.mcap", "late.mcap", "-o", "both.png", "--json").out)
     assert list(both) == ["a", "late (a from 1.5 s)"]
     assert (recorded / "both.png").stat().st_size > 5_000
@@ -120,7 +135,7 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("--from", "a.mcap"), "--from a.mcap: expected LOG@SECONDS"),
         (("--from", "a.mcap@soon"), "with a number >= 0, got 'soon'"),
@@ -140,14 +155,14 @@ def test_branches_are_compared_on_one_clock_and_named(recorded: Path) -> None:
     ],
 )
 def test_wrong_words_are_one_sentence(
-    recorded: Path, words: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch,
+    recorded: Path, arguments: tuple[str, ...], text: str, monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(recorded)
     monkeypatch.syspath_prepend(ROOT / "tests" / "plugins")
-    own = () if "swig" in words else ("--controller", "none")
+    own = () if "swig" in arguments else ("--controller", "none")
     with pytest.raises(SystemExit) as ended:
-        main(["run", "--log", "wrong.mcap", *words, *own, "--quiet"])
+        main(["run", "--log", "wrong.mcap", *arguments, *own, "--quiet"])
     err = capfd.readouterr().err
     assert ended.value.code == 2, err
     assert text in err
@@ -196,17 +211,17 @@ def test_a_log_is_data(recorded: Path) -> None:
     }  # fmt: skip
     for name, (changes, text) in cases.items():
         forged(recorded, f"{name}.mcap", **changes)
-        said = rtmms(recorded, "run", "--from", f"{name}.mcap@1", "--quiet")
-        assert (said.status, text in said.err) == (2, True), (name, said.err)
-        assert "Traceback" not in said.err
+        result = rtmms(recorded, "run", "--from", f"{name}.mcap@1", "--quiet")
+        assert (result.status, text in result.err) == (2, True), (name, result.err)
+        assert "Traceback" not in result.err
     assert not (recorded / "ran").exists()
 
 
 @pytest.mark.full
 def test_a_log_that_does_not_give_its_bits_is_none_to_go_on_from(recorded: Path) -> None:
     forged(recorded, "other.mcap", parameters={"damping": 0.31})
-    said = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
-    assert (said.status, "the replay does not give its bits: step 1: angle" in said.err) == (1, True), said.err
+    result = rtmms(recorded, "run", "--from", "other.mcap@1", "--quiet")
+    assert (result.status, "the replay does not give its bits: step 1: angle" in result.err) == (1, True), result.err
 
 
 SLOW = """
@@ -229,11 +244,11 @@ class Slow(rtmms.Controller):
 def test_a_controller_may_take_its_time_over_the_past(tmp_path: Path) -> None:
     """Whoever waits for it looks after requests meanwhile."""
     (tmp_path / "slow.py").write_text(SLOW)
-    words = ("tuned", "--mode", "lockstep", "--controller", "slow.py", "--duration", "0.5", "--log", "slow.mcap")
-    assert rtmms(tmp_path, "run", *words, *QUIET).status == 0
-    said = rtmms(tmp_path, "run", "--from", "slow.mcap@0.3", "--trust-log", *QUIET)
-    assert said.status == 0, said.err
-    assert said.report["steps"] == 20
+    arguments = ("tuned", "--mode", "lockstep", "--controller", "slow.py", "--duration", "0.5", "--log", "slow.mcap")
+    assert rtmms(tmp_path, "run", *arguments, *QUIET).status == 0
+    result = rtmms(tmp_path, "run", "--from", "slow.mcap@0.3", "--trust-log", *QUIET)
+    assert result.status == 0, result.err
+    assert result.report["steps"] == 20
 
 
 @pytest.mark.full
@@ -242,9 +257,9 @@ def test_the_commands_of_the_page_run(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "log.md").read_text(encoding="utf-8")
     (block,) = [one for one in page.split("```")[1::2] if "--from run.mcap@2" in one]
     for line in block.strip().splitlines():
-        words = shlex.split(line, comments=True)[1:]
-        said = rtmms(tmp_path, *words, *(("--quiet",) if words[0] == "run" else ()))
-        assert said.status == 0, (line, said.err)
+        arguments = shlex.split(line, comments=True)[1:]
+        result = rtmms(tmp_path, *arguments, *(("--quiet",) if arguments[0] == "run" else ()))
+        assert result.status == 0, (line, result.err)
     whole, same, other = (steps(tmp_path / f"{name}.mcap") for name in ("run", "same", "other"))
     assert (min(same), max(same)) == (2000, 3999)
     assert same == {k: whole[k] for k in same}

@@ -17,12 +17,12 @@ from tests.cli.shell import finish, start
 def test_two_runs_side_by_side(tmp_path: Path) -> None:
     for heading in (0, 40):
         word = f"heading:heading_deg={heading}"
-        said = finish(start(tmp_path, "run", "manta", "--controller", word, "--mode", "lockstep", "--duration", "3",
+        result = finish(start(tmp_path, "run", "manta", "--controller", word, "--mode", "lockstep", "--duration", "3",
                             "--log", f"to{heading}.mcap", "--quiet"), 120)  # fmt: skip
-        assert said.status == 0, said.err
-    said = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap", "-o", "both.png", "--json"), 60)
-    assert said.status == 0, said.err
-    found = json.loads(said.out)
+        assert result.status == 0, result.err
+    result = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap", "-o", "both.png", "--json"), 60)
+    assert result.status == 0, result.err
+    found = json.loads(result.out)
     assert found["to0"]["heading_deg rms"] < 1.0 < found["to40"]["heading_deg rms"]
     assert found["to40"]["command rate, rms"] > 0.1
     assert {"plant p99, us", "misses", "mean_power_w"} <= found["to0"].keys()
@@ -30,13 +30,13 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
     assert (found["to0"]["heading.heading_deg"], found["to40"]["heading.heading_deg"]) == ("0", "40")
     assert "chains" not in found["to0"], "what does not differ"
     assert (tmp_path / "both.png").stat().st_size > 20_000
-    said = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap"), 60)
-    assert "heading_deg rms" in said.out
-    assert "to40" in said.out
-    for words, text in ((["to0.mcap"], "expected two logs"), (["to0.mcap", "nowhere.mcap"], "nowhere.mcap")):
-        said = finish(start(tmp_path, "compare", *words), 60)
-        assert said.status == 2
-        assert text in said.err
+    result = finish(start(tmp_path, "compare", "to0.mcap", "to40.mcap"), 60)
+    assert "heading_deg rms" in result.out
+    assert "to40" in result.out
+    for arguments, text in ((["to0.mcap"], "expected two logs"), (["to0.mcap", "nowhere.mcap"], "nowhere.mcap")):
+        result = finish(start(tmp_path, "compare", *arguments), 60)
+        assert result.status == 2
+        assert text in result.err
 
 
 def test_what_one_run_has_not_is_told_as_such() -> None:

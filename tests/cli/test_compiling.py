@@ -25,16 +25,16 @@ class Nobody:
 
 @pytest.mark.full
 def test_it_is_known_by_its_words() -> None:
-    words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
-    child = Child("controller slow", "slow", ["-c", "pass"], words=words)
+    parts = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
+    child = Child("controller slow", "slow", ["-c", "pass"], words=parts)
     child.process.wait(30)
     for text, compiling in (
         ("", False), ("rtmms: compiling the planner\n", True), ("rtmms: compiling the manta\n", True),
         ("rtmms: compiled 3 functions in 2.0 s\n", True), ("rtmms: compiled 4 functions in 3.0 s\n", False),
     ):  # fmt: skip
-        words.write(text.encode())
+        parts.write(text.encode())
         assert child.compiling() is compiling, text
-    words.close()
+    parts.close()
 
 
 @pytest.mark.full
@@ -42,15 +42,15 @@ def test_it_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(children, "ADMISSION_S", 0.2)
     monkeypatch.setattr(children, "COMPILING_S", 0.5)
     monkeypatch.setattr(children, "waited_s", lambda pid: 0.0)
-    words = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
+    parts = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - the child's
     every = Children()
-    child = Child("controller slow", "slow", ["-c", PROGRAM], words=words)
+    child = Child("controller slow", "slow", ["-c", PROGRAM], words=parts)
     every.all.append(child)
     wait(child.compiling)  # the machine may be busy
-    said: list[str] = []
+    output: list[str] = []
     server: Any = Nobody()
     with pytest.raises(StartError, match="controller slow did not say hello"):
-        await_peers(server, every, False, said.append)
+        await_peers(server, every, False, output.append)
     child.process.kill()
     child.process.wait()
-    words.close()
+    parts.close()

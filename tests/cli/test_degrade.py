@@ -15,17 +15,17 @@ RUN = ("run", "manta", "--set", "chains=160", "--controller", "none", "--quiet",
 @pytest.mark.full
 def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
     """A hundred times as fast as the wall: no step of the full model fits."""
-    said = rtmms(tmp_path, *RUN, "--degrade", "--rate", "100", "--log", "a.mcap", "--sensors", "typical")
-    assert said.status == 0, said.err
-    told = said.report["degrade"]
-    assert told["levels"][0] == "full"
-    assert told["changes"][0][1] == 1
-    assert sum(told["steps"]) == said.report["steps"] == 400
-    assert said.report["final"]["truth.level"] == told["changes"][-1][1]
+    result = rtmms(tmp_path, *RUN, "--degrade", "--rate", "100", "--log", "a.mcap", "--sensors", "typical")
+    assert result.status == 0, result.err
+    found = result.report["degrade"]
+    assert found["levels"][0] == "full"
+    assert found["changes"][0][1] == 1
+    assert sum(found["steps"]) == result.report["steps"] == 400
+    assert result.report["final"]["truth.level"] == found["changes"][-1][1]
     log = open_log(tmp_path / "a.mcap")
     assert log.origin["degrade"] is True
     assert {change["args"]["level"] for change in log.end.fields["changes"]} >= {1}  # type: ignore[union-attr]
-    if said.report["log"]["dropped"]:
+    if result.report["log"]["dropped"]:
         pytest.skip("the disk was too slow for this log")
     replayed = rtmms(tmp_path, "replay", "a.mcap", "--check")
     assert replayed.status == 0, replayed.err
@@ -34,16 +34,16 @@ def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_without_it_a_log_says_nothing_of_levels(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, *RUN, "--mode", "lockstep", "--log", "a.mcap")
-    assert said.status == 0, said.err
-    assert "degrade" not in said.report
+    result = rtmms(tmp_path, *RUN, "--mode", "lockstep", "--log", "a.mcap")
+    assert result.status == 0, result.err
+    assert "degrade" not in result.report
     log = open_log(tmp_path / "a.mcap")
     assert "degrade" not in log.origin
     assert "level" not in {signal.name for signal in log.outputs}
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("eel", "--degrade"), "--degrade: this robot offers no cheaper variants of itself"),
         (
@@ -53,7 +53,7 @@ def test_without_it_a_log_says_nothing_of_levels(tmp_path: Path) -> None:
         (("manta", "eel", "--degrade"), "--degrade: expected one robot"),
     ],
 )
-def test_where_it_cannot_be_it_is_told(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", *words, "--duration", "0.1", "--quiet")
-    assert said.status == 2
-    assert told in said.err
+def test_where_it_cannot_be_it_is_told(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+    result = rtmms(tmp_path, "run", *arguments, "--duration", "0.1", "--quiet")
+    assert result.status == 2
+    assert message in result.err

@@ -93,12 +93,12 @@ def test_our_robots_say_what_they_move_in() -> None:
 
 def test_words_come_line_by_line_whole_and_with_their_author() -> None:
     with tempfile.TemporaryFile(buffering=0) as file:
-        words = display.Words({"controller gait": file.fileno()})
+        parts = display.Words({"controller gait": file.fileno()})
         file.write(b"one\ntw")
-        assert words.new_lines() == ["controller gait: one"]
-        assert words.new_lines() == []
+        assert parts.new_lines() == ["controller gait: one"]
+        assert parts.new_lines() == []
         file.write(b"o\n\xff\n")
-        assert words.new_lines() == ["controller gait: two", "controller gait: \ufffd"]
+        assert parts.new_lines() == ["controller gait: two", "controller gait: \ufffd"]
 
 
 def test_plain_lines_at_each_phase_and_then_every_five_seconds(capsys: pytest.CaptureFixture[str]) -> None:

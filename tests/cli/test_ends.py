@@ -21,43 +21,43 @@ def test_ctrl_c_does_not_wait_for_the_end_of_a_long_step(tmp_path: Path) -> None
     next(line for line in process.stderr if line.startswith("exchange "))
     time.sleep(2.0)
     process.send_signal(signal.SIGINT)
-    said = finish(process, 60)
-    assert (said.status, said.report["ended"]) == (130, "interrupt")
+    result = finish(process, 60)
+    assert (result.status, result.report["ended"]) == (130, "interrupt")
 
 
 @pytest.mark.full
 def test_a_killed_controller_is_dead_in_the_report_of_lockstep(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
-    assert said.status == 1
-    assert [(peer["name"], peer["state"]) for peer in said.report["exchange"]["peers"]] == [("die", "dead")]
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
+    assert result.status == 1
+    assert [(peer["name"], peer["state"]) for peer in result.report["exchange"]["peers"]] == [("die", "dead")]
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("--figure", "run.xyz"), "--figure run.xyz: expected a name that ends in .png"),
         (("--figure", "run"), "--figure run: expected a name that ends in .png"),
     ],
 )
 def test_a_figure_that_cannot_be_drawn_is_refused_before_the_run(
-    tmp_path: Path, words: tuple[str, ...], text: str
+    tmp_path: Path, arguments: tuple[str, ...], text: str
 ) -> None:  # fmt: skip
-    said = rtmms(tmp_path, "run", "pendulum", *words)
-    assert (said.status, said.out) == (2, "")
-    assert text in said.err
+    result = rtmms(tmp_path, "run", "pendulum", *arguments)
+    assert (result.status, result.out) == (2, "")
+    assert text in result.err
 
 
 @pytest.mark.full
 def test_a_run_shorter_than_a_step_is_refused(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0.004")
-    assert (said.status, said.out) == (2, "")
-    assert "--duration 0.004: expected a step at least, 0.01 s" in said.err
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--duration", "0.004")
+    assert (result.status, result.out) == (2, "")
+    assert "--duration 0.004: expected a step at least, 0.01 s" in result.err
 
 
 def test_an_endpoint_that_is_none_is_a_wrong_word(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "serve", "pendulum", "--exchange", "garbage")
-    assert said.status == 2
-    assert "exchange endpoint 'garbage'" in said.err
+    result = rtmms(tmp_path, "serve", "pendulum", "--exchange", "garbage")
+    assert result.status == 2
+    assert "exchange endpoint 'garbage'" in result.err
 
 
 _PRESSED = """
@@ -86,16 +86,16 @@ def test_a_terminal_that_is_closed_ends_a_run_with_report_and_log(tmp_path: Path
     assert process.stderr is not None
     next(line for line in process.stderr if "misses" in line)
     process.send_signal(signal.SIGHUP)
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (130, "interrupt")
-    assert said.report["log"]["whole"] is True
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (130, "interrupt")
+    assert result.report["log"]["whole"] is True
 
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell")
 def test_without_any_standard_file_it_runs_and_its_log_is_not_written_into(tmp_path: Path) -> None:
-    words = f"{sys.executable} -m rtmms run pendulum --controller none --duration 0.2 --log run.mcap <&- >&- 2>&-"
-    done = subprocess.run(["sh", "-c", f"exec {words}"], cwd=tmp_path, env=environment(tmp_path), timeout=60)
+    arguments = f"{sys.executable} -m rtmms run pendulum --controller none --duration 0.2 --log run.mcap <&- >&- 2>&-"
+    done = subprocess.run(["sh", "-c", f"exec {arguments}"], cwd=tmp_path, env=environment(tmp_path), timeout=60)
     assert done.returncode == 0
     assert "whole" in rtmms(tmp_path, "log", "info", "run.mcap").out
 
@@ -110,9 +110,9 @@ def test_without_any_standard_file_it_runs_and_its_log_is_not_written_into(tmp_p
 def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
     tmp_path: Path, name: str | bytes, text: str
 ) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", os.fsdecode(name))
-    assert said.status == 2
-    assert text in said.err
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--log", os.fsdecode(name))
+    assert result.status == 2
+    assert text in result.err
 
 
 @pytest.mark.full
@@ -120,8 +120,11 @@ def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
 def test_a_working_directory_that_was_deleted_is_told(tmp_path: Path) -> None:
     program = "import os\nfrom rtmms.cli.main import main\nos.rmdir(os.getcwd())\nmain(['new', 'controller', 'mine'])"
     (tmp_path / "gone").mkdir()
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-P", "-c", program], cwd=tmp_path / "gone", env=environment(tmp_path), text=True,
         capture_output=True, timeout=60,
     )  # fmt: skip
-    assert (said.returncode, said.stderr) == (1, "rtmms: the working directory was deleted; cd to one that is there\n")
+    assert (result.returncode, result.stderr) == (
+        1,
+        "rtmms: the working directory was deleted; cd to one that is there\n",
+    )

@@ -29,19 +29,19 @@ def endpoint(process: subprocess.Popen[str]) -> str:
 
 
 def ticker(tmp_path: Path, exchange: str, steps: int) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", TICKER, exchange, str(steps)]
-    return subprocess.Popen(words, env=environment(tmp_path), text=True)
+    parts = [sys.executable, "-c", TICKER, exchange, str(steps)]
+    return subprocess.Popen(parts, env=environment(tmp_path), text=True)
 
 
 @pytest.mark.full
 def test_run_answers_and_a_process_outside_ticks(tmp_path: Path) -> None:
-    words = ("--mode", "external", "--duration", "0.5", "--deadline", "5", "--json", "--log", "run.mcap")
-    process = start(tmp_path, "run", "pendulum", "--controller", "swing", *words)
+    arguments = ("--mode", "external", "--duration", "0.5", "--deadline", "5", "--json", "--log", "run.mcap")
+    process = start(tmp_path, "run", "pendulum", "--controller", "swing", *arguments)
     clock = ticker(tmp_path, endpoint(process), 50)
-    said = finish(process)
+    result = finish(process)
     assert clock.wait(30) in (0, 1)  # it may find the plant gone before it hears the bye
-    report = said.report
-    assert (said.status, report["ended"], report["steps"]) == (0, "duration", 50)
+    report = result.report
+    assert (result.status, report["ended"], report["steps"]) == (0, "duration", 50)
     exchange = report["exchange"]
     assert (exchange["commands_applied"], exchange["misses"], exchange["unclaimed"]) == (50, 0, 0)
     assert exchange["ticks"] == {"used": 50, "surplus": 0, "peer": "clock"}
@@ -59,15 +59,15 @@ def test_serve_without_ticks_waits_and_can_be_interrupted(tmp_path: Path) -> Non
     process = start(tmp_path, "serve", "pendulum", "--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--json")
     endpoint(process)
     process.send_signal(signal.SIGINT)
-    said = finish(process)
-    assert (said.status, said.report["ended"], said.report["steps"]) == (0, "interrupt", 0)
-    assert said.report["schedule"]["deadline_us"] == pytest.approx(9000, rel=0.2)  # as if ticks came at dt: 0.01 s
+    result = finish(process)
+    assert (result.status, result.report["ended"], result.report["steps"]) == (0, "interrupt", 0)
+    assert result.report["schedule"]["deadline_us"] == pytest.approx(9000, rel=0.2)  # as if ticks came at dt: 0.01 s
 
 
 @pytest.mark.full
 def test_it_is_told_who_ticks_and_that_nobody_does_any_more(tmp_path: Path) -> None:
-    words = ("--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--duration", "1000", "--json")
-    process = start(tmp_path, "serve", "pendulum", *words)
+    arguments = ("--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--duration", "1000", "--json")
+    process = start(tmp_path, "serve", "pendulum", *arguments)
     assert process.stderr is not None
     clock = ticker(tmp_path, endpoint(process), 1 << 40)
     assert any("'clock' ticks" in line for line in process.stderr)

@@ -159,12 +159,12 @@ def test_every_option_that_names_a_file_has_a_case() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """With a log, and the same as a table."""
     made = tmp_path_factory.mktemp("files")
-    for words in (
+    for arguments in (
         ("run", *MANTA, "--controller", "gait", "--log", "run.mcap"),
         ("log", "csv", "run.mcap", "-o", "run.csv"),
     ):
-        said = rtmms(made, *words)
-        assert said.status == 0, said.err
+        result = rtmms(made, *arguments)
+        assert result.status == 0, result.err
     return made
 
 
@@ -206,7 +206,7 @@ def _read_all(stream: IO[bytes], into: list[bytes]) -> None:
         into.append(stream.read())
 
 
-def on_a_full_disk(folder: Path, room: int, *words: str) -> Said:
+def on_a_full_disk(folder: Path, room: int, *text: str) -> Said:
     """`rtmms WORDS`, where no file can be larger than `room` bytes, in this process and in those that it starts."""
     printed: list[str] = []
     status = 0
@@ -214,7 +214,7 @@ def on_a_full_disk(folder: Path, room: int, *words: str) -> Said:
     with shell._as_a_process(folder), _captured_by_pipes(printed):
         resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
         try:
-            command_line.main(list(words))
+            command_line.main(list(text))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         finally:
@@ -234,16 +234,16 @@ def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, one: Writes, tmp_pa
     for name in ("run.mcap", "run.csv"):
         (tmp_path / name).symlink_to(folder / name)
     name = f"out{one.ending}"
-    words = [word.replace("{}", name) for word in one.words]
-    said = rtmms(tmp_path, *words)
-    assert said.status == 0, said.err
+    arguments = [word.replace("{}", name) for word in one.words]
+    result = rtmms(tmp_path, *arguments)
+    assert result.status == 0, result.err
     whole = (tmp_path / name).read_bytes()
     there = _files(tmp_path)
     for room in (len(whole) // 2, 0):
-        said = on_a_full_disk(tmp_path, room, *words)
-        assert said.status == 1, (room, said.err)
-        assert name in said.err.splitlines()[-1]
-        assert "Traceback" not in said.err
+        result = on_a_full_disk(tmp_path, room, *arguments)
+        assert result.status == 1, (room, result.err)
+        assert name in result.err.splitlines()[-1]
+        assert "Traceback" not in result.err
         assert (tmp_path / name).read_bytes() == whole, "what was there before is lost"
         assert _files(tmp_path) == there, "something half-written is left"
 
@@ -263,15 +263,33 @@ ls -A disk; exit $status
 def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
     name = f"out{one.ending}"
     (tmp_path / "disk").mkdir()
-    said = rtmms(tmp_path, *(word.replace("{}", "whole" + one.ending) for word in one.words))
-    assert said.status == 0, said.err
+    result = rtmms(tmp_path, *(word.replace("{}", "whole" + one.ending) for word in one.words))
+    assert result.status == 0, result.err
     os.rename(tmp_path / f"whole{one.ending}", tmp_path / "whole")
     room = os.path.getsize(tmp_path / "whole") * 3 // 2
-    words = [word.replace("{}", f"disk/{name}") for word in one.words]
+    arguments = [word.replace("{}", f"disk/{name}") for word in one.words]
     done = subprocess.run(
-        ["unshare", "-rm", "sh", "-c", SCRIPT, "sh", str(room), name, sys.executable, "-m", "rtmms.cli.main", *words],
-        cwd=tmp_path, env=shell.environment(tmp_path), capture_output=True, text=True, check=False, timeout=200,
-    )  # fmt: skip
+        [
+            "unshare",
+            "-rm",
+            "sh",
+            "-c",
+            SCRIPT,
+            "sh",
+            str(room),
+            name,
+            sys.executable,
+            "-m",
+            "rtmms.cli.main",
+            *arguments,
+        ],
+        cwd=tmp_path,
+        env=shell.environment(tmp_path),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=200,
+    )
     if done.returncode == 99 or "unshare" in done.stderr:
         pytest.skip(f"no mount without rights: {done.stderr.strip()}")
     assert done.returncode == 1, done.stderr
@@ -285,23 +303,23 @@ def test_a_run_onto_a_full_disk(one: Writes, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes")
 @pytest.mark.parametrize(
-    ("option", "words"),
+    ("option", "arguments"),
     [
         pytest.param(*one, marks=pytest.mark.full if one[0][0] in ("sweep", "envelope", "view") else ())
         for one in READS.items()
     ],
     ids=lambda one: " ".join(one) if len(one) == 2 else "",
 )
-def test_a_pipe_is_refused_without_waiting(tmp_path: Path, option: tuple[str, str], words: tuple[str, ...]) -> None:
+def test_a_pipe_is_refused_without_waiting(tmp_path: Path, option: tuple[str, str], arguments: tuple[str, ...]) -> None:
     del option
     (tmp_path / "run.csv").write_text("time\n0\n1\n2\n")
     for ending in ("", ".toml", ".csv", ".mcap", ".py"):
         os.mkfifo(tmp_path / f"pipe{ending}")
     there = _files(tmp_path)
-    said = rtmms(tmp_path, *(word.replace("{}", "pipe") for word in words))
-    assert said.status == 2, said.err
-    assert "pipe" in said.err
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, *(word.replace("{}", "pipe") for word in arguments))
+    assert result.status == 2, result.err
+    assert "pipe" in result.err
+    assert "Traceback" not in result.err
     assert _files(tmp_path) == there
 
 

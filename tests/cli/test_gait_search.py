@@ -29,9 +29,9 @@ def made_up(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     def values(self: Model, gaits: Any, goals: Any) -> list[Any]:
         asked.append(len(gaits))
         found = []
-        for words in gaits:
-            swing = words.get("amplitude_deg", 40.0) * words.get("frequency_hz", 0.6) / 20.0
-            slip = 0.01 + (words.get("phase_deg", 40.0) / 100.0 - 0.8) ** 2
+        for parts in gaits:
+            swing = parts.get("amplitude_deg", 40.0) * parts.get("frequency_hz", 0.6) / 20.0
+            slip = 0.01 + (parts.get("phase_deg", 40.0) / 100.0 - 0.8) ** 2
             made = {"speed": swing / (1.0 + slip), "cost_of_transport": slip * (1.0 + swing**2), "power": 5.0 * swing}
             found.append({goal: made[goal] for goal in goals} if swing < 2.5 else None)
         return found
@@ -107,13 +107,13 @@ def test_a_search_that_ends_early_gives_the_best_so_far(
         with pytest.raises(SystemExit) as ended:
             main(["gaits", "manta", "--search", "speed,cost_of_transport", "--generations", "3", "--points", "1",
                   "-o", str(tmp_path / str(status)), "--json"])  # fmt: skip
-        said = capsys.readouterr()
-        assert said.out, said.err
-        told = json.loads(said.out)
+        result = capsys.readouterr()
+        assert result.out, result.err
+        message = json.loads(result.out)
         assert (ended.value.code or 0) == status
-        assert "3 of 9 generations are done; these are the best gaits so far" in told["note"]
-        assert told["front"]
-        assert "the same command goes on from" in said.err
+        assert "3 of 9 generations are done; these are the best gaits so far" in message["note"]
+        assert message["front"]
+        assert "the same command goes on from" in result.err
     made_up.clear()
     with pytest.raises(SystemExit):
         main(["gaits", "manta", "--search", "speed", "--budget", "1e-9"])
@@ -127,8 +127,8 @@ def test_the_robot_s_own_numbers_and_any_number_of_threads(monkeypatch: pytest.M
 
     monkeypatch.setattr(gait_search, "SECONDS", 3.0)
     plant = rtmms.load("manta", chains=16, dt=0.02)
-    words: list[dict[str, float]] = [{}, {"amplitude_deg": 40.0, "phase_deg": 80.0}, {"amplitude_deg": 89.0}]
-    tables = [Model("manta", "gait", plant, threads).values(words, tuple(GOALS)) for threads in (1, 2)]
+    parts: list[dict[str, float]] = [{}, {"amplitude_deg": 40.0, "phase_deg": 80.0}, {"amplitude_deg": 89.0}]
+    tables = [Model("manta", "gait", plant, threads).values(parts, tuple(GOALS)) for threads in (1, 2)]
     assert tables[0] == tables[1]
     assert tables[0][2] is None
     model = Model("manta", "gait", plant, 1)
@@ -140,8 +140,8 @@ def test_the_robot_s_own_numbers_and_any_number_of_threads(monkeypatch: pytest.M
         plant.step(command)
         samples.append(plant.observe())
     trace = {name: np.array([np.array(one[name]) for one in samples]) for name in plant.trace_outputs}
-    told = plant.summarise(np.arange(len(samples)) * 0.02, trace)
-    assert tables[0][0] == {goal: told[name] for goal, (name, _, _) in GOALS.items()}
+    found = plant.summarise(np.arange(len(samples)) * 0.02, trace)
+    assert tables[0][0] == {goal: found[name] for goal, (name, _, _) in GOALS.items()}
 
 
 def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("manta", "--search", "sped"), "did you mean speed?"),
         (("manta", "--search", "speed,power,cost_of_transport"), "expected one goal, or two different ones"),
@@ -169,9 +169,9 @@ def test_a_controller_takes_its_words_from_a_file(tmp_path: Path, monkeypatch: p
         (("manta", "--at", "1"), "expected --search beside them"),
     ],
 )
-def test_wrong_words(words: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_words(arguments: tuple[str, ...], text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["gaits", *words])
+        main(["gaits", *arguments])
     assert (ended.value.code, text in capsys.readouterr().err) == (2, True)
 
 
@@ -183,17 +183,17 @@ def test_the_command_writes_front_files_and_figure(
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "manta.md").read_text(encoding="utf-8")
     line = next(one for one in page.splitlines() if one.startswith("rtmms gaits manta --search"))
-    words = [*shlex.split(line, comments=True)[1:], "--generations", "3", "--json"]
+    parts = [*shlex.split(line, comments=True)[1:], "--generations", "3", "--json"]
     with pytest.raises(SystemExit) as ended:
-        main(words)
-    told = json.loads(capsys.readouterr().out)
+        main(parts)
+    message = json.loads(capsys.readouterr().out)
     assert ended.value.code == 0
-    assert told["evaluations"] == 6 * 3 * 10
-    assert len(told["front"]) >= 2
-    for one in told["front"]:
+    assert message["evaluations"] == 6 * 3 * 10
+    assert len(message["front"]) >= 2
+    for one in message["front"]:
         made: Any = build(f"gait:{one['file']}")
         assert made.amplitude_deg == one["words"]["amplitude_deg"]
-    assert Path(told["figures"][0]).stat().st_size > 10_000
+    assert Path(message["figures"][0]).stat().st_size > 10_000
     with pytest.raises(SystemExit):
-        main(words)
-    assert json.loads(capsys.readouterr().out) == told
+        main(parts)
+    assert json.loads(capsys.readouterr().out) == message

@@ -21,11 +21,11 @@ from rtmms.robots.shape_gaits import GAITS
 def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
     """(exit status, standard output, standard error) of `rtmms gaits WORDS`, in this process."""
 
-    def run(*words: str) -> tuple[int, str, str]:
+    def run(*text: str) -> tuple[int, str, str]:
         with pytest.raises(SystemExit) as ended:
-            main(["gaits", *words])
-        said = capsys.readouterr()
-        return int(ended.value.code or 0), said.out, said.err
+            main(["gaits", *text])
+        result = capsys.readouterr()
+        return int(ended.value.code or 0), result.out, result.err
 
     return run
 
@@ -43,17 +43,17 @@ def gaits(capsys: pytest.CaptureFixture[str]) -> Any:
 )
 def test_displacement_of_a_gait(robot: str, gait: str, cycles: int, net: list[float], gaits: Any) -> None:
     status, out, _ = gaits(robot, "--gait", gait, "--cycles", str(cycles), "--json")
-    told = json.loads(out, parse_constant=lambda word: 1 / 0)
+    found = json.loads(out, parse_constant=lambda word: 1 / 0)
     assert status == 0
-    assert (told["robot"], told["gait"], told["cycles"]) == (robot, gait, cycles)
-    np.testing.assert_allclose(told["displacement"], net, atol=1e-8)
-    assert told["work"] > 0.0
-    assert told["cost"] > 0.0
+    assert (found["robot"], found["gait"], found["cycles"]) == (robot, gait, cycles)
+    np.testing.assert_allclose(found["displacement"], net, atol=1e-8)
+    assert found["work"] > 0.0
+    assert found["cost"] > 0.0
 
 
 def test_in_space_a_rotation_vector_and_a_position(gaits: Any) -> None:
-    told = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
-    net = told["displacement"]
+    found = json.loads(gaits("satellite", "--gait", "rectangle", "--json")[1])
+    net = found["displacement"]
     np.testing.assert_allclose(net["rotation_vector"], [-0.0382059925, 0.0321583142, 0.1651868933], atol=1e-8)
     assert len(net["position"]) == 3
     half = json.loads(gaits("cat", "--gait", "righting", "--json")[1])["displacement"]["rotation_vector"]
@@ -67,26 +67,26 @@ def test_a_file_of_shapes(tmp_path: Path, gaits: Any) -> None:
     for name, rows, head in (("open", corners, ""), ("closed", [*corners, corners[0]], "left,right\n")):
         file = tmp_path / f"{name}.csv"
         file.write_text(head + "\n".join(f"{a},{b}" for a, b in rows) + "\n")
-        told = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
-        np.testing.assert_allclose(told["displacement"], wanted["displacement"], atol=1e-12)
-        assert told["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
+        found = json.loads(gaits("purcell", "--gait", str(file), "--json")[1])
+        np.testing.assert_allclose(found["displacement"], wanted["displacement"], atol=1e-12)
+        assert found["cost"] == pytest.approx(wanted["cost"], rel=1e-12)
 
 
 @pytest.mark.full
 def test_the_best_gait_is_better_than_those_known_and_can_be_run_again(tmp_path: Path, gaits: Any) -> None:
     status, out, _ = gaits("purcell", "--json", "-o", str(tmp_path), "--set", "limit_rad=2")
-    told = json.loads(out)
+    message = json.loads(out)
     assert status == 0
-    assert told["gait"] == "best"
-    assert told["score"] >= told["beside"]["centred"] * (1.0 - 1e-6)
-    assert told["beside"]["centred"] > 1.9 * told["beside"]["stroke"]
-    assert abs(told["displacement"][2]) < 1e-6
-    assert math.hypot(*told["displacement"][:2]) / told["cost"] == pytest.approx(told["score"], rel=1e-6)
-    names = [Path(name).name for name in told["figures"]]
+    assert message["gait"] == "best"
+    assert message["score"] >= message["beside"]["centred"] * (1.0 - 1e-6)
+    assert message["beside"]["centred"] > 1.9 * message["beside"]["stroke"]
+    assert abs(message["displacement"][2]) < 1e-6
+    assert math.hypot(*message["displacement"][:2]) / message["cost"] == pytest.approx(message["score"], rel=1e-6)
+    names = [Path(name).name for name in message["figures"]]
     assert names == ["purcell-curvature.png", "purcell-motion.png", "purcell-gait.csv"]
-    assert all(Path(name).stat().st_size > 2000 for name in told["figures"])
-    again = json.loads(gaits("purcell", "--gait", told["figures"][2], "--json")[1])
-    np.testing.assert_allclose(again["displacement"], told["displacement"], atol=1e-4)
+    assert all(Path(name).stat().st_size > 2000 for name in message["figures"])
+    again = json.loads(gaits("purcell", "--gait", message["figures"][2], "--json")[1])
+    np.testing.assert_allclose(again["displacement"], message["displacement"], atol=1e-4)
     shorter = json.loads(gaits("purcell", "--json", "--per", "length", "--set", "limit_rad=2")[1])
     assert shorter["score"] == pytest.approx(math.hypot(*shorter["displacement"][:2]) / shorter["length"], rel=1e-6)
     assert shorter["score"] > shorter["beside"]["stroke"]
@@ -95,12 +95,12 @@ def test_the_best_gait_is_better_than_those_known_and_can_be_run_again(tmp_path:
 def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
     status, out, _ = gaits("cat", "--gait", "circle:a=0.5", "-o", str(tmp_path))
     assert status == 0
-    for words in ("rotation vector", "put in, if nothing is given back", "cat-curvature.png"):
-        assert words in out
+    for parts in ("rotation vector", "put in, if nothing is given back", "cat-curvature.png"):
+        assert parts in out
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("arguments", "says"),
     [
         (("purcell", "--gait", "circl"), "unknown gait 'circl'; did you mean circle"),
         (("purcell", "--gait", "circle:a=4"), "joint 'left' would move to 4, beyond its limits -3.14159 to 3.14159"),
@@ -121,8 +121,8 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
     ],
 )
-def test_wrong_words(words: tuple[str, ...], says: str, gaits: Any) -> None:
-    status, out, err = gaits(*words)
+def test_wrong_words(arguments: tuple[str, ...], says: str, gaits: Any) -> None:
+    status, out, err = gaits(*arguments)
     assert (status, out) == (2, "")
     assert says in err
     assert "Traceback" not in err
@@ -166,9 +166,9 @@ def test_figures_are_written_in_the_format_that_is_asked_for(tmp_path: Path, gai
     assert figure_file(tmp_path, "a").suffix == ".png"  # for whoever comes after
 
 
-@pytest.mark.parametrize("words", [("gaits", "purcell"), ("reproduce", "qu2024")])
-def test_an_unknown_format_is_refused_before_anything_is_computed(words: tuple[str, ...], tmp_path: Path) -> None:
+@pytest.mark.parametrize("arguments", [("gaits", "purcell"), ("reproduce", "qu2024")])
+def test_an_unknown_format_is_refused_before_anything_is_computed(arguments: tuple[str, ...], tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as ended:
-        main([*words, "-o", str(tmp_path / "made"), "--format", "bmp"])
+        main([*arguments, "-o", str(tmp_path / "made"), "--format", "bmp"])
     assert ended.value.code == 2
     assert not list(tmp_path.iterdir())

@@ -11,18 +11,18 @@ from tests.cli.shell import rtmms
 
 @pytest.mark.full
 def test_a_rate_that_the_machine_cannot_keep_is_told_before_and_after(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e6", "--duration", "2", "--json")
-    assert said.status == 0
-    assert "warning: a step takes up to" in said.err
-    assert any("steps ended late" in line for line in said.report["warnings"])
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e6", "--duration", "2", "--json")
+    assert result.status == 0
+    assert "warning: a step takes up to" in result.err
+    assert any("steps ended late" in line for line in result.report["warnings"])
 
 
 @pytest.mark.full
 def test_what_is_not_late_is_not_warned_of(tmp_path: Path) -> None:
-    words = ("--controller", "swing", "--mode", "lockstep", "--duration", "0.5", "--json")
-    said = rtmms(tmp_path, "run", "pendulum", *words)
-    assert said.report["warnings"] == []
-    assert "warning" not in said.err
+    arguments = ("--controller", "swing", "--mode", "lockstep", "--duration", "0.5", "--json")
+    result = rtmms(tmp_path, "run", "pendulum", *arguments)
+    assert result.report["warnings"] == []
+    assert "warning" not in result.err
 
 
 LATE = """
@@ -44,22 +44,22 @@ class Late:
 
 def test_a_plant_of_ones_own_that_raises_in_the_trial_before_the_run_has_its_place_named(tmp_path: Path) -> None:
     (tmp_path / "soon.py").write_text(LATE.replace("5000", "50"))
-    words = ("--controller", "none", "--mode", "lockstep", "--duration", "2", "--json", "--quiet")
-    said = rtmms(tmp_path, "run", "soon.py:Late", *words)
-    assert (said.status, said.report["steps"], "Traceback" in said.err) == (1, 0, False)
-    assert "the plant failed before the run, while its step was timed" in said.err
-    assert "soon.py, line 11: ValueError: the user's own fault" in said.err
+    arguments = ("--controller", "none", "--mode", "lockstep", "--duration", "2", "--json", "--quiet")
+    result = rtmms(tmp_path, "run", "soon.py:Late", *arguments)
+    assert (result.status, result.report["steps"], "Traceback" in result.err) == (1, 0, False)
+    assert "the plant failed before the run, while its step was timed" in result.err
+    assert "soon.py, line 11: ValueError: the user's own fault" in result.err
 
 
 @pytest.mark.full
 def test_a_plant_of_ones_own_that_raises_has_its_place_told_and_its_log_an_end(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(LATE)
-    words = ("--controller", "none", "--mode", "free", "--duration", "20", "--log", "l.mcap", "--json", "--quiet")
-    said = rtmms(tmp_path, "run", "late.py:Late", *words)
-    assert (said.status, said.report["ended"], said.report["steps"]) == (1, "failed", 4999)
-    assert "Traceback" not in said.err
-    assert "the plant failed in step 4999" in said.err
-    assert "late.py, line 11: ValueError: the user's own fault" in said.err
+    arguments = ("--controller", "none", "--mode", "free", "--duration", "20", "--log", "l.mcap", "--json", "--quiet")
+    result = rtmms(tmp_path, "run", "late.py:Late", *arguments)
+    assert (result.status, result.report["ended"], result.report["steps"]) == (1, "failed", 4999)
+    assert "Traceback" not in result.err
+    assert "the plant failed in step 4999" in result.err
+    assert "late.py, line 11: ValueError: the user's own fault" in result.err
     info = rtmms(tmp_path, "log", "info", "l.mcap", "--json").report
     assert info["ended"] == "failed"
     assert "line 11" in info["message"]

@@ -13,13 +13,13 @@ from tests.cli.shell import environment, finish, rtmms, start
 
 
 def test_keys_are_made_once_and_the_next_step_is_told(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "keys", "K")
-    assert said.status == 0
-    assert [line.split()[1] for line in said.out.splitlines() if line.startswith("wrote")] == [
+    result = rtmms(tmp_path, "keys", "K")
+    assert result.status == 0
+    assert [line.split()[1] for line in result.out.splitlines() if line.startswith("wrote")] == [
         "K/server.key", "K/server.key_secret", "K/client.key", "K/client.key_secret", "K/clients/client.key",
     ]  # fmt: skip
-    assert "copy K/server.key and K/client.key_secret" in said.out
-    assert "--keys K" in said.out
+    assert "copy K/server.key and K/client.key_secret" in result.out
+    assert "--keys K" in result.out
     again = rtmms(tmp_path, "keys", "K")
     assert (again.status, again.out) == (2, "")
     assert "never written over" in again.err
@@ -30,23 +30,23 @@ def test_keys_are_made_once_and_the_next_step_is_told(tmp_path: Path) -> None:
 @pytest.mark.full
 def test_a_run_hands_its_keys_to_its_children(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--mode", "lockstep",
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--mode", "lockstep",
                  "--duration", "1", "--json", "--quiet")  # fmt: skip
-    assert said.status == 0, said.err
-    assert said.report["exchange"]["commands_applied"] == 100
+    assert result.status == 0, result.err
+    assert result.report["exchange"]["commands_applied"] == 100
 
 
 @pytest.mark.full
 def test_a_run_in_real_time_with_keys(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--duration", "1", "--json",
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--duration", "1", "--json",
                  "--quiet")  # fmt: skip
-    assert said.status == 0, said.err
-    assert said.report["steps"] == 100
+    assert result.status == 0, result.err
+    assert result.report["steps"] == 100
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("--exchange", "tcp://0.0.0.0:*"), "make them with `rtmms keys DIR` and give --keys DIR"),
         (("--step", "tcp://*:*"), "give --keys DIR"),
@@ -54,13 +54,22 @@ def test_a_run_in_real_time_with_keys(tmp_path: Path) -> None:
         (("--keys", "nowhere"), "no file 'nowhere/server.key_secret'"),
     ],
 )
-def test_wrong_words_end_with_2_and_the_way_out(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    said = rtmms(
-        tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--duration", "1", "--quiet", "--json", *words
+def test_wrong_words_end_with_2_and_the_way_out(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = rtmms(
+        tmp_path,
+        "serve",
+        "pendulum",
+        "--exchange",
+        "tcp://127.0.0.1:*",
+        "--duration",
+        "1",
+        "--quiet",
+        "--json",
+        *arguments,
     )
-    assert (said.status, said.out) == (2, "")
-    assert told in said.err
-    assert "Traceback" not in said.err
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.full
@@ -80,15 +89,15 @@ def test_control_reaches_a_plant_on_all_addresses(tmp_path: Path) -> None:
     assert (refused.status, "asks for keys and none were given" in refused.err) == (1, True)
     done = rtmms(tmp_path, "control", "swing", "--exchange", exchange, "--keys", "K", "--timeout", "60")
     assert done.status == 0, done.err
-    said = finish(plant)
-    assert said.status == 0
-    assert said.report["exchange"]["commands_applied"] == 100
+    result = finish(plant)
+    assert result.status == 0
+    assert result.report["exchange"]["commands_applied"] == 100
 
 
 @pytest.mark.full
 def test_a_run_needs_a_key_for_its_children(tmp_path: Path) -> None:
     rtmms(tmp_path, "keys", "K")
     (tmp_path / "K" / "client.key_secret").unlink()
-    said = finish(start(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--quiet"))
-    assert said.status == 2
-    assert "no file 'K/client.key_secret'" in said.err
+    result = finish(start(tmp_path, "run", "pendulum", "--controller", "swing", "--keys", "K", "--quiet"))
+    assert result.status == 2
+    assert "no file 'K/client.key_secret'" in result.err

@@ -40,9 +40,9 @@ COMMANDS: dict[str, tuple[tuple[str, ...], int]] = {
 @pytest.mark.parametrize("name", COMMANDS)
 def test_no_process_of_a_killed_command_is_left(tmp_path: Path, name: str) -> None:
     (tmp_path / "one.toml").write_text(SCENARIO)
-    words, count = COMMANDS[name]
+    parts, count = COMMANDS[name]
     port = reserve_ports(2)
-    process = start(tmp_path, *(word.format(port, port + 1) for word in words))
+    process = start(tmp_path, *(word.format(port, port + 1) for word in parts))
     try:
         family = _awaited(lambda: found if len(found := _descendants(process.pid)) >= count else [])
         assert len(family) >= count, f"{name} started {len(family)} processes"

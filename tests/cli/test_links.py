@@ -20,12 +20,12 @@ WORDS = ("run", "tuned", "--controller", "tired", "--duration", "2", "--seed", "
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("links")
-    said = rtmms(folder, *WORDS, "--mode", "lockstep", "--link", LINK, "--log", "a.mcap")
-    assert said.status == 0, said.err
-    told = said.report["exchange"]["links"]["tired"]
-    assert said.report["exchange"]["commands_applied"] == 200
-    assert 0 < told["lost"] < 80
-    assert 40.0 < told["mean_delay_ms"] < 55.0
+    result = rtmms(folder, *WORDS, "--mode", "lockstep", "--link", LINK, "--log", "a.mcap")
+    assert result.status == 0, result.err
+    found = result.report["exchange"]["links"]["tired"]
+    assert result.report["exchange"]["commands_applied"] == 200
+    assert 0 < found["lost"] < 80
+    assert 40.0 < found["mean_delay_ms"] < 55.0
     return folder
 
 
@@ -36,9 +36,9 @@ def test_a_replay_needs_no_link(recorded: Path) -> None:
 
 @pytest.mark.full
 def test_in_real_time_the_bits_are_those_of_lockstep(recorded: Path) -> None:
-    said = rtmms(recorded, *WORDS, "--rate", "0.5", "--link", LINK, "--log", "b.mcap")
-    assert said.status == 0, said.err
-    if said.report["exchange"]["misses"]:
+    result = rtmms(recorded, *WORDS, "--rate", "0.5", "--link", LINK, "--log", "b.mcap")
+    assert result.status == 0, result.err
+    if result.report["exchange"]["misses"]:
         pytest.skip("the machine was busy: a command was missed")
     assert steps(recorded / "b.mcap") == steps(recorded / "a.mcap")
 
@@ -46,8 +46,8 @@ def test_in_real_time_the_bits_are_those_of_lockstep(recorded: Path) -> None:
 @pytest.mark.full
 def test_a_run_from_the_log_has_its_links(recorded: Path) -> None:
     """And what was under way at the moment from which it goes on."""
-    said = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "c.mcap", *QUIET)
-    assert said.status == 0, said.err
+    result = rtmms(recorded, "run", "--from", "a.mcap@1.2", "--log", "c.mcap", *QUIET)
+    assert result.status == 0, result.err
     whole, branch = steps(recorded / "a.mcap"), steps(recorded / "c.mcap")
     assert list(branch) == list(range(120, 200))
     assert branch == {k: whole[k] for k in branch}
@@ -75,9 +75,9 @@ def test_wrong_words_are_refused_with_their_place(
 ) -> None:  # fmt: skip
     with pytest.raises(SystemExit, match="2"):
         main(["run", "manta", "--controller", "gait", "--duration", "1", "--link", word])
-    told = capsys.readouterr().err
-    assert f"--link {word}: " in told
-    assert text in told
+    message = capsys.readouterr().err
+    assert f"--link {word}: " in message
+    assert text in message
 
 
 def test_two_links_of_a_controller_are_for_times_apart() -> None:
@@ -123,6 +123,6 @@ def test_a_wrong_table_is_refused_with_its_line(
     path.write_text(SCENARIO.replace(old, new))
     with pytest.raises(SystemExit, match="2"):
         main(["run", str(path)])
-    told = capsys.readouterr().err
-    assert f"one.toml:{line}: link: " in told
-    assert text in told
+    message = capsys.readouterr().err
+    assert f"one.toml:{line}: link: " in message
+    assert text in message

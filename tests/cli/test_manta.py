@@ -20,22 +20,22 @@ def _compiled() -> None:
 @pytest.mark.processes
 def test_in_real_time_each_step_has_an_outcome_and_a_replay_gives_the_same_bits(tmp_path: Path) -> None:
     """On a machine so busy that most commands are late, too."""
-    words = ("run", "manta", "--duration", "1.5", "--trace", "run.npz", "--json", "--quiet")
-    report = rtmms(tmp_path, *words).report
+    arguments = ("run", "manta", "--duration", "1.5", "--trace", "run.npz", "--json", "--quiet")
+    report = rtmms(tmp_path, *arguments).report
     assert (report["mode"], report["ended"], report["steps"]) == ("realtime", "duration", 1500)
     assert [peer["name"] for peer in report["exchange"]["peers"]] == ["gait"]
     exchange = report["exchange"]
     assert exchange["commands_applied"] + exchange["misses"] + exchange["unclaimed"] == 1500
     assert exchange["commands_applied"] > 0
-    said = rtmms(tmp_path, "replay", "run.npz", "--check", "--json")
-    assert said.status == 0, said.err
-    assert (said.report["steps"], said.report["final"]) == (1500, report["final"])
+    result = rtmms(tmp_path, "replay", "run.npz", "--check", "--json")
+    assert result.status == 0, result.err
+    assert (result.report["steps"], result.report["final"]) == (1500, report["final"])
 
 
 @pytest.mark.processes
 def test_in_lockstep_it_swims_and_each_run_is_the_same(tmp_path: Path) -> None:
-    words = ("run", "manta", "--mode", "lockstep", "--duration", "4", "--json", "--quiet")
-    one, two = rtmms(tmp_path, *words).report, rtmms(tmp_path, *words).report
+    arguments = ("run", "manta", "--mode", "lockstep", "--duration", "4", "--json", "--quiet")
+    one, two = rtmms(tmp_path, *arguments).report, rtmms(tmp_path, *arguments).report
     assert one["exchange"]["commands_applied"] == 4000
     assert one["final"] == two["final"]
     assert one["final"]["position"][0] > 0.2
@@ -46,7 +46,7 @@ def test_in_lockstep_it_swims_and_each_run_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("--set", "chain=3"), "did you mean chains"),
         (("--preset", "papr"), "did you mean paper"),
@@ -54,8 +54,8 @@ def test_in_lockstep_it_swims_and_each_run_is_the_same(tmp_path: Path) -> None:
         (("--controller", "gait:amplitud_deg=3"), "did you mean amplitude_deg"),
     ],
 )
-def test_wrong_words(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
-    said = rtmms(tmp_path, "run", "manta", *words)
-    assert said.status == 2
-    assert text in said.err
-    assert "Traceback" not in said.err
+def test_wrong_words(tmp_path: Path, arguments: tuple[str, ...], text: str) -> None:
+    result = rtmms(tmp_path, "run", "manta", *arguments)
+    assert result.status == 2
+    assert text in result.err
+    assert "Traceback" not in result.err

@@ -18,7 +18,7 @@ TEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
 
 
 @pytest.mark.parametrize(
-    ("kind", "words"),
+    ("kind", "arguments"),
     [
         ("controller", ("run", "manta", "--controller", "mine", "--mode", "lockstep", *SHORT)),
         ("plant", ("run", "mine", "--mode", "free", *SHORT)),
@@ -27,10 +27,10 @@ TEST = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests")
     ],
 )
 def test_it_works_as_it_is_written(
-    kind: str, words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = rtmms(tmp_path, "new", kind, "mine")
-    assert said.status == 0, said.err
+    result = rtmms(tmp_path, "new", kind, "mine")
+    assert result.status == 0, result.err
     package, site = tmp_path / "mine", tmp_path / "site"
     # as pip install does, without its environment: the package and its entry points in a folder of their own
     installed = subprocess.run([*INSTALL, str(site), str(package)], capture_output=True, text=True, check=False)
@@ -38,13 +38,13 @@ def test_it_works_as_it_is_written(
     monkeypatch.setenv("PYTHONPATH", str(site))
     tested = subprocess.run(TEST, cwd=package, env=environment(tmp_path), capture_output=True, text=True, check=False)
     assert tested.returncode == 0, tested.stdout
-    ran = process(tmp_path, *words)
+    ran = process(tmp_path, *arguments)
     assert ran.status == 0, ran.err
     assert "mine" in process(tmp_path, "list").out
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("new", "contoller", "mine"), "did you mean controller?"),
         (("new", "plant", "My-Plant"), "expected a lower-case Python name"),
@@ -56,9 +56,9 @@ def test_it_works_as_it_is_written(
         (("new", "bridge", "json"), "a module 'json' is there"),
     ],
 )
-def test_what_cannot_be_is_refused(words: tuple[str, ...], told: str, tmp_path: Path) -> None:
+def test_what_cannot_be_is_refused(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     (tmp_path / "here").mkdir()
-    said = rtmms(tmp_path, *words)
-    assert (said.status, "Traceback" in said.err) == (2, False)
-    assert told in said.err
+    result = rtmms(tmp_path, *arguments)
+    assert (result.status, "Traceback" in result.err) == (2, False)
+    assert message in result.err
     assert [path.name for path in tmp_path.iterdir()] == ["here"]

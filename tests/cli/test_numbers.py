@@ -34,7 +34,7 @@ def test_there_are_options_to_try() -> None:
 
 
 @pytest.mark.parametrize(
-    "words",
+    "arguments",
     [
         ("gaits", "manta", "--search", "speed,power", "--at", "nan"),
         ("gaits", "manta", "--search", "speed,power", "--at", "0.1,inf"),
@@ -49,8 +49,8 @@ def test_there_are_options_to_try() -> None:
     ],
     ids=" ".join,
 )  # fmt: skip
-def test_numbers_within_text_are_refused(tmp_path: object, words: tuple[str, ...]) -> None:
-    said = rtmms(tmp_path, *words)  # type: ignore[arg-type]
-    assert said.status == 2, said.err
-    assert "Traceback" not in said.err
-    assert any(one in said.err for one in ("nan", "inf", "-1")), said.err
+def test_numbers_within_text_are_refused(tmp_path: object, arguments: tuple[str, ...]) -> None:
+    result = rtmms(tmp_path, *arguments)  # type: ignore[arg-type]
+    assert result.status == 2, result.err
+    assert "Traceback" not in result.err
+    assert any(one in result.err for one in ("nan", "inf", "-1")), result.err

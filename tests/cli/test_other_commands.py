@@ -32,22 +32,22 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
     assert "pendulum" in [entry["name"] for entry in report["robots"]]
     swing = next(entry for entry in report["controllers"] if entry["name"] == "swing")
     assert swing["parameters"] == [{"name": "amplitude", "kind": "float", "default": 1.0, "required": False}]
-    said = rtmms(tmp_path, "list", "controllers")
-    assert "amplitude (float, default 1.0)" in said.out
-    assert "robots" not in said.out
+    result = rtmms(tmp_path, "list", "controllers")
+    assert "amplitude (float, default 1.0)" in result.out
+    assert "robots" not in result.out
 
 
 def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "list")
+    result = rtmms(tmp_path, "list")
     every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
-    assert said.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
-    assert "amplitude" not in said.out
+    assert result.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
+    assert "amplitude" not in result.out
     assert "amplitude (float, default 1.0)" in rtmms(tmp_path, "list", "swing").out
     robot = rtmms(tmp_path, "list", "pendulum", "--json").report
     assert [one["name"] for one in robot["actuators"]] == ["torque", "offset"]
     text = rtmms(tmp_path, "list", "pendulum").out
-    for words in ("actuators:", "outputs:", "step 0.01 s"):
-        assert words in text
+    for arguments in ("actuators:", "outputs:", "step 0.01 s"):
+        assert arguments in text
     wrong = rtmms(tmp_path, "list", "pendulun")
     assert (wrong.status, "did you mean pendulum" in wrong.err) == (2, True)
     far = rtmms(tmp_path, "list", "nosuch")
@@ -55,9 +55,9 @@ def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) ->
 
 
 def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "doctor", "--json")
-    assert said.status == 0
-    topics = {finding["topic"] for finding in said.report["findings"]}
+    result = rtmms(tmp_path, "doctor", "--json")
+    assert result.status == 0
+    topics = {finding["topic"] for finding in result.report["findings"]}
     assert {"python", "numba", "robots", f"port {first_port()}", "compiler cache", "cores"} <= topics
     assert rtmms(tmp_path, "doctor").out.count("\n") >= len(topics)
 
@@ -70,9 +70,9 @@ def test_doctor_says_of_a_package_what_is_so(
     for part in ("_plugins", "_ports", "_machine", "_real_time"):
         monkeypatch.setattr(doctor, part, list)
     assert doctor.doctor.main(["--json"], standalone_mode=False) == status
-    said = json.loads(capsys.readouterr().out)
-    assert said["ok"] is (status == 0)
-    assert next(finding["state"] for finding in said["findings"] if finding["topic"] == package) == state
+    output = json.loads(capsys.readouterr().out)
+    assert output["ok"] is (status == 0)
+    assert next(finding["state"] for finding in output["findings"] if finding["topic"] == package) == state
 
 
 def test_bench_without_a_name_lists(tmp_path: Path) -> None:
@@ -82,10 +82,10 @@ def test_bench_without_a_name_lists(tmp_path: Path) -> None:
 
 
 def test_help_and_version(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "--help")
-    assert said.status == 0
+    result = rtmms(tmp_path, "--help")
+    assert result.status == 0
     for command in ("run", "serve", "control", "list", "replay", "reproduce", "bench", "doctor"):
-        assert command in said.out
+        assert command in result.out
 
 
 def test_the_help_of_each_ends_with_an_example_that_is_one_of_it() -> None:
@@ -139,9 +139,9 @@ def test_the_words_are_read_without_numpy_and_the_display_needs_neither_numpy_no
         "plan('pendulum', {}, ('swing',))\n"
         "print([name for name in ('numpy', 'numba', 'scipy', 'hdrh', 'zmq') if name in sys.modules])"
     )
-    said = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True,
+    result = subprocess.run([sys.executable, "-c", code], env=environment(tmp_path), capture_output=True, text=True,
                           check=True, timeout=30)  # fmt: skip
-    assert said.stdout.strip() == "[]"
+    assert result.stdout.strip() == "[]"
 
 
 def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
@@ -165,9 +165,9 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
 
 @pytest.mark.parametrize("command", ["plot", "compare"])
 def test_a_figure_of_an_unknown_format_is_refused_before_anything_is_read(command: str) -> None:
-    words = [command, "no.mcap", *(["other.mcap"] if command == "compare" else []), "-o", "run.xyz"]
+    parts = [command, "no.mcap", *(["other.mcap"] if command == "compare" else []), "-o", "run.xyz"]
     with pytest.raises(ModelError, match=r"-o run.xyz: expected a name that ends in .png, .pdf, .svg"):
-        program.main(words, standalone_mode=False)
+        program.main(parts, standalone_mode=False)
 
 
 @pytest.mark.parametrize("parameters", ["manta", "urdf"])

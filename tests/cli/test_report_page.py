@@ -50,6 +50,6 @@ def test_the_page_lists_every_key() -> None:
     assert sorted(set(keys(of_a_run())) - NAMES) == []
 
 
-@pytest.mark.parametrize("words", [MODES, MISS_WORDS[1:], OVERRUN_WORDS, OUTCOME_WORDS, CAUSES])
-def test_the_page_lists_every_value(words: tuple[str, ...]) -> None:
-    assert sorted(set(words) - NAMES) == []
+@pytest.mark.parametrize("parts", [MODES, MISS_WORDS[1:], OVERRUN_WORDS, OUTCOME_WORDS, CAUSES])
+def test_the_page_lists_every_value(parts: tuple[str, ...]) -> None:
+    assert sorted(set(parts) - NAMES) == []

@@ -38,9 +38,9 @@ def report(**given: Any) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_the_second_line_says_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
-    told = as_table(report(**given)).splitlines()
-    assert told[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
-    assert told[1] == line
+    found = as_table(report(**given)).splitlines()
+    assert found[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
+    assert found[1] == line
 
 
 @pytest.mark.parametrize(
@@ -65,10 +65,10 @@ def test_a_number_has_its_unit(given: dict[str, Any], text: str) -> None:
 
 def test_what_is_long_or_of_two_dimensions_is_left_out() -> None:
     given = {"joints": [0.0] * 9, "thrust": [[1.0], [2.0]], "depth": 1.0}
-    told = as_table(report(final=given, units={"depth": "m"}))
-    assert "depth             1 m" in told
-    assert "joints" not in told
-    assert "thrust" not in told
+    message = as_table(report(final=given, units={"depth": "m"}))
+    assert "depth             1 m" in message
+    assert "joints" not in message
+    assert "thrust" not in message
 
 
 WATCHED = {"watched": True, "learned": True, "period_s": 0.02, "silences_count": 1, "losses_count": 0}

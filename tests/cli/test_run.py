@@ -29,10 +29,10 @@ KEYS = {
 
 @pytest.mark.full
 def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--json", "--quiet")
-    assert said.status == 0
-    assert said.err == "" or "the default port is busy" in said.err  # told even so
-    report = said.report
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--json", "--quiet")
+    assert result.status == 0
+    assert result.err == "" or "the default port is busy" in result.err  # told even so
+    report = result.report
     assert set(report) == KEYS
     assert (report["robot"], report["mode"], report["dt"], report["steps"]) == ("pendulum", "realtime", 0.01, 100)
     assert report["ended"] == "duration"
@@ -62,9 +62,9 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
 
 @pytest.mark.full
 def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -> None:
-    words = ("run", "pendulum", "--controller", "swing:amplitude=1.5", "--duration", "2", "--json", "--quiet")
-    one = rtmms(tmp_path, *words, "--mode", "lockstep", "--seed", "3").report
-    two = rtmms(tmp_path, *words, "--mode", "lockstep", "--seed", "3").report
+    arguments = ("run", "pendulum", "--controller", "swing:amplitude=1.5", "--duration", "2", "--json", "--quiet")
+    one = rtmms(tmp_path, *arguments, "--mode", "lockstep", "--seed", "3").report
+    two = rtmms(tmp_path, *arguments, "--mode", "lockstep", "--seed", "3").report
     assert one["exchange"]["commands_applied"] == 200
     assert one["exchange"]["misses"] == 0
     assert one["final"] == two["final"]
@@ -75,10 +75,10 @@ def test_lockstep_never_misses_and_two_runs_give_the_same_bits(tmp_path: Path) -
 def test_the_commands_of_a_realtime_run_replayed_give_the_same_bits(tmp_path: Path) -> None:
     run = ("run", "pendulum", "--controller", "swing", "--duration", "1", "--trace", "run.npz", "--json", "--quiet")
     report = rtmms(tmp_path, *run, "--set", "damping=0.3").report
-    said = rtmms(tmp_path, "replay", "run.npz", "--check", "--json")
-    assert said.status == 0
-    assert said.report["same"] is True
-    assert said.report["final"] == report["final"]
+    result = rtmms(tmp_path, "replay", "run.npz", "--check", "--json")
+    assert result.status == 0
+    assert result.report["same"] is True
+    assert result.report["final"] == report["final"]
 
 
 @pytest.mark.full
@@ -91,14 +91,14 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
         arrays = {name: file[name] for name in file.files}
     arrays["command"][41, 0] += 1e-12
     np.savez(tmp_path / "other.npz", **arrays)
-    said = rtmms(tmp_path, "replay", "other.npz", "--check")
-    assert said.status == 1
-    assert "not the same: step 41: angle: recorded" in said.err
+    result = rtmms(tmp_path, "replay", "other.npz", "--check")
+    assert result.status == 1
+    assert "not the same: step 41: angle: recorded" in result.err
     assert rtmms(tmp_path, "replay", "other.npz").status == 0
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (
             ("--mode", "lockstep", "--rate", "2"),
@@ -112,40 +112,40 @@ def test_replay_names_the_first_step_and_quantity_that_differ(tmp_path: Path) ->
     ],
 )
 def test_options_that_would_do_nothing_or_fail_later_are_refused(
-    tmp_path: Path, words: tuple[str, ...], text: str
+    tmp_path: Path, arguments: tuple[str, ...], text: str
 ) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", *words, "--duration", "1")
-    assert (said.status, said.out, list(tmp_path.iterdir())) == (2, "", [])
-    assert text in said.err
-    assert "loading" not in said.err
+    result = rtmms(tmp_path, "run", "pendulum", *arguments, "--duration", "1")
+    assert (result.status, result.out, list(tmp_path.iterdir())) == (2, "", [])
+    assert text in result.err
+    assert "loading" not in result.err
 
 
 @pytest.mark.parametrize(("content", "text"), [(None, "there is no such file"), (b"junk", "is neither a log")])
 def test_replay_of_something_else_is_refused(tmp_path: Path, content: bytes | None, text: str) -> None:
     if content is not None:
         (tmp_path / "x.npz").write_bytes(content)
-    said = rtmms(tmp_path, "replay", "x.npz")
-    assert said.status == 2
-    assert text in said.err
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, "replay", "x.npz")
+    assert result.status == 2
+    assert text in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.full
 def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", "free", "--duration", "50", "--json")
-    assert said.report["exchange"]["unclaimed"] == said.report["steps"] == 5000
-    assert said.report["timing_us"]["wake"]["p50"] is None
-    assert "exchange tcp://127.0.0.1:" in said.err  # where others may still come in
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--mode", "free", "--duration", "50", "--json")
+    assert result.report["exchange"]["unclaimed"] == result.report["steps"] == 5000
+    assert result.report["timing_us"]["wake"]["p50"] is None
+    assert "exchange tcp://127.0.0.1:" in result.err  # where others may still come in
 
 
 @pytest.mark.full
 def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
-    assert said.status == 0
-    for words in ("0.5 s simulated in", "50 steps of 10 ms", "state out, commands in", "mean angle",
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
+    assert result.status == 0
+    for arguments in ("0.5 s simulated in", "50 steps of 10 ms", "state out, commands in", "mean angle",
                   "late commands: hold, late steps: skip"):  # fmt: skip
-        assert words in said.out
-    assert "waiting for swing" in said.err or "misses" in said.err
+        assert arguments in result.out
+    assert "waiting for swing" in result.err or "misses" in result.err
 
 
 # --- words that are wrong ---------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("run", "pendulm"), "unknown robot 'pendulm'; did you mean pendulum?"),
         (("rum", "pendulum"), "unknown command 'rum'; did you mean run"),
@@ -195,12 +195,14 @@ def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: 
         (("reproduce", "qu2042"), "did you mean qu2024?"),
     ],
 )
-def test_wrong_words_end_with_2_a_near_miss_and_no_traceback(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
-    said = rtmms(tmp_path, *words)
-    assert said.status == 2
-    assert text in said.err
-    assert said.out == ""
-    assert "Traceback" not in said.err
+def test_wrong_words_end_with_2_a_near_miss_and_no_traceback(
+    tmp_path: Path, arguments: tuple[str, ...], text: str
+) -> None:
+    result = rtmms(tmp_path, *arguments)
+    assert result.status == 2
+    assert text in result.err
+    assert result.out == ""
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.full
@@ -209,11 +211,11 @@ def test_an_environment_that_a_library_cannot_read_is_refused_by_its_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(name, value)
-    said = process(tmp_path, "list", "robots")
-    assert (said.status, said.out) == (2, "")
-    assert said.err.startswith("rtmms: ")
-    assert name in said.err
-    assert len(said.err.splitlines()) == 1
+    result = process(tmp_path, "list", "robots")
+    assert (result.status, result.out) == (2, "")
+    assert result.err.startswith("rtmms: ")
+    assert name in result.err
+    assert len(result.err.splitlines()) == 1
 
 
 # --- faults -----------------------------------------------------------------------------------------------------------
@@ -222,57 +224,57 @@ def test_an_environment_that_a_library_cannot_read_is_refused_by_its_name(
 @pytest.mark.full
 @pytest.mark.parametrize("mode", ["realtime", "lockstep"])
 def test_a_controller_that_crashes_at_the_start_is_named_with_its_last_words(tmp_path: Path, mode: str) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "crash", "--mode", mode, "--json", "--quiet")
-    assert said.status == 1
-    assert "controller crash ended with exit status 1" in said.err
-    assert "the cable is not plugged in" in said.err.splitlines()[-1]
-    assert (said.report["ended"], said.report["steps"]) == ("peer", 0)
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "crash", "--mode", mode, "--json", "--quiet")
+    assert result.status == 1
+    assert "controller crash ended with exit status 1" in result.err
+    assert "the cable is not plugged in" in result.err.splitlines()[-1]
+    assert (result.report["ended"], result.report["steps"]) == ("peer", 0)
 
 
 @pytest.mark.full
 def test_two_controllers_that_want_the_same_actuator_cannot_start(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--controller", "die:at_s=9", "--quiet")
-    assert said.status == 1
-    assert "actuator 'torque' is held by '" in said.err
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--controller", "die:at_s=9", "--quiet")
+    assert result.status == 1
+    assert "actuator 'torque' is held by '" in result.err
 
 
 @pytest.mark.full
 def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "fault_at=0.1", "--json", "--quiet")
-    assert said.status == 1
-    assert "ZeroDivisionError: a bug in the plant" in said.err
-    assert said.report["ended"] is None
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "fault_at=0.1", "--json", "--quiet")
+    assert result.status == 1
+    assert "ZeroDivisionError: a bug in the plant" in result.err
+    assert result.report["ended"] is None
 
 
 @pytest.mark.processes
 def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
-    report = said.report
-    assert (said.status, report["ended"], report["steps"]) == (1, "duration", 120)
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
+    report = result.report
+    assert (result.status, report["ended"], report["steps"]) == (1, "duration", 120)
     assert report["exchange"]["misses"] >= 90
-    assert "controller die was ended by SIGKILL; the run goes on by the miss policy hold" in said.err
-    assert said.err.splitlines()[-1] == "rtmms: controller die was ended by SIGKILL"
+    assert "controller die was ended by SIGKILL; the run goes on by the miss policy hold" in result.err
+    assert result.err.splitlines()[-1] == "rtmms: controller die was ended by SIGKILL"
 
 
 @pytest.mark.full
 def test_a_crash_costs_the_exit_status_unless_it_was_to_be_expected(tmp_path: Path) -> None:
-    words = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.6", "--quiet")
-    said = rtmms(tmp_path, *words, "--json")
-    assert (said.status, said.report["ended"]) == (1, "duration")
-    last = said.err.splitlines()[-1]
+    arguments = ("run", "pendulum", "--controller", "fail:at_s=0.1", "--duration", "0.6", "--quiet")
+    result = rtmms(tmp_path, *arguments, "--json")
+    assert (result.status, result.report["ended"]) == (1, "duration")
+    last = result.err.splitlines()[-1]
     assert last.startswith("rtmms: controller fail ended with exit status 1: ")
     assert last.endswith(": ValueError: a fault in the law")
     assert "swing.py, line" in last
-    assert rtmms(tmp_path, *words, "--peer-failure", "continue").status == 0
+    assert rtmms(tmp_path, *arguments, "--peer-failure", "continue").status == 0
 
 
 @pytest.mark.full
 def test_a_controller_whose_commands_are_all_refused_fails_the_run(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "misnamed", "--duration", "3", "--json", "--quiet")
-    report = said.report
-    assert (said.status, report["exchange"]["commands_applied"]) == (1, 0)
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "misnamed", "--duration", "3", "--json", "--quiet")
+    report = result.report
+    assert (result.status, report["exchange"]["commands_applied"]) == (1, 0)
     (peer,) = [one for one in report["exchange"]["peers"] if one["name"] == "misnamed"]
-    assert said.err.splitlines()[-1] == (
+    assert result.err.splitlines()[-1] == (
         f"rtmms: all {peer['rejected']} commands of controller misnamed were refused: {peer['refusal']}"
     )
     assert "'torqeu'" in peer["refusal"]
@@ -285,60 +287,60 @@ def test_only_a_controller_whose_commands_are_all_refused_fails(commands: int, s
     children = Children()
     children.all.append(SimpleNamespace(peer="mine", name="controller mine", crash=""))  # type: ignore[arg-type]
     peer = {"name": "mine", "claim": ["torque"], "rejected": 7, "commands": commands, "refusal": "no such actuator"}
-    said = children.failures([peer])
-    assert said == ["all 7 commands of controller mine were refused: no such actuator"][:sentences]
+    output = children.failures([peer])
+    assert output == ["all 7 commands of controller mine were refused: no such actuator"][:sentences]
 
 
 @pytest.mark.full
 def test_a_controller_that_fails_in_realtime_does_not_let_go(tmp_path: Path) -> None:
     """An exception is a death and not a farewell: its steps are missed, not unclaimed."""
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail:at_s=0.2", "--duration", "1.2", "--json")
-    exchange = json.loads(said.out)["exchange"]
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "fail:at_s=0.2", "--duration", "1.2", "--json")
+    exchange = json.loads(result.out)["exchange"]
     assert exchange["misses"] >= 80
     assert exchange["unclaimed"] == 0
-    assert "a fault in the law" in said.err
-    assert "the run goes on by the miss policy hold" in said.err
+    assert "a fault in the law" in result.err
+    assert "the run goes on by the miss policy hold" in result.err
 
 
 @pytest.mark.full
 def test_a_controller_that_fails_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "fail", "--mode", "lockstep", "--json", "--quiet")
-    assert said.status == 1
-    report = json.loads(said.out)
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "fail", "--mode", "lockstep", "--json", "--quiet")
+    assert result.status == 1
+    report = json.loads(result.out)
     assert report["ended"] == "peer"
     assert report["exchange"]["unclaimed"] == 0
-    assert "fail" in said.err
+    assert "fail" in result.err
 
 
 @pytest.mark.processes
 def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
-    assert said.status == 1
-    assert (said.report["ended"], said.report["steps"]) == ("peer", 20)
-    assert "controller die was ended by SIGKILL; lockstep cannot go on without it (step 20)" in said.err
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "die", "--mode", "lockstep", "--json", "--quiet")
+    assert result.status == 1
+    assert (result.report["ended"], result.report["steps"]) == ("peer", 20)
+    assert "controller die was ended by SIGKILL; lockstep cannot go on without it (step 20)" in result.err
 
 
 @pytest.mark.full
 def test_miss_policy_abort_ends_with_1_and_says_who(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
-    assert (said.status, said.report["ended"]) == (1, "policy")
-    assert "slow sent no command for step 1 in time (miss policy abort)" in said.err
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
+    assert (result.status, result.report["ended"]) == (1, "policy")
+    assert "slow sent no command for step 1 in time (miss policy abort)" in result.err
 
 
 @pytest.mark.full
 def test_late_commands_are_counted_and_home_takes_over_from_old_ones(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--duration", "0.5", "--json", "--quiet")
-    assert said.report["exchange"]["late"] > 0
-    assert said.report["exchange"]["misses"] > 0
+    output = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--duration", "0.5", "--json", "--quiet")
+    assert output.report["exchange"]["late"] > 0
+    assert output.report["exchange"]["misses"] > 0
 
 
 @pytest.mark.full
 def test_divergence_ends_with_1_and_the_last_good_state_in_plain_json(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "diverge_at=0.3", "--json", "--quiet")
-    assert said.status == 1
-    assert (said.report["ended"], said.report["steps"]) == ("diverged", 30)
-    assert "diverged at t = 0.31 s: rate is not finite" in said.err
-    assert said.report["final"]["angle"] is not None
+    result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--set", "diverge_at=0.3", "--json", "--quiet")
+    assert result.status == 1
+    assert (result.report["ended"], result.report["steps"]) == ("diverged", 30)
+    assert "diverged at t = 0.31 s: rate is not finite" in result.err
+    assert result.report["final"]["angle"] is not None
 
 
 @pytest.mark.full
@@ -352,9 +354,9 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
             except OSError:
                 time.sleep(0.1)
         squatter.listen()
-        said = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.2", "--json")
-    assert said.status == 0
-    assert "exchange tcp://127.0.0.1:" in said.err
+        result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.2", "--json")
+    assert result.status == 0
+    assert "exchange tcp://127.0.0.1:" in result.err
 
 
 @pytest.mark.full
@@ -363,9 +365,9 @@ def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
     endpoint = f"tcp://127.0.0.1:{reserve_ports()}"
     first = start(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
     _wait_until_running(first)
-    said = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
-    assert said.status == 1
-    assert re.search(r"in use by another process: pendulum runs there, for \d+ s, driven by nobody", said.err)
+    result = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
+    assert result.status == 1
+    assert re.search(r"in use by another process: pendulum runs there, for \d+ s, driven by nobody", result.err)
     assert rtmms(tmp_path, "status", "--exchange", endpoint).out.startswith("pendulum: running, realtime, dt 0.01 s")
     assert rtmms(tmp_path, "stop", "--exchange", endpoint).status == 0
     assert finish(first).report["ended"] == "stop"
@@ -373,16 +375,16 @@ def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_a_plant_of_ones_own_gets_its_outputs_drawn(tmp_path: Path) -> None:
-    words = ("--controller", "none", "--mode", "free", "--duration", "0.5", "--quiet")
-    said = rtmms(tmp_path, "run", "pendulum", *words, "--figure", "run.png", "--log", "run.mcap")
-    assert (said.status, "rtmms:" in said.err) == (0, False)
+    arguments = ("--controller", "none", "--mode", "free", "--duration", "0.5", "--quiet")
+    result = rtmms(tmp_path, "run", "pendulum", *arguments, "--figure", "run.png", "--log", "run.mcap")
+    assert (result.status, "rtmms:" in result.err) == (0, False)
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
-    said = rtmms(tmp_path, "plot", "run.mcap", "-o", "drawn.svg")
-    assert (said.status, said.err) == (0, "")
+    result = rtmms(tmp_path, "plot", "run.mcap", "-o", "drawn.svg")
+    assert (result.status, result.err) == (0, "")
     assert "<svg" in (tmp_path / "drawn.svg").read_text()
     (tmp_path / "run.png").unlink()
-    said = rtmms(tmp_path, "plot", "run.mcap")
-    assert (said.status, said.err) == (0, "run.png\n")
+    result = rtmms(tmp_path, "plot", "run.mcap")
+    assert (result.status, result.err) == (0, "run.png\n")
     assert (tmp_path / "run.png").exists()
 
 
@@ -391,10 +393,10 @@ def test_a_busy_port_that_was_asked_for_is_an_error_that_names_it(tmp_path: Path
         squatter.bind(("127.0.0.1", 0))
         squatter.listen()
         endpoint = f"tcp://127.0.0.1:{squatter.getsockname()[1]}"
-        said = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--duration", "1", "--json")
-    assert said.status == 1
-    assert f"'{endpoint}' is in use" in said.err
-    assert said.report["ended"] is None
+        result = rtmms(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--duration", "1", "--json")
+    assert result.status == 1
+    assert f"'{endpoint}' is in use" in result.err
+    assert result.report["ended"] is None
 
 
 # --- signals and processes --------------------------------------------------------------------------------------------
@@ -417,15 +419,15 @@ def _wait_until_running(process: subprocess.Popen[str]) -> None:
 @pytest.mark.processes
 @pytest.mark.skipif(sys.platform != "linux", reason="process groups and /proc")
 def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tmp_path: Path) -> None:
-    words = ("run", "pendulum", "--controller", "swing", "--duration", "3600", "--json")
-    process = start(tmp_path, *words, new_session=True)
+    arguments = ("run", "pendulum", "--controller", "swing", "--duration", "3600", "--json")
+    process = start(tmp_path, *arguments, new_session=True)
     _wait_until_running(process)
     children = _children(process.pid)
     assert len(children) in (2, 3)  # controller, display, and the witness where that is permitted
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (130, "interrupt")
-    assert said.report["steps"] > 0
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (130, "interrupt")
+    assert result.report["steps"] > 0
     assert not any(Path(f"/proc/{child}").exists() for child in children)
 
 
@@ -438,24 +440,24 @@ def test_ctrl_c_while_the_plant_loads_ends_with_130_and_a_report(tmp_path: Path,
     next(line for line in process.stderr if line.startswith("loading the plant"))
     children = _children(process.pid)
     process.send_signal(number)
-    said = finish(process)
-    assert (said.status, said.report["ended"], said.report["steps"]) == (130, "interrupt", 0)
+    result = finish(process)
+    assert (result.status, result.report["ended"], result.report["steps"]) == (130, "interrupt", 0)
     assert not any(_alive(child) for child in children)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_the_run_all_the_same(tmp_path: Path, fails: str) -> None:
-    said = rtmms(tmp_path, "run", "smothered", "--controller", "none", "--set", f"fails={fails}", "--json")
-    assert (said.status, said.report["ended"], said.report["steps"]) == (130, "interrupt", 0)
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, "run", "smothered", "--controller", "none", "--set", f"fails={fails}", "--json")
+    assert (result.status, result.report["ended"], result.report["steps"]) == (130, "interrupt", 0)
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.parametrize("fails", ["true", "false"])
 def test_ctrl_c_that_a_compiler_swallows_ends_other_commands(tmp_path: Path, fails: str) -> None:
-    said = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
-    assert said.status == 130
-    assert [line for line in said.err.splitlines() if "looking for a steady motion" not in line] == []
+    result = rtmms(tmp_path, "trim", "smothered", "--set", f"fails={fails}")
+    assert result.status == 130
+    assert [line for line in result.err.splitlines() if "looking for a steady motion" not in line] == []
 
 
 @pytest.mark.full
@@ -468,10 +470,10 @@ def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
     )
     _wait_until_running(process)
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (1, "duration")
-    assert "rtmms: --trace run.npz: could not be written: File too large" in said.err
-    assert "Traceback" not in said.err
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (1, "duration")
+    assert "rtmms: --trace run.npz: could not be written: File too large" in result.err
+    assert "Traceback" not in result.err
     assert not list(tmp_path.glob("*.npz"))
 
 
@@ -482,9 +484,9 @@ def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) 
     _wait_until_running(process)
     process.send_signal(signal.SIGTERM)
     process.send_signal(signal.SIGTERM)
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (0, "interrupt")
-    assert said.report["steps"] > 0
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (0, "interrupt")
+    assert result.report["steps"] > 0
 
 
 @pytest.mark.full
@@ -521,9 +523,9 @@ def test_ctrl_c_after_the_end_costs_neither_the_report_nor_the_log(tmp_path: Pat
     for _ in range(presses):
         process.send_signal(signal.SIGINT)
         time.sleep(0.02)
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (0, "stop")
-    assert said.report["log"]["whole"] is True
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (0, "stop")
+    assert result.report["log"]["whole"] is True
 
 
 @pytest.mark.processes
@@ -542,6 +544,6 @@ def test_serve_takes_controllers_from_elsewhere_and_stops_on_request(tmp_path: P
     peer = subprocess.run([sys.executable, "-c", script, endpoint], env=environment(tmp_path), timeout=120, check=True,
                           capture_output=True)  # fmt: skip
     assert peer.returncode == 0
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (0, "stop")
-    assert said.report["steps"] >= 50
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (0, "stop")
+    assert result.report["steps"] >= 50

@@ -20,10 +20,10 @@ def test_what_controllers_make_of_sensors_does_not_depend_on_the_process(
     found = []
     for seed in ("1", "2", "3"):
         monkeypatch.setenv("PYTHONHASHSEED", seed)
-        said = process(
+        result = process(
             tmp_path, "run", "manta", "--controller", word, "--sensors", "typical", "--mode", "lockstep", "--duration",
             "0.4", "--json", "--quiet", "--priority", "off",
         )  # fmt: skip
-        assert said.status == 0, said.err
-        found.append(said.report["final"])
+        assert result.status == 0, result.err
+        found.append(result.report["final"])
     assert found[0] == found[1] == found[2]

@@ -69,9 +69,9 @@ def by_hand(changes_at: int = 25) -> float:
 def test_an_event_acts_before_the_step_of_its_time(tmp_path: Path, mode: str) -> None:
     """Step 25 is the first that the controller answers with its new torque; the log replays."""
     file = write(tmp_path, SCENARIO.format(mode=mode, angle="<= 1", log=f"{tmp_path}/a.mcap"))
-    said = rtmms(tmp_path, "run", file)
-    assert said.status == 0, said.err
-    report = said.report
+    result = rtmms(tmp_path, "run", file)
+    assert result.status == 0, result.err
+    report = result.report
     assert (report["steps"], report["mode"]) == (50, mode)
     assert report["final"]["angle"] == pytest.approx(by_hand(), rel=1e-12)
     assert [one["holds"] for one in report["expect"]] == [True, True]
@@ -80,24 +80,24 @@ def test_an_event_acts_before_the_step_of_its_time(tmp_path: Path, mode: str) ->
 
 def test_the_command_line_wins(tmp_path: Path) -> None:
     file = write(tmp_path, SCENARIO.format(mode="realtime", angle="<= 1", log=f"{tmp_path}/a.mcap"))
-    words = ("--mode", "lockstep", "--controller", "none", "--duration", "0.1", "--set", "damping=0.0")
-    said = rtmms(tmp_path, "run", file, *words)
-    assert said.status == 2
-    assert "event at 0.25 s: expected a time before the end, 0.1 s" in said.err
+    arguments = ("--mode", "lockstep", "--controller", "none", "--duration", "0.1", "--set", "damping=0.0")
+    result = rtmms(tmp_path, "run", file, *arguments)
+    assert result.status == 2
+    assert "event at 0.25 s: expected a time before the end, 0.1 s" in result.err
 
 
 @pytest.mark.full
 def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
     file = write(tmp_path, SCENARIO.format(mode="lockstep", angle="> 3", log=f"{tmp_path}/a.mcap"))
-    said = rtmms(tmp_path, "run", file)
-    assert said.status == 1
-    assert "rtmms: expected final.angle > 3.0, got 0.0" in said.err
-    assert [one["holds"] for one in said.report["expect"]] == [True, False]
+    result = rtmms(tmp_path, "run", file)
+    assert result.status == 1
+    assert "rtmms: expected final.angle > 3.0, got 0.0" in result.err
+    assert [one["holds"] for one in result.report["expect"]] == [True, False]
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("old", "new", "line", "told"),
+    ("old", "new", "line", "message"),
     [
         ("duration = 0.5", 'duration = "long"', 4, "duration: expected a number, got 'long'"),
         ("duration = 0.5", "duration = -1", 4, "expected a number > 0"),
@@ -109,48 +109,48 @@ def test_what_does_not_hold_ends_with_1(tmp_path: Path) -> None:
         ("at_s = 0.25", "at_s = 0.5", 19, "expected a time before the end, 0.5 s"),
     ],
 )
-def test_wrong_words_end_with_2_file_and_line(tmp_path: Path, old: str, new: str, line: int, told: str) -> None:
+def test_wrong_words_end_with_2_file_and_line(tmp_path: Path, old: str, new: str, line: int, message: str) -> None:
     text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap")
     assert old in text
     file = write(tmp_path, text.replace(old, new))
-    said = rtmms(tmp_path, "run", file)
-    assert (said.status, said.out) == (2, "")
-    assert f"{file}:{line}: " in said.err
-    assert told in said.err
-    assert "Traceback" not in said.err
+    result = rtmms(tmp_path, "run", file)
+    assert (result.status, result.out) == (2, "")
+    assert f"{file}:{line}: " in result.err
+    assert message in result.err
+    assert "Traceback" not in result.err
     assert not (tmp_path / "a.mcap").exists()
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("event", "told"),
+    ("event", "message"),
     [
         ("push.torqe", "unknown parameter of push 'torqe'; did you mean torque"),
         ("gain", "this plant has no parameters that can be changed while it runs"),
     ],
 )
-def test_an_event_that_cannot_be_ends_the_run_with_its_line(tmp_path: Path, event: str, told: str) -> None:
+def test_an_event_that_cannot_be_ends_the_run_with_its_line(tmp_path: Path, event: str, message: str) -> None:
     text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap").replace("push.torque", event)
-    said = rtmms(tmp_path, "run", write(tmp_path, text))
-    assert said.status == 1
-    assert f"run.toml:19: event at 0.25 s: set: {told}" in said.err
-    assert (said.report["ended"], said.report["steps"]) == ("failed", 25)
+    result = rtmms(tmp_path, "run", write(tmp_path, text))
+    assert result.status == 1
+    assert f"run.toml:19: event at 0.25 s: set: {message}" in result.err
+    assert (result.report["ended"], result.report["steps"]) == ("failed", 25)
 
 
 @pytest.mark.full
 def test_a_value_that_a_controller_refuses_ends_the_run(tmp_path: Path) -> None:
     text = SCENARIO.format(mode="lockstep", angle="<= 1", log=f"{tmp_path}/a.mcap").replace("-1.0", '"much"')
-    said = rtmms(tmp_path, "run", write(tmp_path, text))
-    assert (said.status, said.report["ended"]) == (1, "failed")
-    assert "push: " in said.err
+    result = rtmms(tmp_path, "run", write(tmp_path, text))
+    assert (result.status, result.report["ended"]) == (1, "failed")
+    assert "push: " in result.err
 
 
 @pytest.mark.full
 def test_an_example_runs_in_realtime_too(tmp_path: Path) -> None:
     text = SCENARIO.format(mode="realtime", angle="< 1", log=f"{tmp_path}/a.mcap")
-    said = rtmms(tmp_path, "run", write(tmp_path, text.replace('"exchange.misses" = "== 0"', "")))
-    assert said.status == 0
-    angle = said.report["final"]["angle"]
+    result = rtmms(tmp_path, "run", write(tmp_path, text.replace('"exchange.misses" = "== 0"', "")))
+    assert result.status == 0
+    angle = result.report["final"]["angle"]
     assert abs(angle - by_hand()) < 0.5 * abs(angle - by_hand(changes_at=50))  # a command or some may have been late
 
 
@@ -185,9 +185,9 @@ def test_gravity_that_changes_in_a_run_is_felt_and_replays(tmp_path: Path) -> No
     """A manta is as heavy as its water, so that it stays; its accelerometer feels the new gravity."""
     event = "[[event]]\nat_s = 0.1\nset = {{ gravity_m_s2 = 3.0 }}\n"
     text = SENSED.replace("tests.sensing", "manta").replace('[[controller]]\nname = "{controller}"\n', event)
-    said = rtmms(tmp_path, "run", write(tmp_path, "estimate = true\n" + text.format(log=tmp_path / "a.mcap")))
-    assert said.status == 0, said.err
-    assert said.report["final"]["imu.accel"] == pytest.approx([0.0, 0.0, 3.0], abs=0.2)
+    result = rtmms(tmp_path, "run", write(tmp_path, "estimate = true\n" + text.format(log=tmp_path / "a.mcap")))
+    assert result.status == 0, result.err
+    assert result.report["final"]["imu.accel"] == pytest.approx([0.0, 0.0, 3.0], abs=0.2)
     assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
 
 
@@ -203,9 +203,9 @@ def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(
     for name in ("a", "b"):
         wanted = "estimate = true\n" if name == "b" else ""
         scenario = wanted + text.format(log=tmp_path / f"{name}.mcap", controller="deaf")
-        said = rtmms(tmp_path, "run", write(tmp_path, scenario))
-        assert said.status == 0, said.err
-        finals.append(said.report["final"])
+        result = rtmms(tmp_path, "run", write(tmp_path, scenario))
+        assert result.status == 0, result.err
+        finals.append(result.report["final"])
         assert rtmms(tmp_path, "replay", f"{tmp_path}/{name}.mcap", "--check").status == 0
     estimate = {name: finals[1].pop(name) for name in list(finals[1]) if name.startswith("estimate.")}
     assert set(estimate) == {"estimate.position", "estimate.quaternion", "estimate.velocity"}
@@ -217,13 +217,13 @@ def test_a_run_seen_through_sensors_replays_and_starts_again_with_the_same_bits(
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [("typcial", "unknown sensors 'typcial'; did you mean typical"), ("none.toml", "none.toml: there is no such file")],
 )
-def test_sensors_that_there_are_not(tmp_path: Path, word: str, told: str) -> None:
-    said = rtmms(tmp_path, "run", "mover", "--sensors", word, "--quiet")
-    assert (said.status, said.out) == (2, "")
-    assert told in said.err
+def test_sensors_that_there_are_not(tmp_path: Path, word: str, message: str) -> None:
+    result = rtmms(tmp_path, "run", "mover", "--sensors", word, "--quiet")
+    assert (result.status, result.out) == (2, "")
+    assert message in result.err
 
 
 FAULTY = """
@@ -263,13 +263,13 @@ rate_hz = 1000.0
 
 @pytest.mark.full
 def test_faults_begin_and_end_and_replay(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", write(tmp_path, FAULTY.format(log=tmp_path / "a.mcap")))
-    assert said.status == 0, said.err
-    assert said.report["final"]["depth.time"] == pytest.approx(0.2, abs=2e-3)
+    result = rtmms(tmp_path, "run", write(tmp_path, FAULTY.format(log=tmp_path / "a.mcap")))
+    assert result.status == 0, result.err
+    assert result.report["final"]["depth.time"] == pytest.approx(0.2, abs=2e-3)
     assert rtmms(tmp_path, "replay", f"{tmp_path}/a.mcap", "--check").status == 0
     rows = rtmms(tmp_path, "log", "csv", f"{tmp_path}/a.mcap", "-o", str(tmp_path / "a.csv"))
     assert rows.status == 0
     wrong = FAULTY.replace('"stuck"', '"stuk"').format(log=tmp_path / "b.mcap")
-    said = rtmms(tmp_path, "run", write(tmp_path, wrong))
-    assert said.status == 2
-    assert "run.toml:15: event at 0.1 s: unknown fault of rod 'stuk'; did you mean stuck" in said.err
+    result = rtmms(tmp_path, "run", write(tmp_path, wrong))
+    assert result.status == 2
+    assert "run.toml:15: event at 0.1 s: unknown fault of rod 'stuk'; did you mean stuck" in result.err

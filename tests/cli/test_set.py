@@ -24,8 +24,8 @@ with rtmms.connect(sys.argv[1], claim='*', timeout_s=60) as link:
 
 @pytest.mark.full
 def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> None:
-    words = ("--set", "chains=16", "--set", "links=2", "--mode", "lockstep", "--json", "--log", "run.mcap")
-    process = start(tmp_path, "serve", "manta", *words, "--exchange", "tcp://127.0.0.1:*")
+    arguments = ("--set", "chains=16", "--set", "links=2", "--mode", "lockstep", "--json", "--log", "run.mcap")
+    process = start(tmp_path, "serve", "manta", *arguments, "--exchange", "tcp://127.0.0.1:*")
     assert process.stderr is not None
     line = next(line for line in process.stderr if line.startswith("exchange "))
     endpoint = line.split()[1].rstrip(";")
@@ -34,9 +34,9 @@ def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> 
     if peer.returncode:
         process.kill()  # nobody else would tell it to stop
     assert peer.returncode == 0, peer.stderr
-    said = finish(process)
-    assert (said.status, said.report["ended"]) == (0, "stop")
+    result = finish(process)
+    assert (result.status, result.report["ended"]) == (0, "stop")
     replayed = finish(start(tmp_path, "replay", "run.mcap", "--check", "--json"))
     assert (replayed.status, replayed.report["unchecked"]) == (0, None)
     assert replayed.report["same"]
-    assert replayed.report["steps"] == said.report["steps"]
+    assert replayed.report["steps"] == result.report["steps"]

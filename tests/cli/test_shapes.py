@@ -25,8 +25,8 @@ def compiled() -> None:
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
-    words = ("run", robot, "--duration", "1.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *words).report for _ in range(2))
+    arguments = ("run", robot, "--duration", "1.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
+    one, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
     assert one["exchange"]["commands_applied"] == 1500
     assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape"]
     assert one["final"] == two["final"]
@@ -37,8 +37,8 @@ def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("robot", ["cat", "purcell"])
 def test_a_log_of_it_is_drawn_and_replayed(robot: str, tmp_path: Path) -> None:
-    words = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--quiet", "--log", "run.mcap")
-    assert rtmms(tmp_path, *words).status == 0
+    arguments = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--quiet", "--log", "run.mcap")
+    assert rtmms(tmp_path, *arguments).status == 0
     assert rtmms(tmp_path, "plot", "run.mcap", "-o", "run.png").status == 0
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
 

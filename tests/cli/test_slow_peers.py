@@ -119,11 +119,11 @@ class Slow(rtmms.Controller):
 def test_a_run_prints_it_while_it_goes_and_at_the_end(tmp_path: Path) -> None:
     """A controller that takes 30 ms where a command is due after 9 ms; the way out that is advised is taken."""
     (tmp_path / "slow.py").write_text(SLOW)
-    words = ("run", "pendulum", "--dt", "0.01", "--duration", "3", "--json", "--controller")
-    done = shell(tmp_path, *words, "slow.py")
+    arguments = ("run", "pendulum", "--dt", "0.01", "--duration", "3", "--json", "--controller")
+    done = shell(tmp_path, *arguments, "slow.py")
     live, last = (re.findall(r"controller slow takes .*every=(\d+)", text) for text in (done.err, done.out))
     assert len(live) == 1
     assert live == last
     assert int(live[0]) >= 3
-    again = shell(tmp_path, *words, f"slow.py:every={live[0]}")
+    again = shell(tmp_path, *arguments, f"slow.py:every={live[0]}")
     assert again.report["exchange"]["misses"] < 0.5 * done.report["exchange"]["misses"]

@@ -22,8 +22,8 @@ def compiled() -> None:
 
 @pytest.mark.parametrize(("robot", "key"), [("fish", "drift_m_s"), ("modal_moth", "peak_twist_rad")])
 def test_a_run_twice_logged_and_drawn(robot: str, key: str, tmp_path: Path) -> None:
-    words = ("run", robot, "--duration", "1.0", "--mode", "free", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *words, "--log", "run.mcap").report for _ in range(2))
+    arguments = ("run", robot, "--duration", "1.0", "--mode", "free", "--json", "--quiet", "--figure", "run.png")
+    one, two = (rtmms(tmp_path, *arguments, "--log", "run.mcap").report for _ in range(2))
     assert one["final"] == two["final"]
     assert np.isfinite(one["summary"][key])
     assert (tmp_path / "run.png").stat().st_size > 1000
@@ -31,7 +31,7 @@ def test_a_run_twice_logged_and_drawn(robot: str, key: str, tmp_path: Path) -> N
 
 
 def test_muscles_from_a_controller(tmp_path: Path) -> None:
-    words = (
+    arguments = (
         "--set",
         "flow=still",
         "--set",
@@ -43,17 +43,17 @@ def test_muscles_from_a_controller(tmp_path: Path) -> None:
         "--json",
         "--quiet",
     )
-    told = rtmms(tmp_path, "run", "fish", "--controller", "fish_wave", *words).report
-    assert told["exchange"]["commands_applied"] == 1000
-    assert told["final"]["work"] > 0.0
+    found = rtmms(tmp_path, "run", "fish", "--controller", "fish_wave", *arguments).report
+    assert found["exchange"]["commands_applied"] == 1000
+    assert found["final"]["work"] > 0.0
 
 
 def test_a_flow_that_ends_before_the_run_is_refused(tmp_path: Path) -> None:
     u = np.full((3, 1, 1, 1, 3), 0.1)
     np.savez(tmp_path / "wake.npz", t=[0.0, 1.0, 2.0], u=u)
-    told = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=wake.npz", "--duration", "5")
-    assert told.status == 2
-    assert "--duration 5: the flow of robot 'fish' is known until t = 2 s only" in told.err
-    told = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=none.npz", "--duration", "5")
-    assert told.status == 2
-    assert "flow: none.npz: there is no such file" in told.err
+    message = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=wake.npz", "--duration", "5")
+    assert message.status == 2
+    assert "--duration 5: the flow of robot 'fish' is known until t = 2 s only" in message.err
+    message = rtmms(tmp_path, "run", "fish", "--set", "flow=file", "--set", "flow_file=none.npz", "--duration", "5")
+    assert message.status == 2
+    assert "flow: none.npz: there is no such file" in message.err

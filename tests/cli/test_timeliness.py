@@ -18,42 +18,42 @@ def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int =
 
 
 @pytest.mark.parametrize(
-    ("told", "words"),
+    ("expected", "text"),
     [({"misses": 11, "peer_late": 10, "machine": 1},
       "11 of 1000 steps went without a command in time (1.1 %); mostly peer_late"),
      ({"overruns": 11, "machine": 11}, "11 of 1000 steps ended late, 0 periods were skipped; mostly machine"),
      ({"overruns": 2, "skipped": 50}, "2 of 1000 steps ended late, 50 periods were skipped")],
 )  # fmt: skip
-def test_more_than_one_in_a_hundred_is_a_warning(told: dict[str, int], words: str) -> None:
-    assert warnings_of(report(**told)) == [words]
+def test_more_than_one_in_a_hundred_is_a_warning(expected: dict[str, int], text: str) -> None:
+    assert warnings_of(report(**expected)) == [text]
 
 
-@pytest.mark.parametrize("told", [{}, {"misses": 10}, {"overruns": 10, "skipped": 10}, {"steps": 0, "misses": 5}])
-def test_less_is_none(told: dict[str, int]) -> None:
-    assert warnings_of(report(**told)) == []
+@pytest.mark.parametrize("expected", [{}, {"misses": 10}, {"overruns": 10, "skipped": 10}, {"steps": 0, "misses": 5}])
+def test_less_is_none(expected: dict[str, int]) -> None:
+    assert warnings_of(report(**expected)) == []
 
 
 def test_stale_steps_are_told_without_a_cause_that_is_of_other_steps() -> None:
-    told = report(misses=11, peer_late=11)
-    told["exchange"]["stale"] = 11
-    missed, stale = warnings_of(told)
+    found = report(misses=11, peer_late=11)
+    found["exchange"]["stale"] = 11
+    missed, stale = warnings_of(found)
     assert missed.endswith("; mostly peer_late")
     assert stale == "11 of 1000 steps used a value that its sender calls too old (1.1 %)"
-    told["exchange"]["stale"] = 10
-    assert len(warnings_of(told)) == 1
+    found["exchange"]["stale"] = 10
+    assert len(warnings_of(found)) == 1
 
 
 @pytest.mark.parametrize(
     ("every", "reused", "warned"), [(1, 740, True), (1, 9, False), (5, 805, False), (5, 900, True)]
 )
 def test_a_free_run_on_earlier_commands_is_told(every: int, reused: int, warned: bool) -> None:
-    told = report() | {"mode": "free"}
-    told["exchange"] |= {"reused": reused, "peers": [{"every": every}]}
-    lines = warnings_of(told)
+    found = report() | {"mode": "free"}
+    found["exchange"] |= {"reused": reused, "peers": [{"every": every}]}
+    lines = warnings_of(found)
     assert bool(lines) == warned
     if warned:
         assert lines[0].startswith(f"{reused} of 1000 steps used an earlier command (")
-    assert warnings_of(told | {"mode": "lockstep"}) == []
+    assert warnings_of(found | {"mode": "lockstep"}) == []
 
 
 def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
@@ -66,21 +66,21 @@ def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
 
 
 def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
-    told = report()
-    told["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
-    told["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
-    assert warnings_of(told) == [
+    found = report()
+    found["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
+    found["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
+    assert warnings_of(found) == [
         "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
         "output 'speed' is not finite at the end",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("failed", "said"), [(1.0, "100 %"), (0.25, "25 %"), (0.05, ""), (None, "")])
-def test_a_planner_whose_candidates_fail_is_told(failed: float | None, said: str) -> None:
-    told = report()
-    told["exchange"]["peers"] = [{"name": "predictive", "every": 5, "metrics": {"failed": failed}}]
-    lines = warnings_of(told)
-    assert len(lines) == bool(said)
-    if said:
-        assert lines[0].startswith(f"predictive: {said[:-2]}")
+@pytest.mark.parametrize(("failed", "output"), [(1.0, "100 %"), (0.25, "25 %"), (0.05, ""), (None, "")])
+def test_a_planner_whose_candidates_fail_is_told(failed: float | None, output: str) -> None:
+    found = report()
+    found["exchange"]["peers"] = [{"name": "predictive", "every": 5, "metrics": {"failed": failed}}]
+    lines = warnings_of(found)
+    assert len(lines) == bool(output)
+    if output:
+        assert lines[0].startswith(f"predictive: {output[:-2]}")
         assert ("no plan was good" in lines[0]) == (failed == 1.0)

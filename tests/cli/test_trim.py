@@ -16,9 +16,9 @@ from rtmms.cli.main import main
 from rtmms.cli.trim import as_table, steady_table, trim
 
 
-def said(*words: str) -> dict:
+def said(*text: str) -> dict:
     """The one object of a run in this process."""
-    result = CliRunner().invoke(trim, [*words, "--json"], standalone_mode=False)
+    result = CliRunner().invoke(trim, [*text, "--json"], standalone_mode=False)
     assert result.exception is None, result.exception
     return json.loads(result.stdout)
 
@@ -51,7 +51,7 @@ def test_manta_swims_straight():
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("eeel",), "did you mean eel?"),
         (("eel", "--set", "gait=none"), "trim needs a periodic gait"),
@@ -70,9 +70,9 @@ def test_manta_swims_straight():
         (("manta", "--set", "body_mass_kg=-1"), "body_mass_kg"),
     ],
 )
-def test_wrong_words(capsys, words, text):
+def test_wrong_words(capsys, arguments, text):
     with pytest.raises(SystemExit) as ended:
-        main(["trim", *words])
+        main(["trim", *arguments])
     out, err = capsys.readouterr()
     assert ended.value.code == 2
     assert text in err
@@ -108,8 +108,8 @@ def test_stable_is_what_the_largest_multiplier_says(above: float, stable: bool) 
     size = np.array([1.0 + above, 0.5], dtype=complex)
     own = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)
     plant: Any = SimpleNamespace(model=SimpleNamespace(name="x"), law=SimpleNamespace(omega=1.0))
-    words = as_words(plant, own)
-    assert words["stable"] is stable
-    assert f"{'yes' if stable else 'no'} (largest multiplier below 1 + 1e-06)" in as_table(words)
+    parts = as_words(plant, own)
+    assert parts["stable"] is stable
+    assert f"{'yes' if stable else 'no'} (largest multiplier below 1 + 1e-06)" in as_table(parts)
     commanded = commands_as_words("x", Periodic(b"", 1.0, 0.0, np.array([1.0 + 100.0 * above]), np.zeros(3), 1))
     assert commanded["stable"] is stable

@@ -18,14 +18,14 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Kernels are compiled here, where nothing waits for them: the plants', then those of a run."""
     for robot in ROBOTS:
         load(robot)
-    words = ("run", "snake", "--duration", "0.01", "--mode", "lockstep", "--quiet")
-    assert finish(start(tmp_path_factory.mktemp("first"), *words), 240).status == 0
+    arguments = ("run", "snake", "--duration", "0.01", "--mode", "lockstep", "--quiet")
+    assert finish(start(tmp_path_factory.mktemp("first"), *arguments), 240).status == 0
 
 
 @pytest.mark.parametrize("robot", ROBOTS)
 def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
-    words = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
-    one, two = (rtmms(tmp_path, *words).report for _ in range(2))
+    arguments = ("run", robot, "--duration", "0.5", "--mode", "lockstep", "--json", "--quiet", "--figure", "run.png")
+    one, two = (rtmms(tmp_path, *arguments).report for _ in range(2))
     assert one["exchange"]["commands_applied"] == 500
     assert [peer["name"] for peer in one["exchange"]["peers"]] == ["shape"]
     assert one["final"] == two["final"]
@@ -35,8 +35,8 @@ def test_its_gait_over_the_wire_twice(robot: str, tmp_path: Path) -> None:
 
 
 def test_a_log_of_it_is_drawn_and_replayed(tmp_path: Path) -> None:
-    words = ("run", "snakeboard", "--duration", "0.3", "--mode", "lockstep", "--quiet", "--log", "run.mcap")
-    assert rtmms(tmp_path, *words).status == 0
+    arguments = ("run", "snakeboard", "--duration", "0.3", "--mode", "lockstep", "--quiet", "--log", "run.mcap")
+    assert rtmms(tmp_path, *arguments).status == 0
     assert rtmms(tmp_path, "plot", "run.mcap", "-o", "run.png").status == 0
     assert rtmms(tmp_path, "replay", "run.mcap", "--check").status == 0
 
@@ -47,9 +47,9 @@ from rtmms.robots import snake
 
 
 def rigid():
-    told = snake.describe(snake.Snake(drive="torque", links=5))
+    mechanism = snake.describe(snake.Snake(drive="torque", links=5))
     joints = [rtmms.model.JointMotion(f"j{k}") for k in range(1, 5)]
-    return rtmms.TreePlant(told, actuators=joints)
+    return rtmms.TreePlant(mechanism, actuators=joints)
 
 
 class Bend(rtmms.Controller):
@@ -60,7 +60,7 @@ class Bend(rtmms.Controller):
 
 def test_joints_against_the_ground_end_the_run(tmp_path: Path) -> None:
     (tmp_path / "own.py").write_text(OWN)
-    said = rtmms(
+    result = rtmms(
         tmp_path,
         "run",
         "own.py:rigid",
@@ -72,8 +72,8 @@ def test_joints_against_the_ground_end_the_run(tmp_path: Path) -> None:
         "lockstep",
         "--json",
     )
-    assert said.status == 1
-    assert said.report["ended"] == "diverged"
-    assert "joints 'j1', 'j2', 'j3', 'j4' move against the ground in step 1" in said.err
-    assert "follow (drive='torque')" in said.err
-    assert "Traceback" not in said.err
+    assert result.status == 1
+    assert result.report["ended"] == "diverged"
+    assert "joints 'j1', 'j2', 'j3', 'j4' move against the ground in step 1" in result.err
+    assert "follow (drive='torque')" in result.err
+    assert "Traceback" not in result.err

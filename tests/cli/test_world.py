@@ -46,7 +46,7 @@ def test_each_gets_its_own_drivers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [
         ("gait:robot=oen", "unknown robot 'oen'; did you mean one"),
         ("gait:robot=two", "drives manta, not eel"),
@@ -54,8 +54,8 @@ def test_each_gets_its_own_drivers() -> None:
         ("nosuch", "unknown controller 'nosuch'"),
     ],
 )
-def test_a_driver_of_nobody_is_told(word: str, told: str) -> None:
-    with pytest.raises(ModelError, match=told):
+def test_a_driver_of_nobody_is_told(word: str, message: str) -> None:
+    with pytest.raises(ModelError, match=message):
         drivers(TWO, (word,))
 
 
@@ -78,28 +78,28 @@ def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("manta", "mante"), "unknown robot 'mante'; did you mean manta"),
         (("a=manta", "a=manta"), "two robots are called 'a'"),
         (("manta", "manta", "--set", "three.chains=4"), "unknown robot 'three'"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, words: tuple[str, ...], told: str) -> None:
-    said = finish(start(tmp_path, "run", *words, "--mode", "lockstep", "--duration", "0.1", "--quiet"), 200)
-    assert said.status == 2
-    assert told in said.err
-    assert "Traceback" not in said.err
+def test_mistakes_are_told(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = finish(start(tmp_path, "run", *arguments, "--mode", "lockstep", "--duration", "0.1", "--quiet"), 200)
+    assert result.status == 2
+    assert message in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.full
 def test_two_run_and_replay_to_the_bit(tmp_path: Path) -> None:
-    words = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
-    said = finish(start(tmp_path, "run", *words), 240)
-    assert said.status == 0, said.err
-    assert {name: one["robot"] for name, one in said.report["robots"].items()} == {"one": "manta", "two": "eel"}
-    own = said.report["robots"]["two"]["final"]["position"]
-    assert own == said.report["final"]["two.position"]
+    arguments = ("manta", "eel", "--mode", "lockstep", "--duration", "1", "--log", "w.mcap", "--json", "--quiet")
+    result = finish(start(tmp_path, "run", *arguments), 240)
+    assert result.status == 0, result.err
+    assert {name: one["robot"] for name, one in result.report["robots"].items()} == {"one": "manta", "two": "eel"}
+    own = result.report["robots"]["two"]["final"]["position"]
+    assert own == result.report["final"]["two.position"]
     again = finish(start(tmp_path, "replay", "w.mcap", "--check"), 240)
     assert again.status == 0, again.err
 
@@ -112,12 +112,12 @@ def test_tables_of_sensors_are_for_each_robot(tmp_path: Path) -> None:
     seen = {}
     for rate in (20.0, 100.0):
         scenario.write_text(f"{head}[sensors.depth]\nrate_hz = {rate}\njitter_s = 0.0\nphase_s = 0.0\n")
-        said = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
-        assert said.status == 0, said.err
-        seen[rate] = [said.report["final"][f"{name}.depth.time"] for name in ("one", "two")]
+        result = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
+        assert result.status == 0, result.err
+        seen[rate] = [result.report["final"][f"{name}.depth.time"] for name in ("one", "two")]
     assert seen == {20.0: [0.0, 0.0], 100.0: [pytest.approx(0.04)] * 2}
     scenario.write_text(f"{head}[sensors.sonar]\nrate_hz = 1.0\n")
-    said = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
-    assert said.status == 2
-    assert "robot 'one': " in said.err
-    assert "sonar" in said.err
+    result = shell(tmp_path, "run", "two.toml", "--controller", "none", "--json", "--quiet")
+    assert result.status == 2
+    assert "robot 'one': " in result.err
+    assert "sonar" in result.err

@@ -128,13 +128,13 @@ WRONG = {
 
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
 def test_it_is_told_with_its_line(tmp_path: Path, case: tuple[str, int, str]) -> None:
-    text, line, told = case
+    text, line, message = case
     path = tmp_path / "wrong.toml"
     path.write_text(text)
     with pytest.raises(ModelError) as fault:
         held(path)
     assert str(fault.value).startswith(f"{path}:{line}: ")
-    assert told in str(fault.value)
+    assert message in str(fault.value)
 
 
 def test_what_is_right_is_taken(tmp_path: Path) -> None:
@@ -163,15 +163,15 @@ MANY = {
 def test_a_scenario_has_a_size(tmp_path: Path, what: str) -> None:
     """200,000 sensors took minutes and gigabytes."""
     (tmp_path / "many.toml").write_text(f'robot = "purcell"\n{MANY[what]}')
-    said = shell(tmp_path, "run", "many.toml", "--quiet")
-    assert said.status == 2
-    assert re.search(rf"many\.toml.*{what}.*", said.err)
-    assert "expected at most" in said.err
+    result = shell(tmp_path, "run", "many.toml", "--quiet")
+    assert result.status == 2
+    assert re.search(rf"many\.toml.*{what}.*", result.err)
+    assert "expected at most" in result.err
 
 
 def test_a_file_of_numba_in_the_working_directory_is_refused(tmp_path: Path) -> None:
     """Numba obeys it: the bits of a run, and the rows of a table that was begun without it, were others."""
     (tmp_path / ".numba_config.yaml").write_text("disable_jit: 1\n")
-    said = shell(tmp_path, "list")
-    assert said.status == 2
-    assert said.err.startswith("rtmms: .numba_config.yaml: the working directory has this file")
+    result = shell(tmp_path, "list")
+    assert result.status == 2
+    assert result.err.startswith("rtmms: .numba_config.yaml: the working directory has this file")

@@ -100,8 +100,8 @@ def test_set_is_as_built() -> None:
     plant.reset()
     np.testing.assert_array_equal(run(plant, 20)["position"], run(other, 20)["position"])
     before = plant.snapshot()
-    for name, words in (("length_m", "stays as it was built"), ("c9", "unknown continuous_eel parameter")):
-        with pytest.raises(rtmms.ModelError, match=words):
+    for name, arguments in (("length_m", "stays as it was built"), ("c9", "unknown continuous_eel parameter")):
+        with pytest.raises(rtmms.ModelError, match=arguments):
             plant.set(**{name: 1.0})
     assert plant.snapshot() == before
 
@@ -120,7 +120,7 @@ def kinked(x: float, t: float, p: Any, out: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "text"),
     [
         (lambda: rtmms.load("continuous_eel", half_width_m=0.0), "half_width_m must be > 0"),
         (lambda: rtmms.load("continuous_eel", nodes=3), "nodes must be >= 24 for such curvatures, got 3"),
@@ -142,8 +142,8 @@ def kinked(x: float, t: float, p: Any, out: Any) -> None:
         (lambda: CosseratPlant(BODY, field(0.0, no_code)), "strain field 'no_code': numba cannot compile"),
     ],
 )
-def test_refused(make: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         make()
 
 
@@ -159,8 +159,8 @@ def test_a_command_that_is_no_number_changes_nothing() -> None:
     plant: Any = rtmms.load("continuous_eel", **SMALL)
     run(plant, 3)
     before = plant.snapshot()
-    for command, words in ((np.array([1.0, np.nan, 0.0]), "yaw.gain must be finite"), (np.zeros(2), "shape")):
-        with pytest.raises(ValueError, match=words):
+    for command, arguments in ((np.array([1.0, np.nan, 0.0]), "yaw.gain must be finite"), (np.zeros(2), "shape")):
+        with pytest.raises(ValueError, match=arguments):
             plant.step(command)
     assert plant.snapshot() == before
 

@@ -128,9 +128,9 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
         )  # fmt: skip
         for _ in range(steps):
             plant.step(np.zeros(0))
-        told: Any = plant.observe()
+        expected: Any = plant.observe()
         found = [
-            told[f"{name}.position"] + quaternion_matrix(told[f"{name}.quaternion"]) @ place.position
+            expected[f"{name}.position"] + quaternion_matrix(expected[f"{name}.quaternion"]) @ place.position
             for name, place in ends
         ]
         errors.append(np.abs(np.array(found) - wanted).max())
@@ -139,7 +139,7 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "text"),
     [
         (lambda: SoftTree(flapping(()), []), "rods: expected at least one"),
         (lambda: SoftTree(flapping(()), flaps(1), [legendre(2), legendre(3)]), "rod 'tail': expected 6 shapes"),
@@ -151,6 +151,6 @@ def test_two_rods_on_a_moving_tree_move_as_links_do() -> None:
         ),
     ],
 )
-def test_refused(make: Any, words: str) -> None:
-    with pytest.raises(rtmms.RtmmsError, match=words):
+def test_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.RtmmsError, match=text):
         make()

@@ -195,7 +195,7 @@ TWICE = Shapes({"bend_z": [lambda u: u, lambda u: 2.0 * u]})
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "text"),
     [
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), HOLED, nodes=9, points=3),
          "shape 0 of bend_z at X = 0.5 m"),
@@ -206,8 +206,8 @@ TWICE = Shapes({"bend_z": [lambda u: u, lambda u: 2.0 * u]})
         (lambda: StrainRod(Rod("rod", "w", 1.0, UNIT), base="hung"), "base must be one of fixed, free"),
     ],
 )  # fmt: skip
-def test_refused(make: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         make()
 
 

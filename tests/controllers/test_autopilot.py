@@ -92,14 +92,14 @@ def test_what_is_not_to_be_believed_moves_nothing(doubt: str) -> None:
 
 
 def test_a_fall_back_is_told_and_so_is_the_return() -> None:
-    told: list[str] = []
-    watch = Watch("autopilot", told.append)
+    message: list[str] = []
+    watch = Watch("autopilot", message.append)
     for time, doubts in ((1.0, set()), (2.0, {"imu"}), (2.5, {"imu", "depth"}), (3.0, {"depth"}), (3.5, set())):
         watch(motion(time, doubts=doubts))
-    assert [text.split(": ", 2)[1] for text in told] == ["t = 2.00 s", "t = 2.50 s", "t = 3.00 s", "t = 3.50 s"]
-    assert "imu is silent" in told[0]
-    assert "without feedback: depth, heading" in told[0]
-    assert told[2].endswith("imu is back after 1.00 s")
+    assert [text.split(": ", 2)[1] for text in message] == ["t = 2.00 s", "t = 2.50 s", "t = 3.00 s", "t = 3.50 s"]
+    assert "imu is silent" in message[0]
+    assert "without feedback: depth, heading" in message[0]
+    assert message[2].endswith("imu is back after 1.00 s")
 
 
 def test_from_the_truth_over_the_wire_and_after_a_reset() -> None:
@@ -107,9 +107,9 @@ def test_from_the_truth_over_the_wire_and_after_a_reset() -> None:
     pilot.start(PLANT)
     seen = {"position": [0.0, 0.0, 0.0], "quaternion": [1.0, 0.0, 0.0, 0.0], "velocity": [0.0] * 3,
             "angular_velocity": [0.0] * 3}  # fmt: skip
-    said = [pilot.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": seen}, PLANT)) for k in range(50)]
-    assert set(said[0].values()) == {0.0}
-    assert max(map(abs, said[-1].values())) > 0.05
+    output = [pilot.update(State({"step": 5 * k, "timestamp": 5e-3 * k, "outputs": seen}, PLANT)) for k in range(50)]
+    assert set(output[0].values()) == {0.0}
+    assert max(map(abs, output[-1].values())) > 0.05
     again = pilot.update(State({"step": 0, "timestamp": 0.0, "outputs": seen}, PLANT))
     assert set(again.values()) == {0.0}
     pilot.on_parameters_changed({"depth_m": 3.0, "depth_p": 2.0, "turn": "both"})
@@ -136,15 +136,15 @@ def test_a_plant_that_tells_neither_motion_nor_imu_is_refused() -> None:
         Autopilot().start(PlantInfo("manta", 1e-3, "lockstep", None, None, ACTUATORS, ()))
 
 
-@pytest.mark.parametrize(("words", "text"), [
+@pytest.mark.parametrize(("arguments", "text"), [
     ({"course": "waypoints", "waypoints": "0 0 -1; nan 0 -1"}, "controller 'path': course: waypoint 2: expected three"),
     ({"course": "eigth"}, "did you mean eight"), ({"radius_m": 0.0}, "radius_m"),
     ({"compensate": "guess"}, "compensate"),
     ({"speed_m_s": -0.4}, "speed_m_s: expected"), ({"lookahead_m": 0.0}, "lookahead_m: expected"),
 ])  # fmt: skip
-def test_a_course_that_makes_no_sense_is_refused(words: dict[str, Any], text: str) -> None:
+def test_a_course_that_makes_no_sense_is_refused(arguments: dict[str, Any], text: str) -> None:
     with pytest.raises(rtmms.ModelError, match=text):
-        Path(**words)
+        Path(**arguments)
 
 
 def swum(compensate: str, seconds: float = 200.0) -> tuple[Guide, float]:

@@ -47,12 +47,12 @@ Control = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def control(user_folder: Path) -> Control:
-    def start(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.Popen[str]:
+    def start(*text: str, cwd: Path | None = None, **environment: str) -> subprocess.Popen[str]:
         root = str(Path(__file__).parents[2])
         paths = os.pathsep.join([str(user_folder), *([] if cwd else [root])])
         program = "from rtmms.cli.control import control; control(prog_name='rtmms control')"
         return subprocess.Popen(
-            [sys.executable, "-c", program, *words],
+            [sys.executable, "-c", program, *text],
             stderr=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -88,18 +88,18 @@ def finish(process: subprocess.Popen[str]) -> tuple[int, str]:
     ],
 )
 def test_wrong_words_end_with_2_and_no_traceback(control: Control, spec: str, text: str) -> None:
-    code, said = finish(control(spec))
+    code, output = finish(control(spec))
     assert code == 2
-    assert text in said
-    assert "Traceback" not in said
-    assert said.count("\n") == 1
+    assert text in output
+    assert "Traceback" not in output
+    assert output.count("\n") == 1
 
 
 @pytest.mark.full
 def test_nobody_there_ends_with_1(control: Control) -> None:
-    code, said = finish(control("gait", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1"))
-    assert (code, said.count("\n")) == (1, 1)
-    assert "no plant answered at 'tcp://127.0.0.1:9'" in said
+    code, output = finish(control("gait", "--exchange", "tcp://127.0.0.1:9", "--timeout", "0.1"))
+    assert (code, output.count("\n")) == (1, 1)
+    assert "no plant answered at 'tcp://127.0.0.1:9'" in output
 
 
 @pytest.mark.full
@@ -109,18 +109,18 @@ def test_it_drives_until_the_plant_ends(control: Control, make_host: Callable[..
         running.wait(lambda: running.host.command[0] == 0.5)
         assert running.host.server.admitted() == {"second"}
         running.end("enough")
-        code, said = finish(process)
+        code, output = finish(process)
     assert code == 0
-    assert "enough" in said
+    assert "enough" in output
 
 
 @pytest.mark.full
 def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
-        code, said = finish(control("mine", "--exchange", running.host.exchange))
+        code, output = finish(control("mine", "--exchange", running.host.exchange))
         assert code == 1
-        assert "mine.py" in said
-        assert said.endswith(
+        assert "mine.py" in output
+        assert output.endswith(
             "rtmms control: controller 'mine' failed: mine.py, line 10: RuntimeError: the user's own fault\n"
         )
         running.wait(lambda: running.host.server.dead())
@@ -133,10 +133,10 @@ def test_what_the_plant_refuses_is_told(control: Control, make_host: Callable[..
         process = control("mine:how=nan", "--exchange", running.host.exchange)
         running.wait(lambda: running.host.rejected.get("not_finite", 0) > 60)
         running.end()
-        code, said = finish(process)
+        code, output = finish(process)
     assert code == 0
-    assert "refused: command: left.front: expected a finite number, got nan" in said
-    assert said.count("refused") < 30
+    assert "refused: command: left.front: expected a finite number, got nan" in output
+    assert output.count("refused") < 30
 
 
 @pytest.mark.full
@@ -158,9 +158,9 @@ def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., 
         process = control("mine:how=drive", "--exchange", running.host.exchange)
         running.wait(lambda: running.host.command[0] == 0.5)
         process.send_signal(2)
-        code, said = finish(process)
+        code, output = finish(process)
     assert code == 0
-    assert "interrupted" in said
+    assert "interrupted" in output
 
 
 @pytest.mark.full
@@ -170,12 +170,12 @@ def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable
     (folder / "__init__.py").write_text("")
     with Looping(make_host(token=None)) as running:
         exchange = ("--exchange", running.host.exchange)
-        code, said = finish(control("mine", *exchange, cwd=folder.parent))
+        code, output = finish(control("mine", *exchange, cwd=folder.parent))
         assert code == 2
-        assert f"loaded from {folder / '__init__.py'}" in said
+        assert f"loaded from {folder / '__init__.py'}" in output
         (folder / "__init__.py").write_text(MINE)
-        code, said = finish(control("mine", *exchange, cwd=folder.parent))
-        assert f"loaded from {folder / '__init__.py'}, which is not part of mine" in said
+        code, output = finish(control("mine", *exchange, cwd=folder.parent))
+        assert f"loaded from {folder / '__init__.py'}, which is not part of mine" in output
 
 
 @pytest.mark.full
@@ -184,5 +184,5 @@ def test_a_folder_called_as_ours_does_not_matter(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise RuntimeError('taken from the working directory')")
     code = "import rtmms_controllers.gait as gait, rtmms_bridges.udp; print(gait.__file__)"
-    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert said.stdout.strip().endswith("gait.py")
+    result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert result.stdout.strip().endswith("gait.py")

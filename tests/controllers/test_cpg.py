@@ -64,10 +64,10 @@ def test_it_settles_on_the_gait_of_the_paper() -> None:
     cpg.start(PLANT)
     played(cpg, 0.0, 6.0, 0.01)
     for t in (6.0, 6.3, 7.1):
-        said, cycle = cpg.update(state(t)), 2.0 * pi * 0.5 * t
+        output, cycle = cpg.update(state(t)), 2.0 * pi * 0.5 * t
         front = asin(0.185 / 0.215 * sin(radians(30.0)))
-        assert said["left.back"] == pytest.approx(radians(30.0) * sin(cycle) + radians(1.0), abs=2e-4)
-        assert said["right.front"] == pytest.approx(front * sin(cycle + radians(40.0)) + radians(7.0), abs=2e-4)
+        assert output["left.back"] == pytest.approx(radians(30.0) * sin(cycle) + radians(1.0), abs=2e-4)
+        assert output["right.front"] == pytest.approx(front * sin(cycle + radians(40.0)) + radians(7.0), abs=2e-4)
 
 
 CHANGES: list[dict[str, Any]] = [
@@ -103,11 +103,11 @@ def test_the_eels_chain_is_a_wave_from_head_to_tail() -> None:
     cpg = Cpg(amplitude_deg=6.0, frequency_hz=0.5, phase_deg=30.0, bias_deg=2.0, incidence_deg=1.0)
     cpg.start(EEL)
     played(cpg, 0.0, 6.0, 0.01, EEL)
-    said = cpg.update(state(6.0, EEL))
+    output = cpg.update(state(6.0, EEL))
     first = 2.0 * pi * 0.5 * 6.0
-    assert said["pitch3.angle"] == pytest.approx(radians(1.0), abs=1e-6)
+    assert output["pitch3.angle"] == pytest.approx(radians(1.0), abs=1e-6)
     grown = radians(6.0) * np.exp(0.17 * (np.arange(1, 6) - 5))
-    assert [said[f"yaw{i}.angle"] for i in range(1, 6)] == pytest.approx(
+    assert [output[f"yaw{i}.angle"] for i in range(1, 6)] == pytest.approx(
         [a * sin(first - radians(30.0) * k) + radians(2.0) for k, a in enumerate(grown)], abs=1e-4)  # fmt: skip
 
 

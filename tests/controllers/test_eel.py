@@ -15,7 +15,7 @@ from rtmms_controllers.computed_torque import ComputedTorque
 from rtmms_controllers.eel_wave import EelWave
 
 
-def told(plant: Any) -> PlantInfo:
+def info_of(plant: Any) -> PlantInfo:
     return PlantInfo(
         robot="eel", dt=plant.dt, mode="lockstep", period_s=None, deadline_s=None, actuators=plant.actuators,
         outputs=plant.outputs, parameters=asdict(plant.parameters),
@@ -23,7 +23,7 @@ def told(plant: Any) -> PlantInfo:
 
 
 def drive(controller: Any, plant: Any, steps: int) -> None:
-    info = told(plant)
+    info = info_of(plant)
     controller.start(info)
     at = {channel.name: k for k, channel in enumerate(plant.actuators)}
     command = plant.neutral.copy()
@@ -76,7 +76,7 @@ def test_computed_torque_follows_the_gait() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "plant", "words"),
+    ("make", "plant", "text"),
     [
         (lambda: EelWave(), {}, "own gait is on; run it with --set gait=none"),
         (lambda: EelWave(), {"gait": "none", "drive": "torque"}, "expected actuators 'yaw1.angle'"),
@@ -86,9 +86,9 @@ def test_computed_torque_follows_the_gait() -> None:
         (lambda: EelWave(yaw_offset_deg=90.0), {}, "yaw_offset_deg: expected a number from -45 to 45"),
     ],
 )
-def test_refused(make: Any, plant: dict[str, Any], words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
-        make().start(told(eel.load(**plant)))
+def test_refused(make: Any, plant: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        make().start(info_of(eel.load(**plant)))
 
 
 def test_a_law_has_its_own_derivatives() -> None:

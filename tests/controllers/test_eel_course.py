@@ -19,9 +19,9 @@ OUTPUTS = tuple(Channel(name, "", (size,)) for name, size in TOLD)
 EEL = PlantInfo("eel", 1e-3, "lockstep", None, None, JOINTS, OUTPUTS)
 
 
-def offsets(roll: float, **words: float) -> tuple[float, float]:
+def offsets(roll: float, **arguments: float) -> tuple[float, float]:
     """(yaw, pitch) deg of a joint, level and at the origin but for the roll."""
-    course = EelCourse(**words)
+    course = EelCourse(**arguments)
     course.start(EEL)
     seen = {"position": [0.0, 0.0, -2.0], "velocity": [0.1, 0.0, 0.0], "angular_velocity": [0.0] * 3,
             "quaternion": [cos(roll / 2), sin(roll / 2), 0.0, 0.0]}  # fmt: skip
@@ -39,17 +39,17 @@ def test_to_the_left_and_down_in_the_axes_of_its_own_roll() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    for words, text in (({"heading_p": -1.0}, "heading_p"), ({"depth_m": float("nan")}, "depth_m"),
+    for arguments, text in (({"heading_p": -1.0}, "heading_p"), ({"depth_m": float("nan")}, "depth_m"),
                         ({"turn_deg": 50.0}, "turn_deg")):  # fmt: skip
         with pytest.raises(rtmms.ModelError, match=f"controller 'eel_course': {text}: expected"):
-            EelCourse(**words)
+            EelCourse(**arguments)
 
 
 @pytest.mark.full
 def test_it_gets_there(tmp_path: Path) -> None:
-    said = finish(start(tmp_path, "run", "eel", "--set", "gait=none", "--controller",
+    result = finish(start(tmp_path, "run", "eel", "--set", "gait=none", "--controller",
                         "eel_course:heading_deg=30,depth_m=2.3", "--mode", "lockstep", "--duration", "80",
                         "--tracking-start", "65", "--json", "--quiet"), 240)  # fmt: skip
-    assert said.status == 0, said.err
-    assert said.report["tracking"]["heading_deg"]["rms"] < 3.0
-    assert said.report["tracking"]["depth_m"]["rms"] < 0.03
+    assert result.status == 0, result.err
+    assert result.report["tracking"]["heading_deg"]["rms"] < 3.0
+    assert result.report["tracking"]["depth_m"]["rms"] < 0.03

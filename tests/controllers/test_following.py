@@ -46,8 +46,8 @@ class Rods:
         for _ in range(round(seconds / 5e-3)):
             if not self.silent:
                 self.last = self.angle.copy(), self.time
-            told = {"rod_angle": self.angle.copy(), "encoder.angle": self.last[0], "encoder.time": self.last[1]}
-            seen = {name: value for name, value in told.items() if name in self.outputs}
+            message = {"rod_angle": self.angle.copy(), "encoder.angle": self.last[0], "encoder.time": self.last[1]}
+            seen = {name: value for name, value in message.items() if name in self.outputs}
             self.following.look(State({"step": self.step, "timestamp": self.time, "outputs": seen}, self.plant))
             asked = amplitude * np.sin(2.0 * pi * hz * self.time + np.array([0.0, -1.0, 0.0, -1.0]))
             self.following.sent(dict(zip(RODS, asked.tolist(), strict=True)))

@@ -42,9 +42,9 @@ class Margin:
     crossover_rad_s: float
 
 
-def beat(thrust: float, ratio: float, most: Most, words: Array, steps: int) -> Array:
+def beat(thrust: float, ratio: float, most: Most, parts: Array, steps: int) -> Array:
     """(steps, 4) rod angles of one beat; words (5,) added to (thrust, 0, 0, 0, 0)."""
-    w = np.asarray(words, dtype=float)
+    w = np.asarray(parts, dtype=float)
     t, columns = 2.0 * math.pi * np.arange(1, steps + 1) / steps, []
     for side in mixed(most, thrust + w[0], w[1], w[2], w[3], w[4]):
         front = math.asin(ratio * math.sin(side.amplitude))
@@ -59,8 +59,8 @@ def averaged(thrust: float, beats: int = 20) -> tuple[Linear, float]:
     ratio = plant.parameters.back_rod_m / plant.parameters.front_rod_m  # type: ignore[attr-defined]
     steps = round(1.0 / FREQUENCY_HZ / plant.dt)
 
-    def commands(words: Array) -> Array:
-        return beat(thrust, ratio, MOST, words, steps)
+    def commands(parts: Array) -> Array:
+        return beat(thrust, ratio, MOST, parts, steps)
 
     steady = commands(np.zeros(len(INPUTS)))
     x = 0.0

@@ -15,14 +15,14 @@ from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.hover import Hover
 
 
-def flown(profile: str, seconds: float, seed: int = 1, **words: Any) -> np.ndarray:
+def flown(profile: str, seconds: float, seed: int = 1, **arguments: Any) -> np.ndarray:
     """(k, 3) m: the true positions, ten a second."""
     bare: Any = rtmms.load("quadrotor")
     plant = seen_through(bare, read_profile(profile, bare))
     plant.reset(seed)
     info = PlantInfo("quadrotor", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
                      parameters=plain_parameters(plant), surroundings=surroundings_fields(plant))  # fmt: skip
-    hover, names = Hover(**words), [channel.name for channel in plant.actuators]
+    hover, names = Hover(**arguments), [channel.name for channel in plant.actuators]
     hover.prepare()
     hover.start(info)
     path = []
@@ -49,9 +49,9 @@ def test_it_stays_about_its_place_by_typical_sensors() -> None:
 def test_it_weighs_by_the_plants_own_gravity() -> None:
     bare: Any = rtmms.load("quadrotor", gravity_m_s2=3.7)
     assert describe_plant(bare).surroundings().gravity == (0.0, 0.0, -3.7)
-    told = surroundings_fields(bare)
-    assert told == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
-    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=told,
+    found = surroundings_fields(bare)
+    assert found == {"gravity_m_s2": [0.0, 0.0, -3.7], "water_kg_m3": 0.0, "surface_m": 0.0}
+    info = PlantInfo("quadrotor", bare.dt, "lockstep", None, None, bare.actuators, bare.outputs, surroundings=found,
                      parameters=plain_parameters(bare))  # fmt: skip
     hover = Hover(z_m=0.0)
     hover.start(info)

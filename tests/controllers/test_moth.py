@@ -16,7 +16,7 @@ from rtmms_controllers.lqr import Lqr
 from rtmms_controllers.moth_hover import MothHover
 
 
-def told(plant: Any) -> PlantInfo:
+def info_of(plant: Any) -> PlantInfo:
     return PlantInfo(
         "moth", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant)
     )
@@ -24,7 +24,7 @@ def told(plant: Any) -> PlantInfo:
 
 def fly(controller: MothHover, plant: Any, seconds: float) -> tuple[np.ndarray, np.ndarray]:
     """Position at the end, and mean of its rate over the last half second."""
-    info = told(plant)
+    info = info_of(plant)
     controller.start(info)
     path = []
     for k in range(round(seconds / plant.dt)):
@@ -63,12 +63,12 @@ def test_refused() -> None:
     with pytest.raises(rtmms.ModelError, match=r"speed_m_s: expected a number from -0\.5 to 0\.5"):
         MothHover(speed_m_s=3.0)
     with pytest.raises(rtmms.ModelError, match=r"at least 4 steps in a stroke of 0\.04 s, got dt = 0\.02"):
-        MothHover().start(replace(told(moth.load(start="rest")), dt=0.02))
+        MothHover().start(replace(info_of(moth.load(start="rest")), dt=0.02))
 
 
 def test_the_regulator_holds_it_where_it_is_told_and_its_loop_is_stable() -> None:
     plant, lqr = moth.load(), Lqr(x_m=0.03)
-    info = told(plant)
+    info = info_of(plant)
     lqr.start(info)
     assert lqr.poles.max() < 1.0
     path = []
@@ -85,4 +85,4 @@ def test_a_cost_or_a_step_that_makes_no_sense_is_refused() -> None:
     with pytest.raises(rtmms.ModelError, match="controller 'lqr': word: expected"):
         Lqr(word=0.0)
     with pytest.raises(rtmms.ModelError, match=r"expected a stroke of 0\.04 s to be whole steps"):
-        Lqr().start(replace(told(moth.load()), dt=1.7e-3))
+        Lqr().start(replace(info_of(moth.load()), dt=1.7e-3))

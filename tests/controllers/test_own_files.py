@@ -78,7 +78,7 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "told"),
+    ("word", "message"),
     [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
      ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
      ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
@@ -88,8 +88,8 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
      ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
      ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, told: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=f"(?s){told}"):
+def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, message: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=f"(?s){message}"):
         build(word)
 
 
@@ -112,8 +112,8 @@ def test_whether_there_is_one_is_known_without_running_it(folder: Path) -> None:
 )
 def test_a_script_is_refused_and_not_run(folder: Path, line: str) -> None:
     (folder / "script.py").write_text(f"{line}open('it_ran', 'w').close()\n")
-    for words in (("run", "pendulum", "--controller", "script.py"), ("control", "script.py")):
-        done = shell(folder, *words)
+    for arguments in (("run", "pendulum", "--controller", "script.py"), ("control", "script.py")):
+        done = shell(folder, *arguments)
         assert done.status == 2
         assert "script.py has no class, and was not run" in done.err
         assert "rtmms.connect" in done.err
@@ -196,8 +196,8 @@ class Tells(rtmms.Controller):
 @pytest.mark.full
 def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
     (tmp_path / "tells.py").write_text(TELLS)
-    words = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
-    said = shell(tmp_path, "run", *words)
-    assert said.status == 0, said.err
-    (peer,) = said.report["exchange"]["peers"]
-    assert peer["metrics"] == {"seen": said.report["steps"]}
+    arguments = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
+    result = shell(tmp_path, "run", *arguments)
+    assert result.status == 0, result.err
+    (peer,) = result.report["exchange"]["peers"]
+    assert peer["metrics"] == {"seen": result.report["steps"]}

@@ -24,7 +24,7 @@ DT = 1e-2
 SMALL: dict[str, Any] = {"chains": 4}
 
 
-def told(plant: Any, robot: str = "manta") -> PlantInfo:
+def info_of(plant: Any, robot: str = "manta") -> PlantInfo:
     return PlantInfo(
         robot, DT, "lockstep", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant),
         every=1, delay=0,
@@ -35,7 +35,7 @@ def swim(
     controller: Predictive, plant: Any, seconds: float, stuck: int | None = None, robot: str = "manta"
 ) -> np.ndarray:
     """(steps, 3) m."""
-    info = told(plant, robot)
+    info = info_of(plant, robot)
     controller.start(info)
     path = []
     for k in range(round(seconds / plant.dt)):
@@ -92,10 +92,10 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
 def test_it_tells_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:
     controller = Predictive(samples=8)
     controller.prepare()
-    controller.start(told(rtmms.load("manta", dt=DT)))
+    controller.start(info_of(rtmms.load("manta", dt=DT)))
     assert controller.model_error_m is not None
     assert 1e-4 < controller.model_error_m < 1e-2
-    controller.start(replace(told(rtmms.load("manta", dt=0.02, **SMALL)), dt=0.02))
+    controller.start(replace(info_of(rtmms.load("manta", dt=0.02, **SMALL)), dt=0.02))
     assert controller.model_error_m == 0.0, "both are the same"
     swim(controller, rtmms.load("manta", dt=DT, **SMALL), 0.2)
     controller.stop("")
@@ -111,21 +111,21 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
         file.write_text(text)
         controller = Predictive(samples=8, preset=str(file))
         controller.prepare()
-        controller.start(told(plant))
+        controller.start(info_of(plant))
         masses.append(controller._shadow.model.parameters.body_mass_kg)
         errors.append(controller.model_error_m)
         drags.append(controller._planner.model.parameters.drag_coefficient)
         controller.stop("")
     assert masses == [21.0, 21.0, 20.0]
     assert drags == [1.9, 1.2, 1.5]
-    prepared.start(told(plant))
+    prepared.start(info_of(plant))
     assert errors[0] == prepared.model_error_m
     assert errors[1] is not None
     assert errors[1] > 5.0 * (errors[0] or 1.0)
 
 
 @pytest.mark.parametrize(
-    ("text", "robot", "said"),
+    ("text", "robot", "output"),
     [
         ("drag_coefficient = 1.9", "quadrotor", "is not of the quadrotor: unknown quadrotor parameter 'drag_coeffici"),
         ("colour = 3", "manta", "fitted.toml: is not of the manta: unknown manta parameter 'colour'"),
@@ -135,22 +135,24 @@ def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Pred
     ],
 )
 def test_a_preset_that_is_none_of_the_robots_is_refused(
-    tmp_path: Path, text: str | None, robot: str, said: str
+    tmp_path: Path, text: str | None, robot: str, output: str
 ) -> None:
     file = tmp_path / "fitted.toml"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(rtmms.ModelError, match=f"controller 'predictive': preset: .*{said.removeprefix('preset: .*')}"):
+    with pytest.raises(
+        rtmms.ModelError, match=f"controller 'predictive': preset: .*{output.removeprefix('preset: .*')}"
+    ):
         Predictive(model=robot, preset=str(file)).prepare()
 
 
 def test_models_are_compared_from_rest_wherever_they_are() -> None:
     coarse, fine = (rtmms.load("quadrotor", dt=step) for step in (0.02, 0.005))
-    words = Knots(coarse.actuators, 3, 0.4, np.array([468.0, 500.0, 468.0, 440.0]))
-    words.home[:] = [468.0, 500.0, 468.0, 440.0]
-    apart = distance_apart(coarse, fine, words, 0.4)
+    parts = Knots(coarse.actuators, 3, 0.4, np.array([468.0, 500.0, 468.0, 440.0]))
+    parts.home[:] = [468.0, 500.0, 468.0, 440.0]
+    apart = distance_apart(coarse, fine, parts, 0.4)
     coarse.place(position=(9.0, 0.0, 0.0))  # type: ignore[attr-defined]
-    assert distance_apart(coarse, fine, words, 0.4) == apart > 1e-6
+    assert distance_apart(coarse, fine, parts, 0.4) == apart > 1e-6
 
 
 @pytest.mark.full
@@ -238,10 +240,10 @@ def test_wrong_words_are_refused(given: dict[str, Any], text: str) -> None:
         Predictive(**given)
 
 
-@pytest.mark.parametrize("words", [{}, {"method": "ilqr"}, {"model": "moth"}, {"model": "quadrotor", "x_m": 2.0}])
-def test_what_it_has_made_of_its_words_it_takes_again(words: dict[str, Any]) -> None:
+@pytest.mark.parametrize("arguments", [{}, {"method": "ilqr"}, {"model": "moth"}, {"model": "quadrotor", "x_m": 2.0}])
+def test_what_it_has_made_of_its_words_it_takes_again(arguments: dict[str, Any]) -> None:
     """As a scenario does that looks at an event of it before the run."""
-    one = Predictive(**words)
+    one = Predictive(**arguments)
     assert replace(one, yaw_deg=0.0) == one
 
 
@@ -276,16 +278,16 @@ def test_a_robot_from_a_file_has_the_parameters_of_the_plant(tmp_path: Path) -> 
     """As far as its function takes them and the plant tells others than its own."""
     (tmp_path / "mine.py").write_text(AHEAD)
     own = Path(__file__).resolve().parents[2] / "examples" / "13_own_robot.py"
-    words: dict[str, Any] = {"model": f"{own}:robot", "samples": 8, "grid_s": 0.05}
-    controller = Predictive(cost=f"{tmp_path}/mine.py:ahead", **words)
+    arguments: dict[str, Any] = {"model": f"{own}:robot", "samples": 8, "grid_s": 0.05}
+    controller = Predictive(cost=f"{tmp_path}/mine.py:ahead", **arguments)
     controller.prepare()
-    plant = rtmms.load(words["model"], dt=DT)
+    plant = rtmms.load(arguments["model"], dt=DT)
     path = swim(controller, plant, 0.5, robot="13_own_robot")
     assert controller._planner.model.dt == 0.05
     assert np.isfinite(path).all()
     assert controller.failed == 0.0
     with pytest.raises(rtmms.ModelError, match=r"this plant \('quadrotor'\) is no "):
-        controller.start(told(rtmms.load("quadrotor"), "quadrotor"))
+        controller.start(info_of(rtmms.load("quadrotor"), "quadrotor"))
     controller.stop("")
 
 
@@ -335,13 +337,13 @@ def test_an_eel_turns_and_dives() -> None:
     assert getattr(controller, "setpoints") == ("depth_m", "heading_deg")  # noqa: B009
     controller.stop("")
     with pytest.raises(rtmms.ModelError, match="own gait is on; run it with --set gait=none"):
-        Predictive(model="eel").start(told(rtmms.load("eel", dt=2e-2), "eel"))
+        Predictive(model="eel").start(info_of(rtmms.load("eel", dt=2e-2), "eel"))
 
 
 def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:
     plant = rtmms.load("quadrotor", dt=DT)
     with pytest.raises(rtmms.ModelError, match=r"model: this plant \('quadrotor'\) is no manta; give model="):
-        Predictive(method="ilqr").start(told(plant, "quadrotor"))
+        Predictive(method="ilqr").start(info_of(plant, "quadrotor"))
 
 
 def test_a_cost_that_is_none_is_refused(tmp_path: Path) -> None:

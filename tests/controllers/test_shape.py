@@ -18,7 +18,7 @@ from rtmms.wire.protocol.state import PlantInfo, State
 from rtmms_controllers.shape import Shape
 
 
-def told(plant: Any, robot: str) -> PlantInfo:
+def info_of(plant: Any, robot: str) -> PlantInfo:
     return PlantInfo(
         robot=robot, dt=plant.dt, mode="lockstep", period_s=None, deadline_s=None, actuators=plant.actuators,
         outputs=plant.outputs, parameters=asdict(plant.parameters),
@@ -27,7 +27,7 @@ def told(plant: Any, robot: str) -> PlantInfo:
 
 def played(controller: Any, plant: Any, robot: str, seconds: float) -> np.ndarray:
     """(k, u) what it commands."""
-    info = told(plant, robot)
+    info = info_of(plant, robot)
     controller.start(info)
     names = [channel.name for channel in plant.actuators]
     rows = []
@@ -67,12 +67,12 @@ def test_each_robot_has_a_gait_that_it_can_do(robot: str) -> None:
     plant = rtmms.load(robot)
     for name in GAITS[robot]:
         if (robot, name) != ("unicycle", "park"):  # a path of its wheels' angles, for `rtmms gaits`; it takes speeds
-            Shape(gait=name).start(told(plant, robot))
-    Shape().start(told(plant, robot))
+            Shape(gait=name).start(info_of(plant, robot))
+    Shape().start(info_of(plant, robot))
 
 
 @pytest.mark.parametrize(
-    ("make", "robot", "more", "words"),
+    ("make", "robot", "more", "text"),
     [
         (lambda: Shape(gait="circl"), "purcell", {}, "did you mean circle"),
         (lambda: Shape(gait="circle", a=4.0), "purcell", {}, "left.angle would move from -4 to 4 rad"),
@@ -85,9 +85,9 @@ def test_each_robot_has_a_gait_that_it_can_do(robot: str) -> None:
         (lambda: Shape("lead", a=1.0), "snake", {}, "'lead' expected actuators that are angles, got wheel.speed"),
     ],
 )
-def test_refused(make: Any, robot: str, more: dict[str, Any], words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
-        make().start(told(rtmms.load(robot, **more), robot))
+def test_refused(make: Any, robot: str, more: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
+        make().start(info_of(rtmms.load(robot, **more), robot))
 
 
 @pytest.mark.full
@@ -146,7 +146,7 @@ def test_amplitude_and_steering_change_at_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "given", "words"),
+    ("make", "given", "text"),
     [
         (Shape, {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad, beyond its limits -1.4 to 1.4"),
         (Shape, {"steer": -1.3}, "front.angle would move from -1.6 to -1 rad"),
@@ -156,13 +156,13 @@ def test_amplitude_and_steering_change_at_once() -> None:
         (lambda **more: Shape(cycles=3, **more), {"amplitude": 3.0}, "rotor.angle would move from -2.1 to 2.1 rad"),
     ],
 )
-def test_refused_at_the_start_and_while_it_runs(make: Any, given: dict[str, float], words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused_at_the_start_and_while_it_runs(make: Any, given: dict[str, float], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         make(**given).start(BOARD)
     one = make()
     one.start(BOARD)
     known = dict(vars(one))
-    with pytest.raises(rtmms.ModelError, match=words):
+    with pytest.raises(rtmms.ModelError, match=text):
         one.on_parameters_changed(given)
     assert vars(one) == known
 

@@ -20,7 +20,7 @@ from rtmms_controllers.senses import Senses
 GUSTS = {0.3: (0.0, 0.3, 0.0), 0.8: (0.0, 0.0, 0.0), 1.0: (-0.3, 0.0, 0.0)}
 
 
-def told(plant: Any, **other: Any) -> PlantInfo:
+def info_of(plant: Any, **other: Any) -> PlantInfo:
     return replace(
         PlantInfo("moth", plant.dt, "lockstep", None, None, plant.actuators, plant.outputs,
                   parameters=plain_parameters(plant), every=5, delay=5), **other,
@@ -30,7 +30,7 @@ def told(plant: Any, **other: Any) -> PlantInfo:
 def fly(controller: rtmms.Controller, seconds: float, winds: dict[float, Any]) -> np.ndarray:
     """(steps, 3) m. Each fifth state is answered, for five steps later, in straight lines."""
     plant: Any = rtmms.load("moth")
-    controller.start(told(plant))
+    controller.start(info_of(plant))
     path, given = [], [plant.neutral.copy(), plant.neutral.copy()]
     due = dict(winds)
     for k in range(round(seconds / plant.dt)):
@@ -38,7 +38,9 @@ def fly(controller: rtmms.Controller, seconds: float, winds: dict[float, Any]) -
             plant.set(**dict(zip(("wind_x_m_s", "wind_y_m_s", "wind_z_m_s"), due.pop(at), strict=True)))
         if k % 5 == 0:
             outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
-            values = controller.update(State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, told(plant)))
+            values = controller.update(
+                State({"step": k, "timestamp": k * plant.dt, "outputs": outputs}, info_of(plant))
+            )
             assert values is not None
             given = [given[-2], given[-1], np.array([values[one.name] for one in plant.actuators])]
         path.append(plant.observe()["position"].copy())
@@ -102,13 +104,13 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
     before = plans._background
     plans._background = slow  # type: ignore[assignment]
     try:
-        plans.start(told(plant), False, plain_parameters(plant))
+        plans.start(info_of(plant), False, plain_parameters(plant))
         motion = Senses("predictive")
-        motion.start(told(plant))
+        motion.start(info_of(plant))
         outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
 
         def at(step: int) -> np.ndarray:
-            now = motion.hear(State({"step": step, "timestamp": step * plant.dt, "outputs": outputs}, told(plant)))
+            now = motion.hear(State({"step": step, "timestamp": step * plant.dt, "outputs": outputs}, info_of(plant)))
             return np.array(list(plans.update(now, (0.1, 0.0, 0.0), 0.0).values()))
 
         for step in (0, 5, 10):
@@ -117,11 +119,11 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
         np.testing.assert_array_equal(at(15), 0.0)  # for 25 ms: beyond the middle it has begun as it was
         assert plans.late == 1
         assert len(plans.plans) == 1
-        words = plans.plans[0].words
+        parts = plans.plans[0].words
         np.testing.assert_array_equal(at(20), 0.0)  # 30 ms: the knot that stood
         assert len(slow.jobs) == 2
-        np.testing.assert_allclose(at(25), 0.25 * words[1], atol=1e-15)
-        assert np.abs(words[1]).max() > 1e-3
+        np.testing.assert_allclose(at(25), 0.25 * parts[1], atol=1e-15)
+        assert np.abs(parts[1]).max() > 1e-3
     finally:
         plans._job, plans._background = None, before
 
@@ -129,17 +131,17 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
 def test_what_does_not_fit_is_refused(prepared: Predictive) -> None:
     plant = rtmms.load("moth")
     with pytest.raises(rtmms.ModelError, match=r"expected a plan each half stroke, 40 Hz, got 50"):
-        prepared.start(told(plant, parameters={**plain_parameters(plant), "omega_rad_s": 40.0 * np.pi}))
+        prepared.start(info_of(plant, parameters={**plain_parameters(plant), "omega_rad_s": 40.0 * np.pi}))
     with pytest.raises(rtmms.ModelError, match="needs a moth with start=hover, got start=rest"):
-        prepared.start(told(rtmms.load("moth", start="rest")))
+        prepared.start(info_of(rtmms.load("moth", start="rest")))
     with pytest.raises(rtmms.ModelError, match=r"this plant \('quadrotor'\) has"):
-        prepared.start(told(rtmms.load("quadrotor", dt=1e-2), robot="quadrotor"))
+        prepared.start(info_of(rtmms.load("quadrotor", dt=1e-2), robot="quadrotor"))
     with pytest.raises(rtmms.ModelError, match="commands at most half of it ahead"):
-        prepared.start(told(plant, delay=10))
+        prepared.start(info_of(plant, delay=10))
     imu = tuple(rtmms.Channel(name, "", (3,)) for name in ("imu.gyro", "imu.accel", "imu.time"))
     with pytest.raises(rtmms.ModelError, match="made from the whole state"):
-        prepared.start(told(plant, outputs=imu))
-    prepared.start(told(plant))
+        prepared.start(info_of(plant, outputs=imu))
+    prepared.start(info_of(plant))
 
 
 @pytest.mark.parametrize(

@@ -177,12 +177,12 @@ def strangers(exchange: str, ready: Callable[[], None]) -> None:
         door.sndhwm = 64
         door.connect(exchange)
     hello = {"type": "hello", "protocol": 1, "name": "stranger", "claim": ["*"], "outputs": [], "token": "wrong"}
-    said = [[_pack(hello)], [os.urandom(200)], [b"", b"x", b"y"], [_pack({"type": "tick"})]]
+    output = [[_pack(hello)], [os.urandom(200)], [b"", b"x", b"y"], [_pack({"type": "tick"})]]
     ready()
     for turn in itertools.count():
         for door in doors:
             try:
-                door.send_multipart(said[turn % len(said)], zmq.NOBLOCK)
+                door.send_multipart(output[turn % len(output)], zmq.NOBLOCK)
             except zmq.Again:
                 time.sleep(0.0001)
 
@@ -232,26 +232,26 @@ def main() -> None:
     reader.add_argument("--claim", default="")
     reader.add_argument("--through", default="")
     reader.add_argument("--seconds", type=float, default=0.0)
-    words = reader.parse_args()
-    if words.kind in STRANGERS:
-        STRANGERS[words.kind](words.exchange, _ready)
+    parts = reader.parse_args()
+    if parts.kind in STRANGERS:
+        STRANGERS[parts.kind](parts.exchange, _ready)
         return
-    claim = [words.claim] if words.claim else []
+    claim = [parts.claim] if parts.claim else []
     with rtmms.connect(
-        words.through or words.exchange, name=f"{words.kind}", claim=claim, token=read_token(words.exchange),
+        parts.through or parts.exchange, name=f"{parts.kind}", claim=claim, token=read_token(parts.exchange),
         timeout_s=60.0,
     ) as link:  # fmt: skip
         if claim:
             link.command({}, next(link).step)  # the claim stands, and a first state has come
         _ready()
-        if words.seconds:
-            end = time.monotonic() + words.seconds
+        if parts.seconds:
+            end = time.monotonic() + parts.seconds
             while time.monotonic() < end and not link.ended:
                 link.poll()
                 link.look_around()
                 time.sleep(0.005)
             return
-        CONTROLLERS[words.kind](link)
+        CONTROLLERS[parts.kind](link)
 
 
 if __name__ == "__main__":

@@ -29,32 +29,32 @@ class Bench:
     started: list[subprocess.Popen[str]] = field(default_factory=list)
     exchange: str = ""
 
-    def start(self, module: str, *words: str) -> subprocess.Popen[str]:
+    def start(self, module: str, *text: str) -> subprocess.Popen[str]:
         """A process of our own, which says a line when it is at work."""
-        process = self.spawn([sys.executable, "-P", "-m", module, *words])
+        process = self.spawn([sys.executable, "-P", "-m", module, *text])
         assert process.stdout is not None
         if not process.stdout.readline():
-            raise rtmms.ModelError(f"faults: {module} {' '.join(words)} did not start")
+            raise rtmms.ModelError(f"faults: {module} {' '.join(text)} did not start")
         return process
 
-    def spawn(self, words: Sequence[str], **more: Any) -> subprocess.Popen[str]:
+    def spawn(self, parts: Sequence[str], **more: Any) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            words, stdout=subprocess.PIPE, text=True, env=self.environment,
+            parts, stdout=subprocess.PIPE, text=True, env=self.environment,
             preexec_fn=partial(end_with_parent, KILL, os.getpid()),
             **({"stderr": subprocess.DEVNULL} | more),
         )  # fmt: skip
         self.started.append(process)
         return process
 
-    def proxy(self, *words: str) -> str:
+    def proxy(self, *text: str) -> str:
         """A proxy to the plant; the endpoint that a controller is to use."""
-        process = self.spawn([sys.executable, "-P", "-m", PROXY, self.exchange, *words])
+        process = self.spawn([sys.executable, "-P", "-m", PROXY, self.exchange, *text])
         assert process.stdout is not None
         return process.stdout.readline().strip()
 
-    def controller(self, kind: str, *words: str) -> subprocess.Popen[str]:
+    def controller(self, kind: str, *text: str) -> subprocess.Popen[str]:
         """A peer at SCHED_FIFO below the plant, where that is permitted: one that has its core when it needs it."""
-        process = self.peer(kind, *words)
+        process = self.peer(kind, *text)
         with contextlib.suppress(OSError):
             for thread in Path(f"/proc/{process.pid}/task").iterdir():  # ZeroMQ's own, too
                 os.sched_setscheduler(
@@ -62,8 +62,8 @@ class Bench:
                 )
         return process
 
-    def peer(self, kind: str, *words: str) -> subprocess.Popen[str]:
-        return self.start(PEERS, kind, self.exchange, *words)
+    def peer(self, kind: str, *text: str) -> subprocess.Popen[str]:
+        return self.start(PEERS, kind, self.exchange, *text)
 
     def close(self) -> None:
         for process in self.started:

@@ -105,8 +105,8 @@ class Proxy:
 
     def _command(self, frames: list[bytes]) -> None:
         frame, chance, m = frames[1], self.random.random, self.mischief
-        said: dict[str, Any] = _unpack(frame)
-        if said["type"] != "command" or said["step"] < 0:
+        output: dict[str, Any] = _unpack(frame)
+        if output["type"] != "command" or output["step"] < 0:
             self.back.send(frame)
             return
         if chance() < m.drop:
@@ -138,8 +138,8 @@ def main() -> None:
     reader.add_argument("exchange")
     for name in Mischief.__dataclass_fields__:
         reader.add_argument(f"--{name}", type=float, default=0.0)
-    words = vars(reader.parse_args())
-    proxy = Proxy(words.pop("exchange"), Mischief(**words))
+    arguments = vars(reader.parse_args())
+    proxy = Proxy(arguments.pop("exchange"), Mischief(**arguments))
     print(proxy.endpoint, flush=True)
     proxy.run()
 

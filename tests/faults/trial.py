@@ -113,11 +113,22 @@ def _take_turns(case: Case, bench: Bench, beside: list[Any], windows: Windows, s
 def _serve(bench: Bench, robot: Sequence[str], path: Path) -> tuple[subprocess.Popen[str], Path]:
     errors = bench.folder / "errors.txt"
     any_port = "tcp://127.0.0.1:*"
-    words = ["serve", *robot, "--exchange", any_port, "--step", any_port, "--telemetry", any_port, "--json", "--log",
-             str(path)]  # fmt: skip
+    arguments = [
+        "serve",
+        *robot,
+        "--exchange",
+        any_port,
+        "--step",
+        any_port,
+        "--telemetry",
+        any_port,
+        "--json",
+        "--log",
+        str(path),
+    ]
     main = "import sys, tests.faults.wall_clock; from rtmms.cli.main import main; main(sys.argv[1:])"
     with errors.open("w") as file:
-        plant = bench.spawn([sys.executable, "-P", "-c", main, *words], stderr=file)
+        plant = bench.spawn([sys.executable, "-P", "-c", main, *arguments], stderr=file)
     until = time.monotonic() + PATIENCE_S
     while not bench.exchange:
         if plant.poll() is not None or time.monotonic() > until:
@@ -144,12 +155,12 @@ def _resident(pid: int) -> int:
 
 def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
     exchange = report.get("exchange") or {}
-    said = errors.read_text()
+    output = errors.read_text()
     kept = sum(exchange.get(name, 0) for name in ("commands_applied", "stale", "misses", "unclaimed", "reused"))
     peers = [{k: p[k] for k in ("name", "state", "commands", "late", "rejected")} for p in exchange.get("peers", [])]
     return {
         "status": status, "ended": report.get("ended"), "all_steps": report.get("steps"),
-        "sum_holds": kept == report.get("steps"), "traceback": "Traceback" in said,
+        "sum_holds": kept == report.get("steps"), "traceback": "Traceback" in output,
         "late": exchange.get("late"), "rejected": exchange.get("rejected"), "peers": peers,
         "log": _without_folder(report.get("log")), "finite": None not in (report.get("final") or {"": None}).values(),
     }  # fmt: skip
@@ -169,8 +180,8 @@ def _steps(path: Path) -> Iterator[tuple[float, str, int]]:
         if kind == "Channel":
             topics[record.id] = record.topic
         elif kind == "Message" and topics.get(record.channel_id) == "/outcome":
-            said = json.loads(record.data)
-            yield record.publish_time * 1e-9, said["outcome"], int(said["overruns"]) + int(said["skipped"])
+            output = json.loads(record.data)
+            yield record.publish_time * 1e-9, output["outcome"], int(output["overruns"]) + int(output["skipped"])
 
 
 def _counted(path: Path, windows: Windows, report: dict[str, Any]) -> dict[str, Any]:

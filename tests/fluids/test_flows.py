@@ -45,18 +45,18 @@ FLOWS = {
 @pytest.mark.parametrize("name", FLOWS)
 def test_gradient_and_rate_are_those_of_the_velocity(name):
     flow, x, t = FLOWS[name], np.array([0.33, 0.011, -0.2]), 0.6
-    told = at(flow, x, t).real
+    found = at(flow, x, t).real
     assert not flow.still
     tight = 1e-12 if name != "function" else 1e-7
     for b in range(3):
         slope = at(flow, x + 1j * H * np.eye(3)[b], t)
-        np.testing.assert_allclose(slope.imag[:3] / H, told[3:12].reshape(3, 3)[:, b], atol=tight)
-        np.testing.assert_allclose(slope.real, told, atol=1e-15)
+        np.testing.assert_allclose(slope.imag[:3] / H, found[3:12].reshape(3, 3)[:, b], atol=tight)
+        np.testing.assert_allclose(slope.real, found, atol=1e-15)
         if name != "grid":  # and the derivatives' own derivatives, where they go on: by differences
             d = 1e-6 * np.eye(3)[b]
             beside = (at(flow, x + d, t) - at(flow, x - d, t)).real / 2e-6
             np.testing.assert_allclose(slope.imag / H, beside, atol=2e-5)
-    np.testing.assert_allclose(at(flow, x, t + 1j * H).imag[:3] / H, told[12:], atol=tight)
+    np.testing.assert_allclose(at(flow, x, t + 1j * H).imag[:3] / H, found[12:], atol=tight)
 
 
 def test_the_street_is_a_street():
@@ -65,8 +65,8 @@ def test_the_street_is_a_street():
     assert street.spacing == pytest.approx(0.2125)
     assert street.circulation == pytest.approx(2 * 0.2125 * 0.075 / np.tanh(np.pi * 0.281))
     flow = Flow.street(street)
-    told = at(flow, (0.07, 0.02, 0.0), 0.3).real
-    assert told[3] + told[7] + told[11] == pytest.approx(0.0, abs=1e-14)
+    found = at(flow, (0.07, 0.02, 0.0), 0.3).real
+    assert found[3] + found[7] + found[11] == pytest.approx(0.0, abs=1e-14)
     np.testing.assert_allclose(at(flow, (0.0, 30.0, 0.0), 0.0).real[:3], [0.5, 0, 0], atol=1e-12)
     line = [at(flow, (x, 0.0, 0.0), 0.0).real[0] for x in np.linspace(0, street.spacing, 40, endpoint=False)]
     k = 2.0 * np.pi / street.spacing  # a row's mean jump, less what is in its cores
@@ -92,9 +92,9 @@ def test_a_grid_is_right_at_its_nodes_and_exact_for_what_is_linear(tmp_path):
             file.createVariable(letter, "d", tuple("txyz"))[:] = u[..., k]
     for name in ("flow.npz", "flow.nc"):
         flow = Flow(grid=Grid.load(tmp_path / name))
-        told = at(flow, (0.3, -0.2, 0.5), 0.7).real
-        np.testing.assert_allclose(told[:3], [1 + 0.6 + 0.2 + 2.1, -0.06, 0.35], atol=1e-12)
-        np.testing.assert_allclose(told[[3, 4, 12, 11, 14]], [2, -1, 3, 0.7, 0.5], atol=1e-12)
+        found = at(flow, (0.3, -0.2, 0.5), 0.7).real
+        np.testing.assert_allclose(found[:3], [1 + 0.6 + 0.2 + 2.1, -0.06, 0.35], atol=1e-12)
+        np.testing.assert_allclose(found[[3, 4, 12, 11, 14]], [2, -1, 3, 0.7, 0.5], atol=1e-12)
         assert np.all(np.isnan(at(flow, (1.1, 0, 0), 0.0)))
     steady = Flow(grid=Grid(0.0, AXIS, AXIS, 0.0, u[:1, :, :, :1]))
     assert steady.grid.ends is None
@@ -126,8 +126,8 @@ def test_grids_and_functions_that_cannot_be_are_refused(tmp_path):
         for name in ("u.npy", "x.npy"):
             file.writestr(name, b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head)
     cases.append((lambda: Grid.load(tmp_path / "claim.npz"), "claim.npz: .*claims more than fits in memory"))
-    for make, told in cases:
-        with pytest.raises(rtmms.ModelError, match=told):
+    for make, message in cases:
+        with pytest.raises(rtmms.ModelError, match=message):
             make()
 
 
@@ -153,6 +153,6 @@ def test_a_grid_that_ends_within_the_run_says_where():
 
 def test_snapshots_know_a_flow_by_what_it_is_and_not_by_where_it_lies():
     grids = [Grid(0.0, AXIS, 0.0, 0.0, np.full((1, 4, 1, 1, 3), value)) for value in (1.0, 1.0, 2.0)]
-    told = [Flow(grid=grid).contents for grid in grids]
-    assert told[0] == told[1] != told[2]
+    found = [Flow(grid=grid).contents for grid in grids]
+    assert found[0] == found[1] != found[2]
     assert Flow(compiled=of_place).contents == Flow(compiled=of_place).contents != Flow(compiled=whole).contents

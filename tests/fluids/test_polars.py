@@ -115,7 +115,7 @@ def test_a_steady_glide_falls_by_drag_over_lift() -> None:
 
 
 @pytest.mark.parametrize(
-    ("polar", "words"),
+    ("polar", "text"),
     [
         (Polar([-20, 0, 25], [0, 0, 0], [0, 0, 0]), "must cover a whole turn, 360 degrees"),
         (Polar([-180, 0, 180], [0, 1, 1], [0, 0, 0]), "expected the same at -180 and 180 degrees"),
@@ -126,8 +126,8 @@ def test_a_steady_glide_falls_by_drag_over_lift() -> None:
         ("thin", "expected a Polar, got 'thin'"),
     ],
 )  # fmt: skip
-def test_a_table_that_cannot_be_is_refused(polar: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=f"body 'wing': blade.polar.*{words}"):
+def test_a_table_that_cannot_be_is_refused(polar: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=f"body 'wing': blade.polar.*{text}"):
         wrench(blade(polar), np.zeros(6))
 
 

@@ -67,13 +67,13 @@ def build(folder: Path, version: int, mischief: str = "") -> Path:
         pytest.skip(f"the foreign FMU of these tests is built on 64-bit Linux only, this is {fmpy.platform}")
     made, headers = folder / f"lag{version}.fmu", Path(fmpy.__file__).parent / "c-code"
     library = folder / "lag.so"
-    words = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", f"-I{headers}", "-o", str(library)]
+    arguments = [compiler, "-shared", "-fPIC", "-O1", "-Wall", "-Wextra", f"-I{headers}", "-o", str(library)]
     text = (headers / f"fmi{version}Functions.h").read_text()
     names = re.findall(rf"#define (fmi{version}[A-Z]\w+)\s+fmi{version}FullName", text)
     stubs = folder / "stubs.c"  # an FMU exports every function of the standard; what the lag does not need fails
     stubs.write_text("".join(f"__attribute__((weak)) int {name}(void) {{ return 3; }}\n" for name in names))
-    words += [f"-DMISCHIEF={mischief}"] if mischief else []
-    subprocess.run([*words, str(HERE / f"lag{version}.c"), str(stubs), "-lm"], check=True, timeout=60)
+    arguments += [f"-DMISCHIEF={mischief}"] if mischief else []
+    subprocess.run([*arguments, str(HERE / f"lag{version}.c"), str(stubs), "-lm"], check=True, timeout=60)
     with zipfile.ZipFile(made, "w") as file:
         file.writestr("modelDescription.xml", FMI3 if version == 3 else FMI2)
         file.write(library, f"binaries/{platform}/lag.so")

@@ -65,10 +65,10 @@ def test_a_damaged_file_is_told_in_a_sentence_by_the_command(sound: Path, tmp_pa
     data = bytearray(sound.read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "crc.fmu").write_bytes(data)
-    said = command(tmp_path, "run", "crc.fmu", "--controller", "none", "--mode", "free", "--quiet", "--json")
-    assert said.status == 2
-    assert "rtmms: crc.fmu: not an FMU: it cannot be unpacked: Bad CRC-32" in said.err
-    assert "Traceback" not in said.err
+    result = command(tmp_path, "run", "crc.fmu", "--controller", "none", "--mode", "free", "--quiet", "--json")
+    assert result.status == 2
+    assert "rtmms: crc.fmu: not an FMU: it cannot be unpacked: Bad CRC-32" in result.err
+    assert "Traceback" not in result.err
     assert ours(temporary) == []
 
 

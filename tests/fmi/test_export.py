@@ -139,15 +139,15 @@ def test_the_other_robots_are_valid_too(robot: str, tmp_path: Path) -> None:
 def test_the_command(tmp_path: Path) -> None:
     path = tmp_path / "out" / "manta.fmu"
     path.parent.mkdir()
-    said = command(tmp_path, "export-fmu", "manta", "-o", str(path), "--set", "chains=6", "--json")
-    assert said.status == 0, said.err
-    assert (said.report["file"], said.report["bytes"]) == (str(path), path.stat().st_size)
-    assert "rtmms is needed" in said.report["needs"]
+    result = command(tmp_path, "export-fmu", "manta", "-o", str(path), "--set", "chains=6", "--json")
+    assert result.status == 0, result.err
+    assert (result.report["file"], result.report["bytes"]) == (str(path), path.stat().st_size)
+    assert "rtmms is needed" in result.report["needs"]
     assert [p.name for p in path.parent.iterdir()] == ["manta.fmu"]
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("parts", "text"),
     [
         (["mantra", "-o", "{}/a.fmu"], "unknown robot 'mantra'; did you mean manta"),
         (["manta", "-o", "{}/a.zip"], "expected a name that ends in .fmu"),
@@ -156,11 +156,11 @@ def test_the_command(tmp_path: Path) -> None:
         (["manta", "-o", "{}/a.fmu", "--set", "dt=3"], "use --dt"),
     ],
 )
-def test_wrong_words(words: list[str], text: str, tmp_path: Path) -> None:
-    said = command(tmp_path, "export-fmu", *(word.format(tmp_path) for word in words))
-    assert said.status == 2
-    assert text in said.err
-    assert "Traceback" not in said.err
+def test_wrong_words(parts: list[str], text: str, tmp_path: Path) -> None:
+    result = command(tmp_path, "export-fmu", *(word.format(tmp_path) for word in parts))
+    assert result.status == 2
+    assert text in result.err
+    assert "Traceback" not in result.err
     assert not list(tmp_path.glob("*.fmu"))
 
 

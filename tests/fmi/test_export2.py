@@ -62,7 +62,7 @@ def test_every_actuator_and_every_number_of_an_output_is_a_variable(manta: Path)
     assert not simulation.canHandleVariableCommunicationStepSize
 
 
-def told(plant: Any) -> dict[str, float]:
+def outputs_of(plant: Any) -> dict[str, float]:
     """Of a plant of ours, by the names of FMI 2."""
     seen = plant.observe()
     return {
@@ -76,7 +76,7 @@ def test_fmpy_simulates_what_we_run_bit_for_bit(manta: Path) -> None:
     found, plant = simulated(manta, STEPS), rtmms.load("manta", **PARAMETERS)
     for step in range(STEPS):
         if step % 20 == 0:
-            assert {name: found[name][step] for name in found} == told(plant), step
+            assert {name: found[name][step] for name in found} == outputs_of(plant), step
         plant.step(gait(step))
     assert abs(float(plant.observe()["velocity"][0])) > 1e-3  # it moved
 
@@ -85,7 +85,7 @@ AS_A_PLANT = """
 import json, sys
 import numpy as np, rtmms
 from tests.fmi.test_export import gait
-from tests.fmi.test_export2 import told
+from tests.fmi.test_export2 import outputs_of
 theirs = rtmms.load(sys.argv[1])
 for step in range(100):
     theirs.step(gait(step))
@@ -118,7 +118,7 @@ def test_it_runs_as_a_plant_with_the_same_bits_also_from_a_state(manta: Path) ->
     ours = rtmms.load("manta", **PARAMETERS)
     for step in range(100):
         ours.step(gait(step))
-    assert json.loads(in_a_process_of_its_own(AS_A_PLANT, manta)) == told(ours)
+    assert json.loads(in_a_process_of_its_own(AS_A_PLANT, manta)) == outputs_of(ours)
 
 
 def test_a_step_of_another_length_is_discarded(manta: Path) -> None:
@@ -164,15 +164,15 @@ def test_an_ssp_of_robot_and_controller_runs_in_fmpy(manta: Path, tmp_path: Path
 def test_the_command_writes_either_version(tmp_path: Path) -> None:
     for version, text in (("2", "2.0"), ("3", "3.0")):
         path = tmp_path / f"{version}.fmu"
-        said = command(
+        result = command(
             tmp_path, "export-fmu", "manta", "--fmi", version, "-o", str(path), "--set", "chains=6", "--json"
         )
-        assert said.status == 0, said.err
-        assert said.report["fmi"] == int(version)
+        assert result.status == 0, result.err
+        assert result.report["fmi"] == int(version)
         assert fmpy.read_model_description(str(path)).fmiVersion == text
-    said = command(tmp_path, "export-fmu", "manta", "--fmi", "1", "-o", str(tmp_path / "1.fmu"))
-    assert said.status == 2
-    assert "'1' is not one of '2', '3'" in said.err
+    result = command(tmp_path, "export-fmu", "manta", "--fmi", "1", "-o", str(tmp_path / "1.fmu"))
+    assert result.status == 2
+    assert "'1' is not one of '2', '3'" in result.err
     assert not (tmp_path / "1.fmu").exists()
 
 

@@ -118,11 +118,11 @@ def found(manta: Path) -> list[Any]:
     ],
 )
 def test_each_is_answered_in_a_sentence(found: list[Any], name: str, status: int, text: str) -> None:
-    given, said = found[0][name]
+    given, output = found[0][name]
     assert given == status
-    assert [one[0] for one in said] == [status]
-    assert text in said[0][1]
-    assert len(said[0][1]) < 300
+    assert [one[0] for one in output] == [status]
+    assert text in output[0][1]
+    assert len(output[0][1]) < 300
 
 
 def test_nothing_is_damaged(found: list[Any]) -> None:

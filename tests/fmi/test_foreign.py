@@ -107,7 +107,7 @@ def test_an_fmu_that_asks_to_end_is_obeyed(lag: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ({"dt": 0.015}, "dt must be a multiple of its step of 0.01 s, got 0.015"),
         ({"dt": -1.0}, "dt must be > 0 s"),
@@ -116,9 +116,9 @@ def test_an_fmu_that_asks_to_end_is_obeyed(lag: str) -> None:
         ({"preset": "paper"}, "an FMU has no presets"),
     ],
 )
-def test_what_it_cannot_do_is_refused_by_name(lag: str, words: dict, text: str) -> None:
+def test_what_it_cannot_do_is_refused_by_name(lag: str, arguments: dict, text: str) -> None:
     with pytest.raises(ModelError, match=text):
-        rtmms.load(lag, **words)
+        rtmms.load(lag, **arguments)
 
 
 def test_files_that_are_no_fmu(tmp_path: Path) -> None:
@@ -157,18 +157,20 @@ def test_fmi_2(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", [2, 3])
 def test_it_runs_in_our_loop(tmp_path: Path, version: int) -> None:
     path = str(build(tmp_path, version))
-    words = ["run", path, "--controller", "none", "--mode", "free", "--duration", "1", "--json", "--quiet"]
-    said = command(tmp_path, *words, *(["--dt", "0.01"] if version == 2 else []), "--log", str(tmp_path / "lag.mcap"))
-    assert said.status == 0, said.err
-    assert said.report["steps"] == 100
-    assert said.report["robot"] == path
-    assert said.report["final"]["x"] == 0.0
-    assert said.report["log"]["whole"]
+    arguments = ["run", path, "--controller", "none", "--mode", "free", "--duration", "1", "--json", "--quiet"]
+    result = command(
+        tmp_path, *arguments, *(["--dt", "0.01"] if version == 2 else []), "--log", str(tmp_path / "lag.mcap")
+    )
+    assert result.status == 0, result.err
+    assert result.report["steps"] == 100
+    assert result.report["robot"] == path
+    assert result.report["final"]["x"] == 0.0
+    assert result.report["log"]["whole"]
 
 
 def test_a_wrong_file_is_a_wrong_word(tmp_path: Path) -> None:
     (tmp_path / "a.fmu").write_text("no")
-    said = command(tmp_path, "run", str(tmp_path / "a.fmu"), "--json")
-    assert said.status == 2
-    assert "not an FMU" in said.err
-    assert "Traceback" not in said.err
+    result = command(tmp_path, "run", str(tmp_path / "a.fmu"), "--json")
+    assert result.status == 2
+    assert "not an FMU" in result.err
+    assert "Traceback" not in result.err

@@ -50,14 +50,14 @@ def compare(many: Any, singles: list[Any], steps: int = STEPS) -> int:
         seen, reward, ended, cut, _ = many.step(action)
         for k, one in enumerate(singles):
             if over[k]:  # NEXT_STEP: this step starts it anew
-                own, told = one.reset()[0], (0.0, False, False)
+                own, found = one.reset()[0], (0.0, False, False)
             else:
                 own, *rest = one.step(action[k])
-                told = tuple(rest[:3])
-            over[k] = told[1] or told[2]
+                found = tuple(rest[:3])
+            over[k] = found[1] or found[2]
             ends += over[k]
             np.testing.assert_array_equal(seen[k], own)
-            assert told == (reward[k], ended[k], cut[k])
+            assert found == (reward[k], ended[k], cut[k])
     return ends
 
 
@@ -134,13 +134,13 @@ def test_through_sensors():
     """The agent sees what instruments tell, with their noise; rewards are by the truth."""
     truth = gymnasium.make("rtmms/QuadrotorHover-v0")
     env = gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical")
-    action, told = np.full(4, 0.1, dtype=np.float32), []
+    action, found = np.full(4, 0.1, dtype=np.float32), []
     truth.reset(seed=0)
     for seed in (0, 0, 1):
         env.reset(seed=seed)
-        told.append([env.step(action)[0] for _ in range(5)])
-    np.testing.assert_array_equal(told[0], told[1])
-    assert not np.array_equal(told[0], told[2])
+        found.append([env.step(action)[0] for _ in range(5)])
+    np.testing.assert_array_equal(found[0], found[1])
+    assert not np.array_equal(found[0], found[2])
     env.reset(seed=0)
     for _ in range(5):
         assert env.step(action)[1] == truth.step(action)[1]
@@ -164,11 +164,11 @@ def test_a_robot_that_fails_ends_alone():
     np.testing.assert_array_equal(reward[ended], -1.0)
     assert np.isfinite(seen).all()
     alone = rtmms.gym.RobotEnv(Wild())
-    told = []
+    found = []
     for seed in range(8):
         alone.reset(seed=seed)
-        told.append(alone.step(np.zeros(4))[2])
-    assert told == ended.tolist()
+        found.append(alone.step(np.zeros(4))[2])
+    assert found == ended.tolist()
 
 
 def test_incidence_makes_a_manta_climb():
@@ -212,7 +212,7 @@ def stepped(made: Any = None, **given: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "output"),
     [
         (lambda: rtmms.gym.RobotEnv("Hover"), "unknown task 'Hover'"),
         (lambda: rtmms.gym.RobotEnv(3), r"expected a rtmms\.gym\.Task or a robot's name, got 3"),
@@ -249,8 +249,8 @@ def stepped(made: Any = None, **given: Any) -> None:
         (lambda: stepped(commands=lambda action, *_: action + 1j), "commands: expected numbers, got array"),
     ],
 )
-def test_what_is_refused(wrong: Any, said: str):
-    with pytest.raises(rtmms.RtmmsError, match=said):
+def test_what_is_refused(wrong: Any, output: str):
+    with pytest.raises(rtmms.RtmmsError, match=output):
         wrong()
 
 

@@ -40,7 +40,7 @@ def run() -> Recording:
 def table(tmp_path: Path, run: Recording, monkeypatch: pytest.MonkeyPatch) -> Path:
     """As somebody else's logger writes it: other names, an angle in degrees, velocities at every third row only."""
     monkeypatch.chdir(tmp_path)
-    told = {one.channel: one.values for one in run.series}
+    found = {one.channel: one.values for one in run.series}
     path = tmp_path / "pool.csv"
     with path.open("w", newline="") as file:
         out = csv.writer(file)
@@ -49,19 +49,19 @@ def table(tmp_path: Path, run: Recording, monkeypatch: pytest.MonkeyPatch) -> Pa
             a, b, c, d = command.tolist()
             row: list[Any] = [100.0 + k * run.dt, a, b, np.degrees(c), d, "", "", "", "", "swim"]
             if k and k % 3 == 0:
-                row[5:8] = told["velocity"][k - 1].tolist()
+                row[5:8] = found["velocity"][k - 1].tolist()
             if k:
-                row[8] = told["angular_velocity"][k - 1, 2]
+                row[8] = found["angular_velocity"][k - 1, 2]
             out.writerow(row)
     (tmp_path / "columns.toml").write_text(COLUMNS)
     return path
 
 
-def identify(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+def identify(capsys: pytest.CaptureFixture[str], *text: str) -> tuple[int, str, str]:
     with pytest.raises(SystemExit) as ended:
-        main(["identify", *words])
-    said = capsys.readouterr()
-    return int(ended.value.code or 0), said.out, said.err
+        main(["identify", *text])
+    result = capsys.readouterr()
+    return int(ended.value.code or 0), result.out, result.err
 
 
 def test_a_table_of_ones_own(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,13 +70,13 @@ def test_a_table_of_ones_own(table: Path, capsys: pytest.CaptureFixture[str]) ->
         "--write", "fitted.toml", "-o", "fit.html", "--bounds", "drag_coefficient=1:3",
     )  # fmt: skip
     assert status == 0, err
-    told = json.loads(out)
-    one = told["parameters"]["drag_coefficient"]
+    found = json.loads(out)
+    one = found["parameters"]["drag_coefficient"]
     assert one["value"] == pytest.approx(1.8, abs=4.0 * one["standard_error"])
-    assert (one["at_bound"], one["bounds"], told["indistinct"]) == (False, [1.0, 3.0], [])
-    assert told["correlation"] == {"drag_coefficient": {"drag_coefficient": 1.0}}
-    assert told["fit"]["velocity"]["samples"] == pytest.approx(0.7 * 500 / 3, abs=3)
-    assert told["fit"]["velocity"].keys() >= {"rms", "noise", "held_out_rms"}
+    assert (one["at_bound"], one["bounds"], found["indistinct"]) == (False, [1.0, 3.0], [])
+    assert found["correlation"] == {"drag_coefficient": {"drag_coefficient": 1.0}}
+    assert found["fit"]["velocity"]["samples"] == pytest.approx(0.7 * 500 / 3, abs=3)
+    assert found["fit"]["velocity"].keys() >= {"rms", "noise", "held_out_rms"}
     plant: Any = rtmms.load("manta", dt=0.01, preset="fitted.toml")
     assert plant.parameters.drag_coefficient == one["value"]
     assert plant.parameters.chains == BASE["chains"]
@@ -107,16 +107,26 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
         name: [None if row[name] == "" else float(row[name]) for row in rows] for name in rows[0] if name != "note"
     }
     pq.write_table(pa.table(columns), "pool.parquet")
-    words = (*MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--json", "--starts", "1")
+    arguments = (
+        *MODEL,
+        "--columns",
+        "columns.toml",
+        "--at-rest",
+        "--fit",
+        "drag_coefficient",
+        "--json",
+        "--starts",
+        "1",
+    )
     values = []
     for name in ("pool.csv", "pool.parquet"):
-        status, out, err = identify(capsys, name, *words)
+        status, out, err = identify(capsys, name, *arguments)
         assert status == 0, err
         values.append(json.loads(out)["parameters"]["drag_coefficient"])
     assert values[0] == values[1]
 
 
-@pytest.mark.parametrize(("words", "expected"), [
+@pytest.mark.parametrize(("arguments", "expected"), [
     (("pool.csv",), "a table does not say of which robot it is: name it with --robot"),
     (("none.csv", "--robot", "manta"), "none.csv: there is no such file"),
     (("pool.csv", *MODEL), "expected a column for time: say which with --columns time=COLUMN; it has t, lf, lb"),
@@ -143,8 +153,8 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
     (("pool.csv", *MODEL, "--columns", "columns.toml", "--prior", "drag_coefficient=5:1", "--bounds",
       "drag_coefficient=1:3"), "--prior drag_coefficient: expected a mean within --bounds 1:3, got 5"),
 ])  # fmt: skip
-def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], expected: str) -> None:
-    given = words if "--fit" in words else (*words, "--fit", "drag_coefficient")
+def test_refusals(table: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], expected: str) -> None:
+    given = arguments if "--fit" in arguments else (*arguments, "--fit", "drag_coefficient")
     before = Path("columns.toml").read_text()
     status, out, err = identify(capsys, *given)
     assert (status, out) == (2, "")
@@ -162,7 +172,7 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
                  "--sensors", "typical", "--quiet")  # fmt: skip
     assert done.status == 0, done.err
     assert shell(tmp_path, "log", "csv", "run.mcap", "-o", "run.csv").status == 0
-    words = (
+    arguments = (
         "--fit",
         "drag_coefficient,joint_damping_n_m_s",
         "--json",
@@ -171,9 +181,9 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
         "--set",
         "drag_coefficient=1.5",
     )
-    whole = shell(tmp_path, "identify", "run.mcap", *words).report
+    whole = shell(tmp_path, "identify", "run.mcap", *arguments).report
     cells = shell(tmp_path, "identify", "run.csv", *MODEL, "--sensors", "typical",
-                  *words).report  # fmt: skip
+                  *arguments).report  # fmt: skip
     assert whole["parameters"]["drag_coefficient"]["start"] == 1.5
     for name, one in whole["parameters"].items():
         truth = {"drag_coefficient": 1.8, "joint_damping_n_m_s": 0.1}[name]
@@ -181,7 +191,7 @@ def test_logs_of_a_run_and_their_tables_give_the_same(tmp_path: Path) -> None:
         assert cells["parameters"][name]["value"] == pytest.approx(one["value"], rel=1e-9)
     base = ("--mode", "lockstep", "--duration", "0.5", "--quiet", "--log")
     assert shell(tmp_path, "run", "manta", "--controller", "gait:amplitude_deg=0", *base, "still.mcap").status == 0
-    refused = shell(tmp_path, "identify", "still.mcap", *words)
+    refused = shell(tmp_path, "identify", "still.mcap", *arguments)
     assert refused.status == 2
     assert "no excitation" in refused.err
     assert shell(tmp_path, "run", "pendulum", "--controller", "swing", *base, "other.mcap").status == 0
@@ -195,13 +205,13 @@ EVIL = "a\nx = 1\r\x1b[2J\u202e<b>.csv"
 
 def test_a_name_of_others_is_text_wherever_it_goes(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table.rename(EVIL)
-    words = (EVIL, *MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--starts", "1")
-    status, out, err = identify(capsys, *words, "--write", "fitted.toml", "-o", "fit.html")
+    arguments = (EVIL, *MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--starts", "1")
+    status, out, err = identify(capsys, *arguments, "--write", "fitted.toml", "-o", "fit.html")
     assert status == 0, err
     text, page = Path("fitted.toml").read_text(), Path("fit.html").read_text()
     assert tomllib.loads(text).keys() == {"chains", "drag_coefficient"}
-    for told in (out, err, text, page):
-        assert not set("\x1b\r\u202e") & set(told)
+    for message in (out, err, text, page):
+        assert not set("\x1b\r\u202e") & set(message)
     assert "<b>" not in page
     assert text.count("\n") == 5
     status, _, err = identify(capsys, f"none{EVIL}", *MODEL, "--fit", "drag_coefficient")
@@ -209,17 +219,28 @@ def test_a_name_of_others_is_text_wherever_it_goes(table: Path, capsys: pytest.C
 
 
 def test_a_preset_that_was_edited_is_not_overwritten(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("pool.csv", *MODEL, "--columns", "columns.toml", "--at-rest", "--fit", "drag_coefficient", "--starts", "1",
-             "--write", "fitted.toml")  # fmt: skip
-    assert identify(capsys, *words)[0] == 0
+    arguments = (
+        "pool.csv",
+        *MODEL,
+        "--columns",
+        "columns.toml",
+        "--at-rest",
+        "--fit",
+        "drag_coefficient",
+        "--starts",
+        "1",
+        "--write",
+        "fitted.toml",
+    )
+    assert identify(capsys, *arguments)[0] == 0
     first = Path("fitted.toml").read_text()
-    assert identify(capsys, *words)[0] == 0, "its own file, unedited, is written anew"
+    assert identify(capsys, *arguments)[0] == 0, "its own file, unedited, is written anew"
     edited = first.replace("chains = 4", "chains = 6")
     Path("fitted.toml").write_text(edited)
-    status, _, err = identify(capsys, *words)
+    status, _, err = identify(capsys, *arguments)
     assert status == 2
     assert "--write fitted.toml: was edited" in err
     assert "--force overwrites" in err
     assert Path("fitted.toml").read_text() == edited
-    assert identify(capsys, *words, "--force")[0] == 0
+    assert identify(capsys, *arguments, "--force")[0] == 0
     assert Path("fitted.toml").read_text() == first

@@ -65,9 +65,9 @@ def test_what_enters_as_a_product_is_named_as_a_pair(run: Recording) -> None:
     """Drag of the body goes by coefficient times area."""
     names = "drag_coefficient,body_drag_coefficient[0],body_drag_area_m2[0]"
     solution, evidence = found(noisy(run, 0.02, 1), names)
-    told = as_words(solution, evidence, {})
-    assert [sorted(one) for one in told["indistinct"]] == [["body_drag_area_m2[0]", "body_drag_coefficient[0]"]]
-    assert told["correlation"]["body_drag_area_m2[0]"]["body_drag_coefficient[0]"] < -0.99
+    message = as_words(solution, evidence, {})
+    assert [sorted(one) for one in message["indistinct"]] == [["body_drag_area_m2[0]", "body_drag_coefficient[0]"]]
+    assert message["correlation"]["body_drag_area_m2[0]"]["body_drag_coefficient[0]"] < -0.99
     assert solution.values["drag_coefficient"] == pytest.approx(1.8, abs=4.0 * evidence.error[0])
 
 
@@ -118,8 +118,8 @@ def test_through_sensors_with_errors_that_last() -> None:
     off = np.array(list(solution.values.values())) - np.array(list(TRUTH.values()))
     assert (np.abs(off) < 4.0 * evidence.error).all()
     assert (evidence.error < [0.02, 0.01]).all()
-    told = as_words(solution, evidence, {})
-    assert {"bias.imu.gyro[0]@1", "bias.imu.gyro[0]@2", "scale.dvl.velocity[1]"} <= told["nuisances"].keys()
+    expected = as_words(solution, evidence, {})
+    assert {"bias.imu.gyro[0]@1", "bias.imu.gyro[0]@2", "scale.dvl.velocity[1]"} <= expected["nuisances"].keys()
     for name, channel in evidence.channels.items():
         assert channel.held_out is not None
         assert channel.held_out < 1.25 * channel.noise, name
@@ -134,7 +134,7 @@ def test_bounds_and_priors(run: Recording) -> None:
     assert solution.values["drag_coefficient"] == pytest.approx(1.2, abs=1e-3), "a sharp prior holds against the data"
 
 
-@pytest.mark.parametrize(("names", "words"), [
+@pytest.mark.parametrize(("names", "text"), [
     ("drag_coeficient", "unknown parameter of --fit 'drag_coeficient'; did you mean drag_coefficient"),
     ("chains", "--fit chains: expected a parameter that is a number which may vary a little"),
     ("coupling", "unknown parameter of --fit 'coupling'"),
@@ -145,8 +145,8 @@ def test_bounds_and_priors(run: Recording) -> None:
     ("drag_coefficient,drag_coefficient", "is named twice"),
     ("added_mass_coefficient", "these recordings tell nothing of added_mass_coefficient"),
 ])  # fmt: skip
-def test_what_cannot_be_fitted_is_refused(run: Recording, names: str, words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+def test_what_cannot_be_fitted_is_refused(run: Recording, names: str, text: str) -> None:
+    with pytest.raises(ModelError, match=text):
         found(run, names)
 
 

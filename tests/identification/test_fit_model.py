@@ -147,9 +147,9 @@ def test_tables_and_frames(tmp_path: Path) -> None:
     ({"objectives": ["mean_speed:recording=other,value=1,noise=1"]}, "unknown recording of --objective 'other'"),
 ])  # fmt: skip
 def test_what_is_refused(given: dict[str, Any], text: str) -> None:
-    words = {"model": pendulum, "recordings": recording(swing()), "fit": "mass_kg", "at_rest": True, **given}
+    arguments = {"model": pendulum, "recordings": recording(swing()), "fit": "mass_kg", "at_rest": True, **given}
     with pytest.raises((ModelError, ArgumentError, UnknownNameError), match=re.escape(text)):
-        rtmms.identify(**words, threads=1)
+        rtmms.identify(**arguments, threads=1)
 
 
 def free_of(found: Identified) -> dict[str, str]:
@@ -159,14 +159,14 @@ def free_of(found: Identified) -> dict[str, str]:
 def test_a_first_state_is_freed_and_pinned() -> None:
     """From 0.2 rad: unknown at a table's start, known at rest, and either by the options."""
     data = recording(swing(), noise=1e-4, first_rad=0.2)
-    words: dict[str, Any] = {"fit": "mass_kg", "threads": 1, "hold_out": 0.0}
-    assert set(free_of(rtmms.identify(pendulum, data, **words))) == {
+    arguments: dict[str, Any] = {"fit": "mass_kg", "threads": 1, "hold_out": 0.0}
+    assert set(free_of(rtmms.identify(pendulum, data, **arguments))) == {
         "mass_kg", "start.0.joint_position[0]", "start.0.joint_velocity[0]",
     }  # fmt: skip
-    found = rtmms.identify(pendulum, data, pin=["start.shoulder.rate"], **words)
+    found = rtmms.identify(pendulum, data, pin=["start.shoulder.rate"], **arguments)
     assert set(free_of(found)) == {"mass_kg", "start.0.joint_position[0]"}
     assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
-    freed = rtmms.identify(pendulum, data, free=["start.shoulder"], at_rest=True, **words)
+    freed = rtmms.identify(pendulum, data, free=["start.shoulder"], at_rest=True, **arguments)
     assert free_of(freed) == {"mass_kg": "--fit", "start.0.joint_position[0]": "--free"}
     assert freed.report["nuisances"]["start.0.joint_position[0]"] == pytest.approx(0.2, abs=1e-3)
 
@@ -206,10 +206,16 @@ def test_harmonics_need_no_common_clock() -> None:
     commands, damped = swing(1000, 0.5), {"damping": 0.4}
     data = recording(commands, noise=1e-3, **damped)
     late = recording(commands, noise=1e-3, late_s=0.31, **damped)
-    words: dict[str, Any] = {"fit": ["mass_kg"], "parameters": damped, "at_rest": True, "threads": 1, "lead_in": 3.0}
+    arguments: dict[str, Any] = {
+        "fit": ["mass_kg"],
+        "parameters": damped,
+        "at_rest": True,
+        "threads": 1,
+        "lead_in": 3.0,
+    }
     one = "harmonic:channel=joint_position[0],order="
     for given in (data, late):
-        found = rtmms.identify(pendulum, given, objectives=[f"{one}1", f"{one}3"], **words)
+        found = rtmms.identify(pendulum, given, objectives=[f"{one}1", f"{one}3"], **arguments)
         assert found.values["mass_kg"] == pytest.approx(1.2, abs=4.0 * found.standard_errors["mass_kg"])
         assert found.standard_errors["mass_kg"] < 0.05
         assert set(found.report["fit"]) == {"harmonic1.joint_position[0]", "harmonic3.joint_position[0]"}
@@ -437,10 +443,10 @@ ARM = """<robot name="arm"><link name="base"/><link name="upper"><inertial><orig
 <dynamics damping="0.1" friction="0"/></joint></robot>"""
 
 
-def driven(robot: str, parameter: str, factor: float = 1.05, **words: Any) -> tuple[dict[str, Any], float]:
+def driven(robot: str, parameter: str, factor: float = 1.05, **arguments: Any) -> tuple[dict[str, Any], float]:
     """Columns of a run of a robot with a parameter that differs from the model's, and its value."""
-    usual = parameter_values(rtmms.load(robot, **words))[parameter]
-    plant = rtmms.load(robot, **{**words, parameter: factor * usual})
+    usual = parameter_values(rtmms.load(robot, **arguments))[parameter]
+    plant = rtmms.load(robot, **{**arguments, parameter: factor * usual})
     steps = int(np.clip(1.0 / plant.dt, 60, 600))
     time = plant.dt * np.arange(steps + 1)
     low = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])

@@ -65,9 +65,9 @@ def test_its_commands_find_what_the_log_was_made_with(tmp_path: Path) -> None:
     for line in block("sh").splitlines():
         done = shell(tmp_path, *shlex.split(line)[1:])
         assert done.status == 0, done.err
-    said = re.search(r"drag_coefficient +([\d.]+) +([\d.]+)", done.out)
-    assert said is not None
-    assert f"{float(said[1]):.4f} +- {float(said[2]):.4f}" in PAGE
+    output = re.search(r"drag_coefficient +([\d.]+) +([\d.]+)", done.out)
+    assert output is not None
+    assert f"{float(output[1]):.4f} +- {float(output[2]):.4f}" in PAGE
     plant = rtmms.load("manta", preset=str(tmp_path / "fitted.toml"))
-    assert plant.parameters.drag_coefficient == pytest.approx(float(said[1]), rel=1e-4)  # type: ignore[attr-defined]
+    assert plant.parameters.drag_coefficient == pytest.approx(float(output[1]), rel=1e-4)  # type: ignore[attr-defined]
     assert (tmp_path / "fit.html").stat().st_size > 10_000

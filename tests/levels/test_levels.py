@@ -35,9 +35,9 @@ def test_level_0_has_the_bits_of_the_plant_alone() -> None:
     levels.reset()
     swim(levels, 50)
     swim(plant, 50)
-    seen, told = levels.observe(), plant.observe()
+    seen, message = levels.observe(), plant.observe()
     assert seen.pop("level") == 0.0
-    assert {name: value.tobytes() for name, value in seen.items()} == {k: v.tobytes() for k, v in told.items()}
+    assert {name: value.tobytes() for name, value in seen.items()} == {k: v.tobytes() for k, v in message.items()}
 
 
 def test_a_change_keeps_the_body_to_the_bit_and_the_force_on_it_within_a_hundredth(swimming: Levels) -> None:
@@ -111,7 +111,7 @@ def test_what_is_set_is_set_of_all(swimming: Levels) -> None:
 def test_the_variants_are_cheaper_one_by_one() -> None:
     plant: Any = rtmms.load("manta", chains=16)
     found = cheaper(plant.parameters, "monolithic")
-    assert [(coupling, words) for _, coupling, words in found] == [("sequential", "coupling sequential")]
+    assert [(coupling, parts) for _, coupling, parts in found] == [("sequential", "coupling sequential")]
     many = [p.chains for p, _, _ in cheaper(rtmms.load("manta", chains=80).parameters, "sequential")]  # type: ignore[attr-defined]
     assert many == sorted(many, reverse=True)
     assert many[-1] == 16

@@ -120,7 +120,7 @@ def _two(**more: Any) -> Mechanism:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "text"),
     [
         (lambda: connection(_two(), [0.0], "stoke"), "did you mean stokes"),
         (lambda: connection(_two(), [0.0], "stokes"), r"expected bodies with drag \(Body.viscous\)"),
@@ -136,6 +136,6 @@ def _two(**more: Any) -> Mechanism:
         (lambda: rtmms.TreePlant(_two(mass=1.0, inertia=np.eye(3), viscous=np.eye(6))), "ConnectionPlant"),
     ],
 )  # fmt: skip
-def test_refused(make: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         make()

@@ -23,7 +23,7 @@ def cart(*contacts: object, axis: tuple[float, float, float] = (0.0, 1.0, 0.0), 
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "told"),
+    ("mechanism", "message"),
     [
         (cart(m.Axle("rear")), "mechanism 'cart': contacts[0] (Axle): 'rear' is not a body; known: hull, rim"),
         (cart(m.Plane("hull"), m.Plane("sky")), "contacts[1] (Plane): 'sky' is not a body"),
@@ -39,10 +39,10 @@ def cart(*contacts: object, axis: tuple[float, float, float] = (0.0, 1.0, 0.0), 
         (replace(cart(m.Plane("hull")), base="fixed"), "contacts need base='free', got base='fixed'"),
     ],
 )  # fmt: skip
-def test_refused(mechanism: m.Mechanism, told: str) -> None:
+def test_refused(mechanism: m.Mechanism, message: str) -> None:
     with pytest.raises(rtmms.ModelError) as error:
         rtmms.compile(mechanism)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_motion_without_inertia() -> None:
@@ -112,6 +112,6 @@ def test_rates_follow_or_contradict() -> None:
         model, r - 1e-6 * np.eye(4)[1]
     )
     assert np.allclose(step, plain / 2e-6, atol=1e-7)
-    for bad, told in ((np.zeros(3), r"shape \(4,\), got \(3,\)"), (np.full(4, np.nan), "must be finite")):
-        with pytest.raises(rtmms.ModelError, match=told):
+    for bad, message in ((np.zeros(3), r"shape \(4,\), got \(3,\)"), (np.full(4, np.nan), "must be finite")):
+        with pytest.raises(rtmms.ModelError, match=message):
             locomotion.rows(model, bad)

@@ -22,11 +22,11 @@ def test_redundant_contacts_against_the_shape() -> None:
     plant = moved(5)
     with pytest.raises(rtmms.DivergedError) as error:
         plant.step(np.array([0.3, -0.2, 0.1, 0.2]))
-    told = str(error.value)
-    assert "t = 0.001 s: joints 'j1', 'j2', 'j3', 'j4' move against the ground in step 1" in told
-    assert "'l0.axle', 'l1.axle'" in told
-    assert "which depend on each other" in told
-    assert "follow (drive='torque')" in told
+    message = str(error.value)
+    assert "t = 0.001 s: joints 'j1', 'j2', 'j3', 'j4' move against the ground in step 1" in message
+    assert "'l0.axle', 'l1.axle'" in message
+    assert "which depend on each other" in message
+    assert "follow (drive='torque')" in message
     assert np.array_equal(error.value.last_good["joint_position"], np.zeros(4))
     assert np.array_equal(plant.observe()["joint_position"], np.zeros(4))  # the last good state is kept
     plant.step(np.zeros(4))  # and goes on from there

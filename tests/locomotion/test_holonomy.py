@@ -230,7 +230,7 @@ def test_a_long_chain_in_the_plane_is_where_space_has_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "more", "words"),
+    ("path", "more", "text"),
     [
         (Path.fourier(np.zeros((3, 3))), {}, r"must have 2 shape variables \(left, right\), got 3"),
         ([[0.0, 0.0], [1.0, 1.0]], {"cycles": 2}, "need a path that ends where it begins"),
@@ -240,6 +240,6 @@ def test_a_long_chain_in_the_plane_is_where_space_has_it() -> None:
         (lambda t: [abs(math.cos(1.7 * t)) ** 0.3, 0.0], {}, "does not settle"),
     ],
 )
-def test_refused(path: Any, more: dict[str, Any], words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(path: Any, more: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         holonomy(robot("purcell"), path, "stokes", **more)

@@ -28,12 +28,12 @@ print(*(float(x).hex() for row in plant.observe().values() for x in np.ravel(row
 
 @pytest.mark.full
 def test_plain_python_steps_the_same() -> None:
-    said = []
+    output = []
     for off in ("0", "1"):
         ran = subprocess.run(
             [sys.executable, "-c", PROGRAM], env={**os.environ, "NUMBA_DISABLE_JIT": off}, capture_output=True,
             text=True, timeout=280, check=True,
         )  # fmt: skip
-        said.append(np.array([float.fromhex(word) for word in ran.stdout.split()]))
-    assert len(said[0]) > 40
-    np.testing.assert_allclose(said[0], said[1], rtol=1e-9, atol=1e-10)
+        output.append(np.array([float.fromhex(word) for word in ran.stdout.split()]))
+    assert len(output[0]) > 40
+    np.testing.assert_allclose(output[0], output[1], rtol=1e-9, atol=1e-10)

@@ -109,7 +109,7 @@ def test_by_torques_the_momentum_stays_0(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "text"),
     [
         (lambda: rtmms.load("purcell", length=2.0), "unknown purcell parameter 'length'; did you mean length_m"),
         (lambda: rtmms.load("purcell", length_m=0.0), "length_m must be > 0"),
@@ -122,8 +122,8 @@ def test_by_torques_the_momentum_stays_0(name: str) -> None:
         (lambda: ConnectionPlant(robot("purcell"), initial=[0.0]), r"initial must have shape \(2,\)"),
     ],
 )
-def test_refused(make: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(make: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         make()
 
 
@@ -131,8 +131,8 @@ def test_a_command_that_is_no_number_changes_nothing() -> None:
     plant = rtmms.load("purcell")
     plant.step(np.array([0.3, 0.1]))
     before = plant.snapshot()
-    for command, words in ((np.array([np.nan, 0.0]), "left.angle must be finite"), (np.zeros(3), "shape")):
-        with pytest.raises(ValueError, match=words):
+    for command, parts in ((np.array([np.nan, 0.0]), "left.angle must be finite"), (np.zeros(3), "shape")):
+        with pytest.raises(ValueError, match=parts):
             plant.step(command)
     assert plant.snapshot() == before
 

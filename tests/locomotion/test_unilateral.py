@@ -34,11 +34,11 @@ def test_rows_hold_by_their_slip_and_are_let_go_by_their_reaction(monkeypatch: p
     offset, reaction, active = np.zeros(4), np.zeros(4), np.full(4, 0.5)
     ground = SimpleNamespace(rows=rows, offset=offset, reaction=reaction, active=active)
     system = SimpleNamespace(work=SimpleNamespace(s=s, q=q, qd=qd))
-    seen, told = list[list[float]](), iter([[0.0] * 4, [-1.0, -2.0, 0.0, -9.0], [-1e-12, 0.0, 0.0, 3.0]])
+    seen, found = list[list[float]](), iter([[0.0] * 4, [-1.0, -2.0, 0.0, -9.0], [-1e-12, 0.0, 0.0, 3.0]])
 
     def evaluate(*_: Any) -> None:
         seen.append(active.tolist())
-        reaction[:] = next(told)
+        reaction[:] = next(found)
 
     monkeypatch.setattr(module, "evaluate", evaluate)
     monkeypatch.setattr(module, "slip", plain(dynamics.slip))

@@ -64,15 +64,15 @@ def test_it_begins_again_with_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("act", "told"),
+    ("act", "message"),
     [
         (Due(1, "", {"gian": 2.0}, "run.toml:3"), "run.toml:3: no parameter ['gian']"),
         (Due(1, "peer", {"peer.a": 2.0}, "run.toml:4"), "run.toml:4: nobody takes parameters to 'peer' here"),
     ],
 )
-def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: Due, told: str) -> None:
+def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: Due, message: str) -> None:
     bench = run(monkeypatch, "lockstep", [act], steps=3, arrivals=on_time(3))
-    assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("failed", told, 1)
+    assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("failed", message, 1)
 
 
 class Telling(World):

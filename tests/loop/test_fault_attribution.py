@@ -274,5 +274,5 @@ def test_what_waited_for_a_mute_peer_until_the_deadline_overran_because_of_it(
         gathered=gathered, called=gathered, stepped=gathered + 380 * US, ended=gathered + 390 * US, deadline=600 * US,
         faults=0, switches=0,
     )  # fmt: skip
-    told = causes.overrun_cause(step, Setting(limit_ns=100 * US, room_ns=400 * US), machine=False, missed=missed)
-    assert CAUSES[told] == cause
+    found = causes.overrun_cause(step, Setting(limit_ns=100 * US, room_ns=400 * US), machine=False, missed=missed)
+    assert CAUSES[found] == cause

@@ -27,36 +27,36 @@ def arrivals(steps: int, seed: int = 1, **terms: Any) -> tuple[dict[int, int], d
 
 
 def test_without_terms_each_message_is_there_at_once() -> None:
-    came, told = arrivals(50)
+    came, found = arrivals(50)
     assert came == {k: k for k in range(50)}
-    assert (told["sent"], told["lost"], told["delayed"], told["mean_delay_ms"]) == (50, 0, 0, 0.0)
+    assert (found["sent"], found["lost"], found["delayed"], found["mean_delay_ms"]) == (50, 0, 0, 0.0)
 
 
 @pytest.mark.parametrize(("delay_ms", "steps"), [(20.0, 20), (20.4, 21), (0.3, 1), (0.0, 0)])
 def test_a_delay_is_whole_steps_and_never_shorter(delay_ms: float, steps: int) -> None:
-    came, told = arrivals(100, delay_ms=delay_ms)
+    came, found = arrivals(100, delay_ms=delay_ms)
     assert came == {k: k + steps for k in range(100 - steps)}
-    assert told["mean_delay_ms"] == pytest.approx(steps)
+    assert found["mean_delay_ms"] == pytest.approx(steps)
 
 
 def test_jitter_is_spread_evenly_around_the_delay_and_what_is_overtaken_counts_for_nothing() -> None:
-    came, told = arrivals(5000, delay_ms=20.0, jitter_ms=5.0)
+    came, found = arrivals(5000, delay_ms=20.0, jitter_ms=5.0)
     taken = [came[k] - k for k in came]
     assert min(taken) == 16
     assert max(taken) <= 25
     assert list(came) == sorted(came), "a receiver never goes back"
-    assert told["overtaken"] > 1000
-    assert told["mean_delay_ms"] == pytest.approx(20.5, abs=0.15)  # rounded up to whole steps
-    assert told["lost"] == told["reordered"] == told["duplicated"] == 0
+    assert found["overtaken"] > 1000
+    assert found["mean_delay_ms"] == pytest.approx(20.5, abs=0.15)  # rounded up to whole steps
+    assert found["lost"] == found["reordered"] == found["duplicated"] == 0
 
 
 def test_chances_are_kept() -> None:
-    _, told = arrivals(20_000, loss=0.1, duplicate=0.2, reorder=0.3, delay_ms=2.0)
-    assert told["lost"] == pytest.approx(0.1 * 1.2 * 20_000, rel=0.1)
-    assert told["duplicated"] == pytest.approx(0.2 * 20_000, rel=0.1)
-    assert told["reordered"] == pytest.approx(0.3 * 0.9 * 1.2 * 20_000, rel=0.1)
-    copies = told["sent"] + told["duplicated"] - told["lost"]
-    assert told["delayed"] + told["reordered"] == copies
+    _, found = arrivals(20_000, loss=0.1, duplicate=0.2, reorder=0.3, delay_ms=2.0)
+    assert found["lost"] == pytest.approx(0.1 * 1.2 * 20_000, rel=0.1)
+    assert found["duplicated"] == pytest.approx(0.2 * 20_000, rel=0.1)
+    assert found["reordered"] == pytest.approx(0.3 * 0.9 * 1.2 * 20_000, rel=0.1)
+    copies = found["sent"] + found["duplicated"] - found["lost"]
+    assert found["delayed"] + found["reordered"] == copies
 
 
 def test_a_second_copy_saves_what_the_first_one_lost() -> None:
@@ -65,9 +65,9 @@ def test_a_second_copy_saves_what_the_first_one_lost() -> None:
 
 
 def test_all_is_lost_and_nothing_comes() -> None:
-    came, told = arrivals(100, loss=1.0)
+    came, found = arrivals(100, loss=1.0)
     assert came == {}
-    assert (told["lost"], told["mean_delay_ms"]) == (100, None)
+    assert (found["lost"], found["mean_delay_ms"]) == (100, None)
 
 
 def test_a_fate_is_of_the_seed_the_name_and_the_direction() -> None:
@@ -85,11 +85,11 @@ def test_a_fate_is_of_the_seed_the_name_and_the_direction() -> None:
 
 @pytest.mark.parametrize(("rate", "gaps"), [(50.0, {20}), (30.0, {33, 34}), (1000.0, {1}), (5000.0, {1})])
 def test_a_rate_holds_in_the_mean(rate: float, gaps: set[int]) -> None:
-    came, told = arrivals(3000, rate_hz=rate)
+    came, found = arrivals(3000, rate_hz=rate)
     steps = list(came)
     assert {b - a for a, b in itertools.pairwise(steps)} == gaps
     assert len(steps) == math.ceil(3.0 * min(rate, 1000.0))
-    assert told["withheld"] == 3000 - len(steps)
+    assert found["withheld"] == 3000 - len(steps)
 
 
 def test_a_rate_thins_what_a_slow_controller_is_asked() -> None:
@@ -133,6 +133,6 @@ def test_answers_of_one_who_never_answers_are_forgotten() -> None:
 
 
 def test_a_second_copy_of_the_newest_is_no_news_and_was_not_overtaken() -> None:
-    came, told = arrivals(100, duplicate=1.0)
+    came, found = arrivals(100, duplicate=1.0)
     assert came == {k: k for k in range(100)}
-    assert (told["duplicated"], told["overtaken"]) == (100, 0)
+    assert (found["duplicated"], found["overtaken"]) == (100, 0)

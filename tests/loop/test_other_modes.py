@@ -62,8 +62,8 @@ def test_lockstep_answers_one_who_asks_before_the_next_command(monkeypatch: pyte
             self.log.append(("set", changes))
 
     monkeypatch.setattr(bench_module, "Plant", Tuned)
-    words = (("set", {"mass": 2.0}), ("status", {}), ("resume", {}))
-    asked = [Happening(300_000, op=op, args=args) for op, args in words]
+    parts = (("set", {"mass": 2.0}), ("status", {}), ("resume", {}))
+    asked = [Happening(300_000, op=op, args=args) for op, args in parts]
     arrivals = [*on_time(1), Arrival(900_000, 1, {0: 0.2}), Arrival(900_010, 2, {0: 0.3})]
     bench = Bench("lockstep", steps=3, arrivals=arrivals, happenings=asked)
     assert [op for op, *_ in bench.world.replies] == ["set", "status", "resume"]

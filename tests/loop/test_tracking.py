@@ -16,7 +16,7 @@ DT = 1e-3
 LINE = spelled("waypoints", "0 0 -1; 10 0 -1")
 
 
-def told(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "", **options: Any) -> dict[str, Any]:
+def tracked(points: dict[str, Any], motion: Any, seconds: float, prefix: str = "", **options: Any) -> dict[str, Any]:
     """motion(t) -> position, quaternion"""
     tracking = Tracking(DT, lambda: points, **options)
     tracking.start({})
@@ -39,7 +39,7 @@ def test_of_a_depth_that_is_reached_and_then_off_by_a_little(prefix: str) -> Non
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -min(1.0, 0.1 * t) - (0.02 if t > 12.0 else 0.0)), (1.0, 0.0, 0.0, 0.0)
 
-    found = told({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
+    found = tracked({"depth_m": 1.0, "speed_m_s": 0.4, "unknown": 3.0}, motion, 20.0, prefix)
     assert found["depth_m"]["settled_s"] == pytest.approx(9.5, abs=2 * APART_S)
     assert found["depth_m"]["max"] == pytest.approx(0.05, abs=0.003)
     assert found["depth_m"]["mean"] == pytest.approx((0.02 * 8.0 - 0.025 * 0.5) / 10.5, abs=1e-3)
@@ -54,7 +54,7 @@ def test_a_change_begins_anew_and_angles_go_round() -> None:
         yaw = np.radians(175.0 if t < 7.0 else 188.0)
         return (0.0, 0.0, 0.0), (np.cos(yaw / 2), 0.0, 0.0, np.sin(yaw / 2))
 
-    found = told({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
+    found = tracked({"heading_deg": 175.0}, motion, 10.0)["heading_deg"]
     assert found["settled_s"] == pytest.approx(2.0, abs=2 * APART_S)
     assert found["max"] == pytest.approx(2.0, abs=1e-9)
 
@@ -63,20 +63,20 @@ def test_one_that_is_never_reached_says_so_and_what_comes_before_does_not_count(
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -0.5 if t < 8.0 else -0.7), (1.0, 0.0, 0.0, 0.0)
 
-    found = told({"depth_m": 1.0}, motion, 10.0, from_s=8.5)["depth_m"]
+    found = tracked({"depth_m": 1.0}, motion, 10.0, from_s=8.5)["depth_m"]
     assert found["settled_s"] is None
     assert found["rms"] == pytest.approx(0.3)
 
 
 def test_off_a_course() -> None:
-    words = spelled("helix", "", radius_m=2.0, turns=1.0, rise_m=-1.0, depth_m=0.0)
-    helix = read_course(words)
+    parts = spelled("helix", "", radius_m=2.0, turns=1.0, rise_m=-1.0, depth_m=0.0)
+    helix = read_course(parts)
 
     def motion(t: float, points: Any) -> Any:
         point, ahead, _ = helix.at(0.4 * t)
         return point + 0.1 * np.array([-ahead[1], ahead[0], 0.0]) / np.hypot(*ahead[:2]), (1.0, 0.0, 0.0, 0.0)
 
-    assert told({"cross_track_m": words}, motion, 20.0)["cross_track_m"]["rms"] == pytest.approx(0.1, rel=1e-3)
+    assert tracked({"cross_track_m": parts}, motion, 20.0)["cross_track_m"]["rms"] == pytest.approx(0.1, rel=1e-3)
 
 
 def test_courses_are_what_they_say() -> None:
@@ -133,7 +133,7 @@ def test_set_points_are_told_when_they_are_others() -> None:
         points["depth_m"] = 1.0 if t < 0.5 else 2.0
         return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
-    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, told: seen.append((step, dict(told))))
+    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, tracked: seen.append((step, dict(tracked))))
     for step in range(1000):
         if step == tracking.due:
             motion((step + 1) * DT, points)

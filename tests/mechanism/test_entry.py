@@ -59,11 +59,11 @@ def test_a_step_allocates_nothing() -> None:
 
 @pytest.mark.full
 def test_plain_python_steps_the_same() -> None:
-    said = []
+    output = []
     for off in ("0", "1"):
         ran = subprocess.run(
             [sys.executable, "-c", PROGRAM], env={**os.environ, "NUMBA_DISABLE_JIT": off}, capture_output=True,
             text=True, timeout=120, check=True,
         )  # fmt: skip
-        said.append(np.array([float(word) for word in ran.stdout.split()]))
-    np.testing.assert_allclose(said[0], said[1], rtol=1e-10, atol=1e-13)
+        output.append(np.array([float(word) for word in ran.stdout.split()]))
+    np.testing.assert_allclose(output[0], output[1], rtol=1e-10, atol=1e-13)

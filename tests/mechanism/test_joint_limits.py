@@ -71,7 +71,7 @@ def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("limit", "words"),
+    ("limit", "text"),
     [
         ("", r"joint 'shoulder': type 'revolute' needs <limit"),
         (LIMIT.format(1.0, -1.0), r"joint 'shoulder': limit: expected lower <= upper, got 1 and -1"),
@@ -79,8 +79,8 @@ def test_joints_at_rest_on_their_stops(tmp_path: Path) -> None:
         ('<limit lower="nan" upper="1" effort="2" velocity="3"/>', "limit lower must be a number"),
     ],
 )
-def test_limits_that_cannot_be_are_refused(tmp_path: Path, limit: str, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_limits_that_cannot_be_are_refused(tmp_path: Path, limit: str, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         rtmms.load(arm(tmp_path, limit))
 
 

@@ -147,10 +147,10 @@ def test_the_rate_is_listed(tmp_path: Any, capsys: pytest.CaptureFixture[str]) -
         "    servo = m.JointServo('shoulder', 5.0, fastest=1.5)\n"
         "    return rtmms.TreePlant(rtmms.Mechanism('arm', bodies, [joint], 'fixed'), dt, actuators=[servo, pull])\n"
     )
-    said = CliRunner().invoke(list_, [f"{tmp_path}/mine.py:robot"])
-    assert said.exit_code == 0, said.output
-    told = said.output + capsys.readouterr().out
-    assert "velocity at most 1.5" in told
-    assert "biceps.tension" in told
-    assert "N, from 0 to 30" in told
-    assert "tendon_lost" in told
+    output = CliRunner().invoke(list_, [f"{tmp_path}/mine.py:robot"])
+    assert output.exit_code == 0, output.output
+    message = output.output + capsys.readouterr().out
+    assert "velocity at most 1.5" in message
+    assert "biceps.tension" in message
+    assert "N, from 0 to 30" in message
+    assert "tendon_lost" in message

@@ -331,15 +331,15 @@ def test_they_are_drawn() -> None:
     info = PlantInfo("hand", plant.dt, "", None, None, plant.actuators, plant.outputs, shape=plant.shape)
     shape = shape_of(info)
     assert shape is not None
-    told = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
-    cords = shape.points(told)
+    found = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
+    cords = shape.points(found)
     lengths = [float(np.linalg.norm(np.diff(points, axis=0), axis=1).sum()) for points in cords]
     np.testing.assert_allclose(lengths, plant.observe()["tendon_length"], rtol=1e-6)
     assert [skin.lines for skin in shape.skins] == [((0, 1, 2),), ((0, 1, 2, 3),)]
 
 
 @pytest.mark.parametrize(
-    ("tendon", "words"),
+    ("tendon", "text"),
     [
         (m.Tendon("t", [("palm", (0, 0, 0))]), r"actuators\[0\] \(Tendon\) 't': path must be two or more points"),
         (m.Tendon("t", [("palm", (0, 0, 0)), ("palm", (1, 0, 0))]), "expected points that move against each other"),
@@ -354,8 +354,8 @@ def test_they_are_drawn() -> None:
         (finger("left", slip=0.0), "slip must be > 0"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused(tendon: m.Tendon, words: str) -> None:
-    with pytest.raises(rtmms.RtmmsError, match=words):
+def test_what_cannot_be_is_refused(tendon: m.Tendon, text: str) -> None:
+    with pytest.raises(rtmms.RtmmsError, match=text):
         plant_of(tendon, rods=True)
 
 

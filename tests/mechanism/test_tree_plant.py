@@ -263,7 +263,7 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
 
 
 @pytest.mark.parametrize(
-    ("actuators", "words"),
+    ("actuators", "text"),
     [
         (
             [rtmms.model.JointTorque("elbw")],
@@ -288,8 +288,8 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
         (rtmms.model.JointTorque("elbow"), r"actuators: expected a list"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(actuators: Any, words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_what_cannot_be_is_refused_by_name(actuators: Any, text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         rtmms.TreePlant(arm(), actuators=actuators)
 
 

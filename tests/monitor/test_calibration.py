@@ -65,8 +65,8 @@ def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
 
 def test_a_gait_written_otherwise_is_the_same_condition(tmp_path):
     plant = rtmms.load("manta")
-    words = ("gait:frequency_hz=0.50,amplitude_deg=30", "gait:amplitude_deg=30.0,frequency_hz=.5")
-    one, other = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in words)
+    parts = ("gait:frequency_hz=0.50,amplitude_deg=30", "gait:amplitude_deg=30.0,frequency_hz=.5")
+    one, other = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in parts)
     assert one.file == other.file
     assert one.conditions["controllers"] == ["gait:amplitude_deg=30,frequency_hz=0.5"]
     one.keep(verdict(1e-3))

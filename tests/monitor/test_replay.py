@@ -163,13 +163,13 @@ def test_a_way_that_is_short_and_work_that_cancels_are_measured_against_more():
 
 
 @pytest.mark.parametrize(
-    ("path", "work", "told"),
+    ("path", "work", "message"),
     [(0.024, 0.0, "path is off by at most 2.4 % of its length"), (0.011, 0.2, "work is off by at most 20 %"),
      (7.0, 0.0, "more than 100 %")],
 )  # fmt: skip
-def test_one_number_in_one_sentence(path, work, told):
+def test_one_number_in_one_sentence(path, work, message):
     sentence = Verdict("doubtful", 0.02, path, work, 50, ("dt", 0.006)).sentence
-    assert told in sentence
+    assert message in sentence
     assert sentence.endswith("use dt <= 0.006 s")
     assert sentence.count("%") == 1
 

@@ -59,15 +59,15 @@ def test_damping_and_friction_are_read(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "parts"),
     [
         ({"kind": "floating"}, "joint 'a': type 'floating' is not supported"),
         ({"kind": "planar"}, "joint 'a': type 'planar' is not supported"),
         ({"more": '<axis xyz="0 0 1"/><mimic joint="c"/>'}, "joint 'a': mimics 'c'"),
     ],
 )
-def test_what_cannot_be_built_is_refused(tmp_path, change, words):
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_what_cannot_be_built_is_refused(tmp_path, change, parts):
+    with pytest.raises(rtmms.ModelError, match=parts):
         from_urdf(write(tmp_path, **change))
 
 
@@ -86,7 +86,7 @@ LINKS = '<link name="a"/><link name="b"/>'
 
 
 @pytest.mark.parametrize(
-    ("content", "words"),
+    ("content", "parts"),
     [
         (b"<html><body/></html>", "expected the element <robot>, got <html>"),
         (b"\x7fELF\x00\x01", "cannot be read: expected XML: .*line 1"),
@@ -104,9 +104,9 @@ LINKS = '<link name="a"/><link name="b"/>'
          "body 'a': mass must be >= 0 kg"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_urdf_is_told_by_name_and_place(tmp_path, capfd, content, words):
+def test_a_file_that_is_no_urdf_is_told_by_name_and_place(tmp_path, capfd, content, parts):
     path = tmp_path / "broken.urdf"
     path.write_bytes(content)
-    with pytest.raises(rtmms.ModelError, match=rf"^urdf '.*broken\.urdf': {words}"):
+    with pytest.raises(rtmms.ModelError, match=rf"^urdf '.*broken\.urdf': {parts}"):
         rtmms.load(str(path))
     assert capfd.readouterr() == ("", "")

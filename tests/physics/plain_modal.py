@@ -31,16 +31,16 @@ class Plain:
 
     def poses(self, q):
         """(body, R, p) of every body and section."""
-        told = {}
+        message = {}
         child = {joint.child for joint in self.mechanism.joints}
         base = next(b.name for b in self.mechanism.bodies if b.name not in child)
-        told[base] = (np.eye(3), np.zeros(3))
-        self._sections(base, q, told)
+        message[base] = (np.eye(3), np.zeros(3))
+        self._sections(base, q, message)
         left = list(self.mechanism.joints)
         while left:
-            joint = next(j for j in left if j.parent in told)
+            joint = next(j for j in left if j.parent in message)
             left.remove(joint)
-            r, p = told[joint.parent]
+            r, p = message[joint.parent]
             r0, p0 = r @ joint.placement.rotation, p + r @ joint.placement.position
             if joint.type != "fixed":
                 value, axis = q[self.names.index(joint.name)], joint.axes()[0]
@@ -49,19 +49,19 @@ class Plain:
                     p0 = p0 + r0 @ axis * value
                 else:
                     r0 = r0 @ exp_so3(axis * value)
-            told[joint.child] = (r0, p0)
-            self._sections(joint.child, q, told)
-        return told
+            message[joint.child] = (r0, p0)
+            self._sections(joint.child, q, message)
+        return message
 
-    def _sections(self, name, q, told):
+    def _sections(self, name, q, found):
         modal = self.bodies[name].modal
         if modal is None:
             return
-        r, p = told[name]
+        r, p = found[name]
         values = np.array([q[self.names.index(f"{name}.{mode}")] for mode in modal.names])
         for section in modal.sections:
             moved = values @ np.asarray(section.shape)
-            told[section.body.name] = (
+            found[section.body.name] = (
                 r @ exp_so3(moved[3:]) @ section.placement.rotation, p + r @ (section.placement.position + moved[:3])
             )  # fmt: skip
             self.bodies[section.body.name] = section.body

@@ -50,8 +50,8 @@ def seen(plant: Any) -> tuple[PlantInfo, dict[str, Any]]:
     """As a viewer gets it over the wire."""
     text = plain_shape(plant)
     assert 0 < len(text) <= 1 << 15
-    told = read_shape(text)
-    return PlantInfo("arm", 1e-3, "free", None, None, (), plant.outputs, shape=told), told
+    found = read_shape(text)
+    return PlantInfo("arm", 1e-3, "free", None, None, (), plant.outputs, shape=found), found
 
 
 @pytest.mark.full
@@ -61,9 +61,9 @@ def test_meshes_of_a_urdf_are_drawn(tmp_path: Path, name: str) -> None:
     ball(tmp_path / "meshes" / "ball.stl")
     path = written(tmp_path, BOX, MESH.format(file=name.format(tmp_path)))
     plant: Any = rtmms.load(str(path))
-    info, told = seen(plant)
-    assert [part["kind"] for part in told["parts"]] == ["box", "mesh"]
-    assert told["parts"][0]["colour"] == [255, 0, 0]
+    info, message = seen(plant)
+    assert [part["kind"] for part in message["parts"]] == ["box", "mesh"]
+    assert message["parts"][0]["colour"] == [255, 0, 0]
     shape = shape_of(info)
     visual = visual_of(info, shape)
     assert isinstance(visual, BodiesVisual)
@@ -91,8 +91,8 @@ def test_a_mesh_is_thinned_and_told_to_a_thousandth_of_its_size() -> None:
     assert corners.max() < len(points)
     made = mesh(vertices, faces, at(z=1.0), most=200)
     assert made is not None
-    told = made.as_data()
-    steps = np.frombuffer(b64decode(told["points"]), "<i2").reshape(-1, 3)
+    found = made.as_data()
+    steps = np.frombuffer(b64decode(found["points"]), "<i2").reshape(-1, 3)
     np.testing.assert_allclose(steps / 32767.0 * 0.5 * np.array(made.size), made.vertices, atol=4e-4)
 
 

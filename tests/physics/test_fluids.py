@@ -331,7 +331,7 @@ def test_each_wake_pulls_at_its_own_body():
     bodies = [Body(name, **BODY, elements=wakes) for name in ("b", "arm")]
     model = rtmms.compile(Mechanism("two", bodies, [Joint("j", "b", "arm", placement=PLACE)], gravity=(0, 0, 0)))
     state = random_state(model, 14)
-    twists, told = dynamics.body_twists(model, state), fluid_wrench(model, state)
+    twists, found = dynamics.body_twists(model, state), fluid_wrench(model, state)
     for name in ("b", "arm"):
         row, wrench = model.body(name), np.zeros(6)
         for wake in wakes:
@@ -341,4 +341,4 @@ def test_each_wake_pulls_at_its_own_body():
             if v[0] < 0.0:
                 force = turn @ (added[0] * v[0] - 0.5 * (added[0] @ v + added[1] @ w) * np.eye(3)[0])
                 wrench += [*force, *(turn @ added[1] * v[0] + np.cross(at, force))]
-        np.testing.assert_allclose(told[row], wrench, rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(found[row], wrench, rtol=1e-12, atol=1e-14)

@@ -78,9 +78,9 @@ def test_lagranges_equations_give_the_same():
     model = rtmms.compile(mechanism)
     state, torque = any_state(model, 1)
     plain = Plain(mechanism, model.joint_names)
-    told, (kinetic, potential) = dynamics.energy(model, state), plain.energy(state.q, state.qd)
-    assert told.kinetic == pytest.approx(kinetic, rel=1e-12)
-    assert told.gravity + told.elastic == pytest.approx(potential, rel=1e-12)
+    found, (kinetic, potential) = dynamics.energy(model, state), plain.energy(state.q, state.qd)
+    assert found.kinetic == pytest.approx(kinetic, rel=1e-12)
+    assert found.gravity + found.elastic == pytest.approx(potential, rel=1e-12)
     ours, theirs = dynamics.forward_dynamics(model, state, torque).qdd, plain.accelerations(state.q, state.qd, torque)
     np.testing.assert_allclose(ours, theirs, atol=1e-8 * np.abs(theirs).max())
 
@@ -103,8 +103,8 @@ def test_inverse_direct_and_mass_matrix_agree(soft_base):
     # body_accelerations are the rates of body_twists, jacobian their slope
     moved = [along(state, direct, s) for s in (1e-6, -1e-6)]
     slope = (dynamics.body_twists(model, moved[0]) - dynamics.body_twists(model, moved[1])) / 2e-6
-    told = dynamics.body_accelerations(model, state, direct.qdd, direct.base_acceleration)
-    np.testing.assert_allclose(told, slope, atol=1e-6 * np.abs(told).max())
+    found = dynamics.body_accelerations(model, state, direct.qdd, direct.base_acceleration)
+    np.testing.assert_allclose(found, slope, atol=1e-6 * np.abs(found).max())
     twists = dynamics.body_twists(model, state)
     j = dynamics.jacobian(model, state, "c.s1")
     np.testing.assert_allclose(j @ np.concatenate([state.twist, state.qd]), twists[model.body("c.s1")], atol=1e-12)
@@ -120,8 +120,8 @@ def test_rotors_springs_and_dampers_between_soft_bodies_count_both_ways(soft_bas
     direct = dynamics.forward_dynamics(model, state, torque)
     np.testing.assert_allclose(dynamics.inverse_dynamics(model, state, direct.qdd).torque, torque, atol=1e-11)
     accelerations = np.concatenate([direct.base_acceleration, direct.qdd])
-    told = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
-    np.testing.assert_allclose(told, np.concatenate([np.zeros(6), torque]), atol=1e-10)
+    found = dynamics.mass_matrix(model, state) @ accelerations + dynamics.bias(model, state)
+    np.testing.assert_allclose(found, np.concatenate([np.zeros(6), torque]), atol=1e-10)
 
 
 def along(state, rates, h):
@@ -336,8 +336,8 @@ def test_what_cannot_bend_so_is_refused():
          "expected 0 motions without stiffness"),
         (lambda: load_finite_elements("b", "no.npz", modes=1), "no.npz: there is no such file"),
     ]  # fmt: skip
-    for build, told in cases:
-        with pytest.raises(rtmms.ModelError, match=told):
+    for build, message in cases:
+        with pytest.raises(rtmms.ModelError, match=message):
             build()
 
 
@@ -353,9 +353,9 @@ def test_the_rotations_functions_are_their_series_on_both_sides_of_where_they_ch
             math.fsum((-1.0) ** k * 2 * k * n2 ** (k - 1) / math.factorial(2 * k + first) for k in range(1, 30))
             for first in (2, 3)
         ]
-        told = plain(*(np.sqrt(n2) * axis))
-        assert told[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
-        assert told[4:] == pytest.approx(slopes, rel=5e-6)
+        found = plain(*(np.sqrt(n2) * axis))
+        assert found[:4] == pytest.approx(sums, rel=2e-15 if n2 < modal_motion.SMALL else 1e-11)
+        assert found[4:] == pytest.approx(slopes, rel=5e-6)
 
 
 @pytest.mark.full  # the modal plants' kernels

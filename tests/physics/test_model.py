@@ -40,7 +40,7 @@ def three(joints, bodies=("a", "b", "c")):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "words"),
+    ("mechanism", "parts"),
     [
         (three([("j", "a", "b"), ("k", "b", "c"), ("l", "a", "c")]), "closed loops.*cut the loop"),
         (three([("j", "b", "c"), ("k", "c", "b")]), "loop that does not reach the base 'a'"),
@@ -84,15 +84,15 @@ def three(joints, bodies=("a", "b", "c")):
         ),
     ],
 )
-def test_refused_with_the_place_and_what_is_expected(mechanism, words):
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused_with_the_place_and_what_is_expected(mechanism, parts):
+    with pytest.raises(rtmms.ModelError, match=parts):
         rtmms.compile(mechanism)
 
 
 @pytest.mark.full
 def test_names_come_with_the_package_alone():
     """`import rtmms` is enough for rtmms.Mechanism, rtmms.compile and rtmms.dynamics, and costs no numba by itself."""
-    words = """
+    arguments = """
 import sys, rtmms
 assert "numba" not in sys.modules and "scipy" not in sys.modules
 names = ("inverse_dynamics", "forward_dynamics", "hybrid_dynamics", "mass_matrix", "composite_inertia", "bias",
@@ -100,7 +100,7 @@ names = ("inverse_dynamics", "forward_dynamics", "hybrid_dynamics", "mass_matrix
 assert all(callable(getattr(rtmms.dynamics, name)) for name in names)
 assert rtmms.compile(rtmms.Mechanism("m", [rtmms.model.Body("a", solids=[rtmms.model.Box(1, 1, 1, 1)])])).n == 0
 """
-    subprocess.run([sys.executable, "-W", "error", "-c", words], check=True, timeout=60)
+    subprocess.run([sys.executable, "-W", "error", "-c", arguments], check=True, timeout=60)
 
 
 def test_massless_tips_may_be_driven_by_motion():

@@ -126,14 +126,14 @@ def test_on_a_course_only_what_is_late_costs() -> None:
     made = along_course(way, 0.5, 1.0)
     place = np.zeros((1, 10, 3))
     place[0, :, 0] = 0.3 + 0.05 * np.arange(1, 11)
-    told = {
+    found = {
         "position": place, "quaternion": np.tile([1.0, 0, 0, 0], (1, 10, 1)),
         "velocity": np.tile([0.5, 0, 0], (1, 10, 1)), "angular_velocity": np.zeros((1, 10, 3)),
     }  # fmt: skip
     assert begin_at(made, np.array([0.3, 0.0, 0.0])) == pytest.approx(0.3)
-    assert made.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] == pytest.approx(0.0, abs=1e-20)
+    assert made.total(found, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0] == pytest.approx(0.0, abs=1e-20)
     place[0, :, 1] = 0.1
-    cost = made.total(told, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
+    cost = made.total(found, np.zeros((1, 1, 1)), 0.1, 1, np.array([10]))[0]
     assert cost == pytest.approx(0.01 + 0.5 * 0.01, rel=1e-9)
 
 

@@ -80,18 +80,18 @@ def test_one_iteration_on_a_linear_plant_is_riccatis() -> None:
     gains, p = riccati(linear.a, linear.b)
     x = plant.present()[0][plant.coordinates().words]
     found = planner(plant, STAGES + 1, STAGES * plant.dt, regularisation=0.0)
-    told = found.plan(np.zeros(0), 0.0)
+    expected = found.plan(np.zeros(0), 0.0)
     policy = found.policy
     assert policy is not None
-    assert told.iterations <= 2
-    assert told.least == pytest.approx(x @ p @ x, rel=1e-7)
+    assert expected.iterations <= 2
+    assert expected.least == pytest.approx(x @ p @ x, rel=1e-7)
     for t in range(STAGES):
         np.testing.assert_allclose(1e3 * policy.gain[t, :, :4], gains[t], atol=2e-6 * np.abs(gains[t]).max())
     np.testing.assert_allclose(policy.gain[:, :, 4:], 0.0, atol=1e-9)  # a command that is held knows none before
     state = x
     for t in range(STAGES):
         u = gains[t] @ state
-        np.testing.assert_allclose(told.words[t + 1], u, atol=1e-5 * np.abs(gains[0] @ x).max())
+        np.testing.assert_allclose(expected.words[t + 1], u, atol=1e-5 * np.abs(gains[0] @ x).max())
         state = linear.a @ state + linear.b @ u
 
 
@@ -105,8 +105,8 @@ def test_within_limits_a_plan_is_optimal(change: float) -> None:
     Tucker, by differences of the cost itself."""
     plant = away(carts(limit=1.0))
     found = planner(plant, 9, 8 * 4 * plant.dt, samples=60, change=change)
-    told = found.plan(np.zeros(0), 0.0)
-    knots, limit = told.words, 1.0
+    expected = found.plan(np.zeros(0), 0.0)
+    knots, limit = expected.words, 1.0
     assert np.abs(knots).max() <= limit
     at_limit = np.abs(knots[1:]) >= limit - 1e-9
     assert 2 <= at_limit.sum() < at_limit.size - 2
@@ -120,7 +120,7 @@ def test_within_limits_a_plan_is_optimal(change: float) -> None:
         slope[t, i] = (ends[0][0] - ends[1][0]) / (ends[0][1] - ends[1][1])
     assert (slope[at_limit] * np.sign(knots[1:][at_limit]) <= 1e-6).all()
     assert np.abs(slope[~at_limit]).max() < 2e-4 * np.abs(slope).max()
-    assert told.least == pytest.approx(objective(found, knots), rel=1e-12)
+    assert expected.least == pytest.approx(objective(found, knots), rel=1e-12)
 
 
 @rtmms.cost(outputs=("joint_position", "joint_velocity"))
@@ -150,13 +150,13 @@ def test_the_cost_never_rises_and_the_pendulum_swings_up() -> None:
     found = IterativeLqr(plant, knots, upright, samples=1)
     costs = [objective(found, knots.home)]
     for _ in range(150):
-        told = found.plan(np.zeros(0), 0.0)
-        costs.append(told.least)
-        assert told.spread >= 0.0
+        expected = found.plan(np.zeros(0), 0.0)
+        costs.append(expected.least)
+        assert expected.spread >= 0.0
     assert (np.diff(costs) <= 1e-12).all()
     angle = found.motion.outputs["joint_position"][-1, 0] if found.motion is not None else 0.0
     assert math.cos(angle) < -0.98
-    assert np.abs(told.words).max() <= 0.2
+    assert np.abs(expected.words).max() <= 0.2
 
 
 @rtmms.cost(outputs=("position", "quaternion", "velocity", "angular_velocity"))
@@ -183,16 +183,16 @@ def test_a_quadrotor_that_lies_on_its_back_rights_itself(quadrotor: Any) -> None
     found = IterativeLqr(
         quadrotor, Knots(quadrotor.actuators, 31, 1.2, np.full(4, 468.0)), level, samples=80, threads=2, change=1e-3
     )
-    told = found.plan(np.zeros(0), 0.0)
+    expected = found.plan(np.zeros(0), 0.0)
     assert found.motion is not None
     q = found.motion.outputs["quaternion"][-1]
     assert 2.0 * math.asin(math.hypot(q[1], q[2])) < math.radians(10.0)
-    assert told.words.min() >= 0.0
-    assert told.words.max() <= 800.0
+    assert expected.words.min() >= 0.0
+    assert expected.words.max() <= 800.0
     alone = IterativeLqr(
         quadrotor, Knots(quadrotor.actuators, 31, 1.2, np.full(4, 468.0)), level, samples=80, change=1e-3
     )
-    assert alone.plan(np.zeros(0), 0.0).words.tobytes() == told.words.tobytes()
+    assert alone.plan(np.zeros(0), 0.0).words.tobytes() == expected.words.tobytes()
     found.close()
 
 
@@ -200,12 +200,12 @@ def test_when_time_is_up_the_best_so_far_counts(quadrotor: Any) -> None:
     """One iteration is always done: a plan that is late is better than none."""
     quadrotor.reset()
     found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 468.0)), level)
-    told = found.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
-    assert (told.good, told.iterations) == (True, 1)
-    assert told.shown.shape[1:] == (3, 3)
-    assert len(told.shown) >= 1  # the motion that it began from
-    assert np.abs(told.shown - told.path[[3, 6, 9]]).max() > 1e-6
-    assert told.spread > 0.0
+    expected = found.plan(np.zeros(0), 0.0, time.monotonic() - 1.0)
+    assert (expected.good, expected.iterations) == (True, 1)
+    assert expected.shown.shape[1:] == (3, 3)
+    assert len(expected.shown) >= 1  # the motion that it began from
+    assert np.abs(expected.shown - expected.path[[3, 6, 9]]).max() > 1e-6
+    assert expected.spread > 0.0
 
 
 def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
@@ -214,9 +214,9 @@ def test_the_warm_start_is_the_rest_of_the_last_plan(quadrotor: Any) -> None:
     found.plan(np.zeros(0), 0.0)
     mean = found.mean.copy()
     found.samples = 0
-    told = found.plan(np.zeros(0), 0.04)
-    np.testing.assert_allclose(told.words[:9], mean[2:], rtol=1e-14)
-    np.testing.assert_allclose(told.words[9:], mean[[-1, -1]])
+    expected = found.plan(np.zeros(0), 0.04)
+    np.testing.assert_allclose(expected.words[:9], mean[2:], rtol=1e-14)
+    np.testing.assert_allclose(expected.words[9:], mean[[-1, -1]])
 
 
 def test_what_something_holds_is_planned_with(quadrotor: Any) -> None:
@@ -226,11 +226,11 @@ def test_what_something_holds_is_planned_with(quadrotor: Any) -> None:
 
     quadrotor.reset()
     found = IterativeLqr(quadrotor, Knots(quadrotor.actuators, 11, 0.2, np.full(4, 460.0)), level, samples=3)
-    told = found.plan(np.zeros(0), 0.0, fixed=stuck)
+    expected = found.plan(np.zeros(0), 0.0, fixed=stuck)
     assert found.motion is not None
     np.testing.assert_array_equal(found.motion.knots[:, 1], 500.0)
-    np.testing.assert_array_equal(told.words[:, 1], 460.0)  # asked for as before: it might follow again
-    assert np.abs(told.words[1:, 0] - 460.0).min() > 0.1
+    np.testing.assert_array_equal(expected.words[:, 1], 460.0)  # asked for as before: it might follow again
+    assert np.abs(expected.words[1:, 0] - 460.0).min() > 0.1
 
 
 @rtmms.cost(outputs=("position", "quaternion", "velocity", "angular_velocity"), memory=1)

@@ -29,9 +29,9 @@ def model() -> Any:
 @pytest.fixture
 def planner(model: Any) -> Iterator[Planner]:
     model.reset()
-    words = Knots(model.actuators, 3, 0.5, np.full(4, HOVER))
-    words.scale[:] = 20.0
-    made = Planner(model, words, higher, horizon_s=0.5, samples=24, seed=4)
+    parts = Knots(model.actuators, 3, 0.5, np.full(4, HOVER))
+    parts.scale[:] = 20.0
+    made = Planner(model, parts, higher, horizon_s=0.5, samples=24, seed=4)
     yield made
     made.close()
 
@@ -61,11 +61,11 @@ def test_a_cost_that_is_no_number_leaves_the_plan(model: Any) -> None:
     def none(state: Any, command: Any, time: float) -> float:
         return np.nan
 
-    words = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
-    planner = Planner(model, words, none, horizon_s=0.1, samples=8)
-    found = planner.plan(words.start(), 0.0)
+    parts = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
+    planner = Planner(model, parts, none, horizon_s=0.1, samples=8)
+    found = planner.plan(parts.start(), 0.0)
     assert (found.good, found.failed) == (False, 8)
-    np.testing.assert_array_equal(found.words, words.home)
+    np.testing.assert_array_equal(found.words, parts.home)
     planner.close()
 
 
@@ -91,6 +91,6 @@ def test_what_holds_the_robot_is_in_the_plan(planner: Planner) -> None:
     ],
 )
 def test_what_cannot_be_planned_is_refused(model: Any, given: dict[str, Any], fault: Any, text: str) -> None:
-    words = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
+    parts = Knots(model.actuators, 2, 0.1, np.full(4, HOVER))
     with pytest.raises(fault, match=text):
-        Planner(**{"model": model, "words": words, "cost": higher, **given})
+        Planner(**{"model": model, "words": parts, "cost": higher, **given})

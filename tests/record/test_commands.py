@@ -23,9 +23,9 @@ RUN = ("run", "pendulum", "--controller", "swing", "--quiet", "--json")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Holds run.mcap: a second in real time."""
     path = tmp_path_factory.mktemp("runs")
-    said = rtmms(path, *RUN, "--duration", "1", "--set", "damping=0.3", "--seed", "2", "--log", "run.mcap")
-    assert said.status == 0
-    assert said.report["log"] == {"file": "run.mcap", "rows": 101, "dropped": 0, "whole": True}
+    result = rtmms(path, *RUN, "--duration", "1", "--set", "damping=0.3", "--seed", "2", "--log", "run.mcap")
+    assert result.status == 0
+    assert result.report["log"] == {"file": "run.mcap", "rows": 101, "dropped": 0, "whole": True}
     return path
 
 
@@ -50,16 +50,16 @@ def test_the_log_tells_what_the_report_tells(folder: Path) -> None:
 def test_a_run_in_any_mode_replays_to_the_same_bits(tmp_path: Path, mode: str) -> None:
     report = rtmms(tmp_path, *RUN, "--duration", "5", "--mode", mode, "--log", "run.mcap").report
     assert report["log"]["rows"] == 501
-    said = rtmms(tmp_path, "replay", "run.mcap", "--check", "--json")
-    assert said.status == 0
-    assert (said.report["same"], said.report["steps"], said.report["unchecked"]) == (True, 500, None)
-    assert said.report["final"] == report["final"]
+    result = rtmms(tmp_path, "replay", "run.mcap", "--check", "--json")
+    assert result.status == 0
+    assert (result.report["same"], result.report["steps"], result.report["unchecked"]) == (True, 500, None)
+    assert result.report["final"] == report["final"]
 
 
 @pytest.mark.full
 def test_replay_of_a_realtime_run(folder: Path) -> None:
-    said = rtmms(folder, "replay", "run.mcap", "--check")
-    assert (said.status, said.out) == (0, "pendulum: 100 steps, the same bits\n")
+    result = rtmms(folder, "replay", "run.mcap", "--check")
+    assert (result.status, result.out) == (0, "pendulum: 100 steps, the same bits\n")
 
 
 @pytest.mark.full
@@ -73,13 +73,13 @@ def test_info_csv_and_parquet(folder: Path) -> None:
     assert lines[0].startswith("run,step,time,outcome")
     assert rtmms(folder, "log", "csv", "run.mcap", "-o", "run.csv").out == ""
     assert (folder / "run.csv").read_text().splitlines() == lines
-    said = rtmms(folder, "log", "parquet", "run.mcap")
-    assert said.err == "run.parquet: 100 steps\n"
+    result = rtmms(folder, "log", "parquet", "run.mcap")
+    assert result.err == "run.parquet: 100 steps\n"
     assert (folder / "run.parquet").is_file()
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("run", "pendulum", "--log", "no/run.mcap"), "--log no/run.mcap: there is no folder 'no'"),
         (("replay", "none.mcap"), "none.mcap: there is no such file"),
@@ -89,22 +89,22 @@ def test_info_csv_and_parquet(folder: Path) -> None:
         (("plot", "run.mcap", "-o", "no/x.png"), "there is no folder 'no'"),
     ],
 )
-def test_wrong_words_end_with_2(folder: Path, words: tuple[str, ...], text: str) -> None:
-    said = rtmms(folder, *words)
-    assert said.status == 2
-    assert text in said.err
-    assert "Traceback" not in said.err
+def test_wrong_words_end_with_2(folder: Path, arguments: tuple[str, ...], text: str) -> None:
+    result = rtmms(folder, *arguments)
+    assert result.status == 2
+    assert text in result.err
+    assert "Traceback" not in result.err
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is Linux's")
 def test_a_place_that_takes_nothing_at_the_start_is_refused(tmp_path: Path) -> None:
     (tmp_path / "run.mcap").symlink_to("/dev/full")
-    said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "run.mcap")
-    assert said.status == 2
-    assert "--log run.mcap: is not a file; expected the name of one" in said.err
-    said = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "/dev/null")
-    assert said.status == 2
-    assert "--log /dev/null: is not a file; expected the name of one" in said.err
+    result = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "run.mcap")
+    assert result.status == 2
+    assert "--log run.mcap: is not a file; expected the name of one" in result.err
+    result = rtmms(tmp_path, *RUN, "--duration", "1", "--log", "/dev/null")
+    assert result.status == 2
+    assert "--log /dev/null: is not a file; expected the name of one" in result.err
 
 
 def test_a_missing_library_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,11 +127,11 @@ def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: i
     while run.poll() is None and not (part.exists() and part.stat().st_size > 20_000):
         time.sleep(0.02)
     os.kill(run.pid, number)
-    said = finish(run)
+    result = finish(run)
     while not log.exists() or (end := open_log(log).end) is None:
         time.sleep(0.02)  # of a run that was killed, the writer ends by itself
     assert end.ended == ("interrupt" if number == signal.SIGINT else "killed")
-    assert said.status == (130 if number == signal.SIGINT else -signal.SIGKILL)
+    assert result.status == (130 if number == signal.SIGINT else -signal.SIGKILL)
     replayed = rtmms(tmp_path, "replay", "run.mcap", "--check")
     assert replayed.status == 0, replayed.err
     assert "the same bits" in replayed.out
@@ -139,8 +139,8 @@ def test_a_run_that_is_ended_from_outside_leaves_a_log(tmp_path: Path, number: i
 
 @pytest.mark.full
 def test_a_run_that_diverges_keeps_the_steps_before(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, *RUN, "--duration", "2", "--set", "diverge_at=0.5", "--log", "run.mcap")
-    assert said.status == 1
+    result = rtmms(tmp_path, *RUN, "--duration", "2", "--set", "diverge_at=0.5", "--log", "run.mcap")
+    assert result.status == 1
     info = rtmms(tmp_path, "log", "info", "run.mcap", "--json").report
     assert (info["steps"], info["ended"], info["whole"]) == (50, "diverged", True)
     assert "diverged at t = 0.51 s" in info["message"]
@@ -152,11 +152,11 @@ def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path)
     import rtmms as package
 
     package.load("manta")  # compiled once, here
-    words = ("run", "manta", "--mode", "lockstep", "--duration", "0.5", "--set", "chains=6", "--log", "m.mcap")
-    report = rtmms(tmp_path, *words, "--quiet", "--json").report
+    arguments = ("run", "manta", "--mode", "lockstep", "--duration", "0.5", "--set", "chains=6", "--log", "m.mcap")
+    report = rtmms(tmp_path, *arguments, "--quiet", "--json").report
     assert report["log"] == {"file": "m.mcap", "rows": 501, "dropped": 0, "whole": True}
-    said = rtmms(tmp_path, "replay", "m.mcap", "--check", "--json")
-    assert (said.status, said.report["final"]) == (0, report["final"])
+    result = rtmms(tmp_path, "replay", "m.mcap", "--check", "--json")
+    assert (result.status, result.report["final"]) == (0, report["final"])
     assert rtmms(tmp_path, "plot", "m.mcap", "-o", "m.png").status == 0
     assert (tmp_path / "m.png").read_bytes()[:4] == b"\x89PNG"
 
@@ -164,8 +164,20 @@ def test_the_manta_s_log_replays_and_draws_the_figure_of_the_run(tmp_path: Path)
 @pytest.mark.full
 def test_the_figure_from_the_log_is_that_of_the_run(tmp_path: Path) -> None:
     """Robot, path, means and joints; the timing apart, which the log keeps in whole nanoseconds."""
-    words = ("run", "eel", "--mode", "free", "--duration", "2.5", "--set", "joints=3", "--log", "e.mcap", "--figure")
-    assert rtmms(tmp_path, *words, "run.png", "--quiet").status == 0
+    arguments = (
+        "run",
+        "eel",
+        "--mode",
+        "free",
+        "--duration",
+        "2.5",
+        "--set",
+        "joints=3",
+        "--log",
+        "e.mcap",
+        "--figure",
+    )
+    assert rtmms(tmp_path, *arguments, "run.png", "--quiet").status == 0
     assert rtmms(tmp_path, "plot", "e.mcap", "-o", "log.png").status == 0
     run, log = (image.imread(tmp_path / name) for name in ("run.png", "log.png"))
     above = int(0.8 * len(run))

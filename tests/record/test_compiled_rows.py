@@ -162,8 +162,8 @@ def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @compiled
-@pytest.mark.parametrize("told", [True, False])
-def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("expected", [True, False])
+def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(expected: bool, tmp_path: Path) -> None:
     path, plant = tmp_path / "run.mcap", Pendulum()
     kept = recorder(path, plant, patient=False)
     from rtmms.loop.kernels.row import push_row
@@ -188,7 +188,7 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool
             time.sleep(0.01)
         time.sleep(0.1)
         assert (kept.ring.tail, kept.ring.head, kept.ring.settled) == (1, 4, 1)
-        if told:
+        if expected:
             kept.note_set_points(2, {"angle_deg": 1.0})
             assert kept.ring.settled == 1
             kept.watch()
@@ -201,4 +201,4 @@ def test_the_writer_takes_what_is_settled_or_all_when_the_run_is_gone(told: bool
     finally:
         kept.close()
     rows = [(row.step, row.set_points) for row in open_log(path).rows() if isinstance(row, Step)]
-    assert rows == [(0, None), (1, None), (2, {"angle_deg": 1.0} if told else None)]
+    assert rows == [(0, None), (1, None), (2, {"angle_deg": 1.0} if expected else None)]

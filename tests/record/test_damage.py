@@ -48,8 +48,8 @@ def flipped(path: Path, at: int, into: Path, bit: int = 0) -> Path:
     return into
 
 
-def called(*words: str) -> Result:
-    return CliRunner().invoke(rtmms, words, standalone_mode=False)
+def called(*text: str) -> Result:
+    return CliRunner().invoke(rtmms, text, standalone_mode=False)
 
 
 def info(path: Path) -> dict[str, Any]:
@@ -80,10 +80,10 @@ def test_a_flipped_bit_in_a_chunk_costs_that_chunk_alone(written: Path, tmp_path
     found = info(bad)
     assert (found["steps"], found["missing"], found["whole"]) == (len(steps), STEPS - len(steps), False)
     assert f"damaged at byte {begin}" in found["damage"][0]
-    said = called("replay", "--check", str(bad))
-    assert said.return_value == 1
-    assert f"damaged at byte {begin}" in said.stderr
-    assert "cannot be replayed to its end" in said.stderr
+    result = called("replay", "--check", str(bad))
+    assert result.return_value == 1
+    assert f"damaged at byte {begin}" in result.stderr
+    assert "cannot be replayed to its end" in result.stderr
 
 
 def test_the_last_chunk_lost_is_noticed_by_the_count_of_steps(written: Path, tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_a_flip_anywhere_ends_no_reader_in_a_traceback(written: Path, tmp_path: 
 
 def test_an_origin_that_is_damaged_is_refused_in_a_sentence(written: Path, tmp_path: Path) -> None:
     bad = flipped(written, written.read_bytes().index(b'"robot"'), tmp_path / "bad.mcap")
-    for words in (["log", "info"], ["log", "csv"], ["replay"], ["plot", "-o", "x.png"]):
-        fault = called(*words, str(bad)).exception
+    for arguments in (["log", "info"], ["log", "csv"], ["replay"], ["plot", "-o", "x.png"]):
+        fault = called(*arguments, str(bad)).exception
         assert isinstance(fault, ModelError)
         assert "origin.json: damaged at byte" in str(fault)
 
@@ -151,8 +151,8 @@ def test_zeros_in_place_of_the_end_are_one_place(written: Path, tmp_path: Path) 
     damage = open_log(bad).damage
     assert len(damage) == 1
     assert damage[0].endswith(f"{1 << 26} bytes that are zero")
-    said = called("log", "info", str(bad))
-    assert len(said.output) < 5000
+    output = called("log", "info", str(bad))
+    assert len(output.output) < 5000
     assert called("replay", "--check", str(bad)).return_value == 1
 
 

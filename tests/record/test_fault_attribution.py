@@ -55,7 +55,7 @@ def test_the_cause_of_a_miss_is_an_event_of_the_log(tmp_path: Path) -> None:
     kept.finish({"ended": outcome.ended, "message": "", "steps": loop.step}, plant.snapshot())
     kept.close()
     with path.open("rb") as file:
-        said = [json.loads(message.data) for _, channel, message in make_reader(file).iter_messages("/event")]
-    (found,) = [event for event in said if event["event"] == "blame"]
+        output = [json.loads(message.data) for _, channel, message in make_reader(file).iter_messages("/event")]
+    (found,) = [event for event in output if event["event"] == "blame"]
     assert (found["step"], found["miss"], found["overrun"]) == (5, "peer_late", "")
     assert [row.step for row in open_log(path).rows()] == [0, *range(40)]

@@ -73,7 +73,7 @@ def rewritten(sound: Path, path: Path, name: str, change: Callable[[Any], Any]) 
 
 
 def with_field(name: str, value: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    return lambda told: {**told, name: value}
+    return lambda origin_fields: {**origin_fields, name: value}
 
 
 ORIGINS = [
@@ -89,8 +89,11 @@ ORIGINS = [
     (with_field("outputs", [{"name": "position", "shape": [-3]}]), "outputs: position: expected a shape"),
     (with_field("actuators", ["torque"]), "actuators: expected a list of channels"),
     (with_field("versions", None), "versions: expected a table"),
-    (lambda told: b'{"robot":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "origin.json: nested too deep"),
-    (lambda told: json.dumps(told).replace('"seed": 0', '"seed": ' + "9" * 5000).encode(), "Exceeds the limit"),
+    (lambda _: b'{"robot":' + b"[" * 200_000 + b"]" * 200_000 + b"}", "origin.json: nested too deep"),
+    (
+        lambda origin_fields: json.dumps(origin_fields).replace('"seed": 0', '"seed": ' + "9" * 5000).encode(),
+        "Exceeds the limit",
+    ),
 ]
 
 
@@ -98,10 +101,10 @@ ORIGINS = [
 @pytest.mark.parametrize(("change", "text"), ORIGINS)
 def test_an_origin_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[[Any], Any], text: str) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "origin.json", change)
-    with pytest.raises(ModelError, match=r"bad\.mcap: .*origin\.json: ") as told:
+    with pytest.raises(ModelError, match=r"bad\.mcap: .*origin\.json: ") as refusal:
         open_log(path)
-    assert text in str(told.value)
-    assert len(str(told.value)) < 400
+    assert text in str(refusal.value)
+    assert len(str(refusal.value)) < 400
 
 
 MESSAGES = [
@@ -142,9 +145,9 @@ def test_a_field_of_another_kind(
     sound: Path, tmp_path: Path, topic: str, change: Callable[[bytes], bytes], text: str
 ) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", topic, change)
-    with pytest.raises(ModelError, match=r"bad\.mcap: message \d+ of ") as told:
+    with pytest.raises(ModelError, match=r"bad\.mcap: message \d+ of ") as refusal:
         list(open_log(path).rows())
-    assert text in str(told.value)
+    assert text in str(refusal.value)
 
 
 def test_set_points_are_numbers_and_words(sound: Path, tmp_path: Path) -> None:
@@ -165,15 +168,15 @@ def test_set_points_are_numbers_and_words(sound: Path, tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_an_origin_that_no_log_has(sound: Path, tmp_path: Path, change: Callable[[Any], Any], text: str) -> None:
     path = rewritten(sound, tmp_path / "bad.mcap", "origin.json", change)
-    with pytest.raises(ModelError, match=r"bad\.mcap: origin\.json: ") as told:
+    with pytest.raises(ModelError, match=r"bad\.mcap: origin\.json: ") as refusal:
         open_log(path)
-    assert text in str(told.value)
+    assert text in str(refusal.value)
 
 
 def test_what_a_spreadsheet_would_compute_is_text(sound: Path, tmp_path: Path) -> None:
-    def change(told: dict[str, Any]) -> dict[str, Any]:
-        told["outputs"][0]["name"] = "=cmd|' /C calc'!A0"
-        return told
+    def change(origin_fields: dict[str, Any]) -> dict[str, Any]:
+        origin_fields["outputs"][0]["name"] = "=cmd|' /C calc'!A0"
+        return origin_fields
 
     path = rewritten(sound, tmp_path / "calc.mcap", "origin.json", change)
     out = io.StringIO()
@@ -182,13 +185,13 @@ def test_what_a_spreadsheet_would_compute_is_text(sound: Path, tmp_path: Path) -
     assert ",'=cmd|' /C calc'!A0" in out.getvalue()
 
 
-@pytest.mark.parametrize("words", [("csv", "-o"), ("parquet", "-o"), ("parquet",)])
-def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("arguments", [("csv", "-o"), ("parquet", "-o"), ("parquet",)])
+def test_a_table_never_takes_the_place_of_its_log(sound: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
     path = tmp_path / "run.parquet"  # a log all the same
     path.write_bytes(sound.read_bytes())
-    more = [str(path)] if "-o" in words else []
+    more = [str(path)] if "-o" in arguments else []
     with pytest.raises(ModelError, match="which is read; expected another name"):
-        program.main(["log", words[0], str(path), *words[1:], *more], standalone_mode=False)
+        program.main(["log", arguments[0], str(path), *arguments[1:], *more], standalone_mode=False)
     assert path.read_bytes() == sound.read_bytes()
 
 
@@ -208,8 +211,8 @@ def test_a_table_of_a_damaged_log_leaves_the_one_before(sound: Path, tmp_path: P
     with_field("report", []), with_field("report", {"summary": [1]}),
     with_field("report", {"tracking": {"depth_m": 1}}), with_field("report", {"timing_us": {"plant": {"p50": "x"}}}),
     with_field("report", {"schedule": {"period_us": []}}),
-    with_field("changes", [{"step": -1}]), with_field("dropped", "many"), lambda told: [told],
-    lambda told: b"[" * 100_000,
+    with_field("changes", [{"step": -1}]), with_field("dropped", "many"), lambda origin_fields: [origin_fields],
+    lambda _: b"[" * 100_000,
 ])  # fmt: skip
 def test_an_end_that_no_run_wrote(sound: Path, tmp_path: Path, change: Callable[[Any], Any]) -> None:
     log = open_log(rewritten(sound, tmp_path / "bad.mcap", "end.json", change))
@@ -224,8 +227,10 @@ def test_any_value_in_a_log_is_read_or_refused_in_a_sentence(sound: Path, tmp_pa
     @settings(max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(st.data())
     def reads(data: st.DataObject) -> None:
-        def change(told: Any) -> bytes:
-            tree = data.draw(trees_near(json.loads(told) if isinstance(told, bytes) else told))
+        def change(origin_fields: Any) -> bytes:
+            tree = data.draw(
+                trees_near(json.loads(origin_fields) if isinstance(origin_fields, bytes) else origin_fields)
+            )
             return json.dumps(tree, default=str).encode("utf-8", "surrogatepass")
 
         refusal = "near.mcap"
@@ -241,7 +246,7 @@ def test_any_value_in_a_log_is_read_or_refused_in_a_sentence(sound: Path, tmp_pa
 
 
 def test_the_log_as_it_was_is_read(sound: Path, tmp_path: Path) -> None:
-    log = open_log(rewritten(sound, tmp_path / "same.mcap", "origin.json", lambda told: told))
+    log = open_log(rewritten(sound, tmp_path / "same.mcap", "origin.json", lambda origin_fields: origin_fields))
     assert len(list(log.rows())) == 6
     assert log.end is not None
 
@@ -348,8 +353,8 @@ def test_a_log_of_a_file_is_replayed_by_the_users_word(tmp_path: Path) -> None:
         str(log),
     )
     assert done.status == 0, done.err
-    for words in (("--trust-log",), ("--robot", f"{code}:robot")):
-        done = shell(tmp_path, "replay", str(log), "--check", *words)
+    for arguments in (("--trust-log",), ("--robot", f"{code}:robot")):
+        done = shell(tmp_path, "replay", str(log), "--check", *arguments)
         assert done.status == 0, done.err
 
 
@@ -374,16 +379,16 @@ def test_bytes_after_the_end_of_a_log_are_told(sound: Path, tmp_path: Path) -> N
 def test_only_logs_are_overwritten(tmp_path: Path) -> None:
     precious = tmp_path / "precious.txt"
     precious.write_text("mine")
-    words = ("run", "cat", "--controller", "none", "--mode", "free", "--duration", "0.01")
+    arguments = ("run", "cat", "--controller", "none", "--mode", "free", "--duration", "0.01")
     for option in ("--log", "--trace"):
-        done = shell(tmp_path, *words, option, str(precious))
+        done = shell(tmp_path, *arguments, option, str(precious))
         assert done.status == 2
         assert "--force overwrites" in done.err
         assert precious.read_text() == "mine"
-    done = shell(tmp_path, *words, "--log", str(precious), "--force")
+    done = shell(tmp_path, *arguments, "--log", str(precious), "--force")
     assert done.status == 0, done.err
     assert precious.read_bytes()[:5] == b"\x89MCAP"
-    assert shell(tmp_path, *words, "--log", str(precious)).status == 0
+    assert shell(tmp_path, *arguments, "--log", str(precious)).status == 0
 
 
 def test_the_files_of_an_environment_are_its_packages() -> None:
@@ -402,8 +407,15 @@ def test_a_trace_that_claims_more_than_there_is(tmp_path: Path) -> None:
     import zipfile
 
     origin = io.BytesIO()
-    told = {"format": "rtmms command trace 1", "robot": "x", "dt": 1e-3, "seed": 0, "preset": None, "parameters": {}}
-    np.save(origin, np.array(json.dumps(told)))
+    origin_fields = {
+        "format": "rtmms command trace 1",
+        "robot": "x",
+        "dt": 1e-3,
+        "seed": 0,
+        "preset": None,
+        "parameters": {},
+    }
+    np.save(origin, np.array(json.dumps(origin_fields)))
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }".ljust(117) + b"\n"
     with zipfile.ZipFile(tmp_path / "claim.npz", "w") as file:
         file.writestr("origin.npy", origin.getvalue())
@@ -419,9 +431,9 @@ def test_words_of_others_do_not_steer_the_terminal() -> None:
 def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None:
     """Escape sequences, line ends and rich's markup: `log info`, `compare` and `replay` print them as what they are."""
 
-    def evil(told: dict[str, Any]) -> dict[str, Any]:
-        versions = told["versions"] | {"rtmms": f"1{ESCAPE}"}
-        return {**told, "mode": f"free\nwhole     yes{ESCAPE}", "versions": versions, "command_line": "\x9b2J"}
+    def evil(origin_fields: dict[str, Any]) -> dict[str, Any]:
+        versions = origin_fields["versions"] | {"rtmms": f"1{ESCAPE}"}
+        return {**origin_fields, "mode": f"free\nwhole     yes{ESCAPE}", "versions": versions, "command_line": "\x9b2J"}
 
     log = rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)
     one, other = tmp_path / "[" / "oops].mcap", tmp_path / "oops].mcap"
@@ -429,13 +441,13 @@ def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None
         copy.parent.mkdir(exist_ok=True)
         copy.write_bytes(log.read_bytes())
     both = ("compare", "[/oops].mcap", "oops].mcap")
-    for words in (("log", "info", str(log)), both, ("replay", str(log), "--trust-log")):
-        said = shell(tmp_path, *words)
-        assert said.status in (0, 2)
-        assert "Traceback" not in said.err
-        text = said.out + said.err
+    for arguments in (("log", "info", str(log)), both, ("replay", str(log), "--trust-log")):
+        result = shell(tmp_path, *arguments)
+        assert result.status in (0, 2)
+        assert "Traceback" not in result.err
+        text = result.out + result.err
         assert not {character for character in text if character in "\x1b\x07\x9b"}
-        assert "\nwhole     yes" not in said.out
+        assert "\nwhole     yes" not in result.out
     assert "[/oops].mcap" in shell(tmp_path, *both).out
 
 
@@ -464,11 +476,11 @@ def test_an_object_that_cannot_be_printed_is_a_failure(tmp_path: Path) -> None:
     """--json with standard output closed."""
     code = [sys.executable, "-m", "rtmms.cli.main", "log", "info", "--json"]
     record(tmp_path / "run.mcap", 3)
-    said = subprocess.run(
+    result = subprocess.run(
         ["sh", "-c", '"$@" >&-', "sh", *code, str(tmp_path / "run.mcap")], capture_output=True, text=True
     )
-    assert said.returncode == 1
-    assert said.stderr == "rtmms: standard output is closed: expected somewhere to print the JSON object\n"
+    assert result.returncode == 1
+    assert result.stderr == "rtmms: standard output is closed: expected somewhere to print the JSON object\n"
 
 
 SCENARIOS = [
@@ -483,9 +495,9 @@ SCENARIOS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "told"), SCENARIOS)
+@pytest.mark.parametrize(("text", "message"), SCENARIOS)
 def test_a_scenario_reads_and_writes_below_its_folder_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, message: str
 ) -> None:
     inside = tmp_path / "inside"
     inside.mkdir()
@@ -493,7 +505,7 @@ def test_a_scenario_reads_and_writes_below_its_folder_alone(
     for name in ("mine.npz", "photo.png"):
         Path(name).write_bytes(b"\x89PNG of mine")
     Path("s.toml").write_text(f'robot = "cat"\n{text}\n')
-    with pytest.raises(ModelError, match=re.escape(told)):
+    with pytest.raises(ModelError, match=re.escape(message)):
         read(Path("s.toml"))
 
 
@@ -518,12 +530,12 @@ def test_zenoh_takes_no_endpoint_that_is_a_file() -> None:
 def test_words_of_a_log_are_plain_in_a_table(sound: Path, tmp_path: Path) -> None:
     """Names of channels come from the log, too."""
 
-    def evil(told: dict[str, Any]) -> dict[str, Any]:
-        return {**told, "actuators": [{**told["actuators"][0], "name": "\x1b[2Jx"}]}
+    def evil(origin_fields: dict[str, Any]) -> dict[str, Any]:
+        return {**origin_fields, "actuators": [{**origin_fields["actuators"][0], "name": "\x1b[2Jx"}]}
 
-    said = shell(tmp_path, "log", "csv", str(rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)))
-    assert "\x1b" not in said.out + said.err
-    assert "\\x1b[2Jx" in said.out
+    result = shell(tmp_path, "log", "csv", str(rewritten(sound, tmp_path / "a.mcap", "origin.json", evil)))
+    assert "\x1b" not in result.out + result.err
+    assert "\\x1b[2Jx" in result.out
 
 
 def test_a_shape_and_a_gap_without_end_are_refused(sound: Path, tmp_path: Path) -> None:

@@ -130,19 +130,19 @@ def test_a_full_disk_costs_counted_rows_and_no_step(tmp_path: Path) -> None:
     plant, path = Pendulum(), tmp_path / "run.mcap"
     kept = limited(path, plant)
     loop = loop_of(plant, kept, 30_000)
-    told: list[str] = []
+    message: list[str] = []
     try:
         loop._begin()
         while loop.step < 30_000:
             loop.advance(loop.step)
             if loop.step % 100 == 0:
-                told += kept.watch()
+                message += kept.watch()
                 time.sleep(0.001)
         report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
         kept.close()
     assert loop.step == 30_000
-    assert f"{path}: the disk takes no more; steps are dropped from the log" in told
+    assert f"{path}: the disk takes no more; steps are dropped from the log" in message
     assert report["whole"] is False
     assert report["dropped"] > 0
     assert report["rows"] + report["dropped"] == 30_001

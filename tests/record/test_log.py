@@ -203,13 +203,13 @@ def test_csv_and_parquet_hold_the_same_numbers(written: Path, tmp_path: Path) ->
     steps = [row for row in log.rows() if isinstance(row, Step)]
     assert len(lines) == STEPS
     for at, line in enumerate(lines):
-        told = dict(zip(names, line, strict=True))
+        found = dict(zip(names, line, strict=True))
         expected = steps[at].command.tolist() + steps[at].outputs.tolist()
         assert [float(text) for text in line[-len(expected) :]] == expected
         assert [table[name][at] for name in names[-len(expected) :]] == expected
-        assert (told["outcome"], told["step"]) == ("applied", str(at))
-        assert table["plant_ns"][at] == int(told["plant_ns"]) == steps[at].times[2]
-        assert told["slack_ns"] == ""
+        assert (found["outcome"], found["step"]) == ("applied", str(at))
+        assert table["plant_ns"][at] == int(found["plant_ns"]) == steps[at].times[2]
+        assert found["slack_ns"] == ""
         assert table["slack_ns"][at] is None
 
 

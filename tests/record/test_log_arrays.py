@@ -7,7 +7,7 @@ import re
 import struct
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import pytest
 
 import rtmms
 import rtmms.record.columns
+import rtmms.record.log_arrays
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.plant.protocol import Channel
 from rtmms.record.columns import ColumnWriter, find_columns
@@ -269,6 +270,23 @@ def test_xarray(written: Path) -> None:
     assert data.attrs["robot"] == "pendulum"
     for name in log:
         np.testing.assert_array_equal(data[name], log[name])
+
+
+@pytest.mark.full
+def test_one_pass_reads_all_outputs_without_columns(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pandas")
+    whole, log, passes = rtmms.read_log(written).to_pandas(), without_columns(written), list[int]()
+    assert len(log.step) == STEPS  # the pass that finds the steps
+    read = rtmms.record.log_arrays._read_messages
+
+    def counted(log: Log, signals: Sequence[Signal] = ()) -> Any:
+        passes.append(len(signals))
+        return read(log, signals)
+
+    monkeypatch.setattr(rtmms.record.log_arrays, "_read_messages", counted)
+    table = log.to_pandas()
+    assert passes == [len(log), 0], "outputs, then commands"
+    assert table.equals(whole)
 
 
 def test_a_library_that_is_missing_is_named(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,26 +33,26 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]
     monkeypatch.setattr(patience, "TOLD_S", 0.02)
     monkeypatch.setattr(patience, "SHORT_S", 0.04)
     monkeypatch.setattr(patience, "STALLED_S", 0.1)
-    ring, told = Full(), list[str]()
+    ring, found = Full(), list[str]()
     alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
     made = Patience(ring, alive, lambda: False)  # type: ignore[arg-type]
-    made.tell = told.append
-    return ring, made, told
+    made.tell = found.append
+    return ring, made, found
 
 
 def test_a_writer_that_hangs_is_told_of_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
-    ring, made, told = waiting
+    ring, made, found = waiting
     made.wait()
-    assert told == [
+    assert found == [
         "the recorder has written nothing for 0.02 s: the run waits for it",
         "the recorder has written nothing for 0.1 s: the run goes on, and steps are dropped from the log",
     ]
     made.tell = lambda sentence: pytest.fail("it waited again for one that it had given up")
     made.wait()
-    made.tell = told.append
+    made.tell = found.append
     ring.tail += 1  # a row has been taken: it is waited for again
     made.wait()
-    assert len(told) == 4
+    assert len(found) == 4
 
 
 def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
@@ -75,20 +75,20 @@ def test_a_stopped_writer_is_told_of_and_the_run_goes_on_with_counted_rows(
     monkeypatch.setattr(patience, "TOLD_S", 0.1)
     monkeypatch.setattr(recorder, "TOLD_S", 0.1)
     monkeypatch.setattr(recorder, "END_S", 0.3)
-    plant, path, told = Pendulum(), tmp_path / "run.mcap", list[str]()
+    plant, path, found = Pendulum(), tmp_path / "run.mcap", list[str]()
     kept = runs.recorder(path, plant, patient=True)
-    kept.patience.tell = told.append
+    kept.patience.tell = found.append
     loop = runs.loop_of(plant, kept, 2000)
     try:
         os.kill(kept.process.pid, signal.SIGSTOP)
         loop.run()
-        assert told == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
+        assert found == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
         assert kept.watch() == []  # it was told
         report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
         kept.close()
     assert loop.step == 2000
-    assert told[1:] == [f"{path}: the recorder is not at its end; it is waited for, 0.3 s at most"]
+    assert found[1:] == [f"{path}: the recorder is not at its end; it is waited for, 0.3 s at most"]
     assert (report["whole"], report["rows"] + report["dropped"]) == (False, 2001)
     assert report["dropped"] >= 2001 - kept.ring.capacity
     assert open_log(path).end is None  # what the writer had begun is in its place, without an end

@@ -118,9 +118,9 @@ def test_a_pipe_is_neither_written_nor_waited_for(tmp_path: Path) -> None:
     os.mkfifo(path)
     with pytest.raises(OSError, match="is not a file that a log could be kept in"):
         Place(path)
-    said = rtmms(tmp_path, "log", "info", "pipe")
-    assert said.status == 2
-    assert "pipe: is not a file" in said.err
+    result = rtmms(tmp_path, "log", "info", "pipe")
+    assert result.status == 2
+    assert "pipe: is not a file" in result.err
 
 
 @pytest.mark.full
@@ -130,10 +130,10 @@ def test_a_log_that_is_deleted_within_a_run_is_told(tmp_path: Path) -> None:
     while run.poll() is None and not (part.exists() and part.stat().st_size > 2000):
         time.sleep(0.01)
     part.unlink()
-    said = finish(run)
-    assert (said.status, said.report["ended"]) == (1, "duration")
-    assert said.report["log"]["whole"] is False
-    assert "run.mcap: was moved, deleted or replaced while the run wrote it" in said.err
+    result = finish(run)
+    assert (result.status, result.report["ended"]) == (1, "duration")
+    assert result.report["log"]["whole"] is False
+    assert "run.mcap: was moved, deleted or replaced while the run wrote it" in result.err
 
 
 @pytest.mark.skipif(os.name != "posix", reason="links")

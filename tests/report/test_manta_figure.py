@@ -52,17 +52,17 @@ def test_a_run_fills_every_panel(tmp_path: Path, swim: tuple[Any, ...], pages: l
     path = tmp_path / "run.png"
     manta_figure.draw(path, *swim)
     assert path.read_bytes().startswith(b"\x89PNG")
-    words = _words(pages[0])
+    parts = _words(pages[0])
     for title in ("Path", "Speed", "Rear edge", "Wave along the span", "Wave along the chord", "Wake", "Slack"):
-        assert title in words
-    assert "m/s" in words
-    assert "0 misses" in words
-    assert "robot drawn 0" in words  # smaller, so that its path is seen
-    assert "The robot over the last period of 1 s, seen from behind and above" in words
-    assert "t = 5/6 T" in words
-    assert "deadline 900" in words
-    assert "no steps" not in words
-    assert "less than" not in words
+        assert title in parts
+    assert "m/s" in parts
+    assert "0 misses" in parts
+    assert "robot drawn 0" in parts  # smaller, so that its path is seen
+    assert "The robot over the last period of 1 s, seen from behind and above" in parts
+    assert "t = 5/6 T" in parts
+    assert "deadline 900" in parts
+    assert "no steps" not in parts
+    assert "less than" not in parts
 
 
 def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages: list[Figure]) -> None:
@@ -108,13 +108,13 @@ def test_a_run_shorter_than_a_period(tmp_path: Path, pages: list[Figure]) -> Non
 
 def test_a_held_body_and_a_mode_without_a_schedule(tmp_path: Path, pages: list[Figure]) -> None:
     manta_figure.draw(tmp_path / "run.pdf", *run(2.2, timed=False, body="fixed"))
-    words = _words(pages[0])
-    assert "the body is held" in words
-    assert "N of thrust" in words
+    arguments = _words(pages[0])
+    assert "the body is held" in arguments
+    assert "N of thrust" in arguments
     titles = [axes.get_title(loc="left") for axes in pages[0].axes]
     assert not any(title.startswith(("Wake", "Slack")) for title in titles)
     assert any(title.startswith("Plant") for title in titles)
-    assert "deadline" not in words
+    assert "deadline" not in arguments
 
 
 def test_one_chain_of_one_link_and_no_statistics(tmp_path: Path, pages: list[Figure]) -> None:
@@ -130,16 +130,16 @@ def test_a_file_that_cannot_be_written(tmp_path: Path, swim: tuple[Any, ...], na
 
 
 def test_the_command_draws_it(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.3",
+    result = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.3",
                  "--figure", "run.png", "--quiet")  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("name", "status"), [("run.xyz", 2), ("nowhere/run.png", 2)])
 def test_the_command_says_why_it_cannot(tmp_path: Path, name: str, status: int) -> None:
-    said = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
+    result = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
                  "--figure", name, "--quiet")  # fmt: skip
-    assert said.status == status
-    assert name in said.err
-    assert "Traceback" not in said.err
+    assert result.status == status
+    assert name in result.err
+    assert "Traceback" not in result.err

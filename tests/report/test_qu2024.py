@@ -84,7 +84,7 @@ def test_choices(found: dict[str, Any]) -> None:
     assert abs(paper["turn_rate_deg_s"]) > 100.0
     assert paper["turn_radius_m"] < 0.1
     assert "rk4 needs dt <=" in found["refusals"]["RK4 at 10 ms"]
-    assert all("spectral radius" in words for name, words in found["refusals"].items() if "sequential" in name)
+    assert all("spectral radius" in parts for name, parts in found["refusals"].items() if "sequential" in name)
 
 
 @pytest.mark.full
@@ -116,8 +116,8 @@ def test_tables_files_and_json(
 
     assert qu2024.main(None, as_json=False, settings=SHORT) == 0
     text = capsys.readouterr().out
-    for words in ("picture only", "27.6, 30.3", "--preset paper", "sequential against monolithic"):
-        assert words in text
+    for parts in ("picture only", "27.6, 30.3", "--preset paper", "sequential against monolithic"):
+        assert parts in text
 
 
 @pytest.mark.full
@@ -140,6 +140,6 @@ WHOLE = ("amplitudes", "peak_thrust", "speed", "power", "cost_of_transport", "ya
 
 
 def test_an_unknown_paper(tmp_path: Path) -> None:
-    said = rtmms(tmp_path, "reproduce", "qu2025")
-    assert said.status == 2
-    assert "qu2024" in said.err
+    result = rtmms(tmp_path, "reproduce", "qu2025")
+    assert result.status == 2
+    assert "qu2024" in result.err

@@ -61,8 +61,8 @@ TURNED = {
 
 
 def test_an_eel_as_it_should_be() -> None:
-    told = _eel(_planar(), _loop())
-    assert {key for key, verdict in told.items() if verdict == AGREES} == JUDGED
+    message = _eel(_planar(), _loop())
+    assert {key for key, verdict in message.items() if verdict == AGREES} == JUDGED
     found = eel.numbers(_planar(), _loop(), 0.5)
     assert found["speed"] == pytest.approx(0.5, rel=1e-4)
     assert found["sway"] == pytest.approx(0.05, rel=1e-3)
@@ -173,9 +173,9 @@ def _differing(found: dict[str, Any]) -> list[str]:
 
 
 def test_a_manta_as_it_should_be() -> None:
-    told = manta.rows(_manta())
+    message = manta.rows(_manta())
     assert not _differing(_manta())
-    assert {claim.name for claim in manta.CLAIMS} <= {row.name for row in told}
+    assert {claim.name for claim in manta.CLAIMS} <= {row.name for row in message}
     assert {claim.key for claim in manta.CLAIMS if claim.target is not None} == set(WRONG)
 
 

@@ -34,12 +34,12 @@ def test_the_robot_is_in_its_figure(tmp_path, monkeypatch, robot, make, seen):
     blob = plant.snapshot()
     drawing(robot, plant, Outlined(outline, states))(tmp_path / "run.svg", *run)
     assert plant.snapshot() == blob
-    titles, words = texts(pages[0])
+    titles, parts = texts(pages[0])
     title = next(title for title in titles if title.startswith("The robot"))
     assert "one more period" in title
     assert title.endswith(f"seen {seen}")
-    assert "t = 7/8 T" in words
-    assert sum(word.startswith("robot ") for word in words) == 2  # one for each view of the path
+    assert "t = 7/8 T" in parts
+    assert sum(word.startswith("robot ") for word in parts) == 2  # one for each view of the path
     strip = pages[0].axes[titles.index(title)]
     assert len(strip.collections) == 8  # its faces, at each instant
 
@@ -77,12 +77,12 @@ def test_means_of_periods():
     angle = 2 * np.pi * time / PERIOD
     position = np.stack([0.3 * time, 0.1 * np.sin(angle), 0.0 * time], axis=1)
     power, work = 5.0 + 2.0 * np.cos(angle), 5.0 * time + 2.0 * np.sin(angle) * PERIOD / (2 * np.pi)
-    told = {"mean_speed_m_s": 0.3, "mean_power_w": 5.0, "cost_of_transport": 5.0 / (0.3 * 20.0)}
+    found = {"mean_speed_m_s": 0.3, "mean_power_w": 5.0, "cost_of_transport": 5.0 / (0.3 * 20.0)}
     for given in ({"work": work}, {"power": power}):
-        means = period_means(time, {"position": position, **given}, PERIOD, told)
+        means = period_means(time, {"position": position, **given}, PERIOD, found)
         np.testing.assert_allclose(means.middle, [2.0, 4.0, 6.0, 8.0])
         np.testing.assert_allclose(means.speed, 0.3, rtol=1e-12)
         np.testing.assert_allclose(means.power, 5.0, rtol=1e-4)
         np.testing.assert_allclose(means.cost, 5.0 / (20.0 * 0.3), rtol=1e-4)
     assert period_means(time, {"position": position, "work": work}, PERIOD, {}).cost is None
-    assert period_means(time[:100], {"position": position[:100]}, PERIOD, told) is None
+    assert period_means(time[:100], {"position": position[:100]}, PERIOD, found) is None

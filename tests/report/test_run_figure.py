@@ -75,13 +75,13 @@ def test_robots(tmp_path, pages, robot, make, moving):
     draw = drawing(robot, plant)
     draw(tmp_path / "run.png", *run)
     assert plant.snapshot() == blob
-    titles, words = texts(pages[0])
+    titles, parts = texts(pages[0])
     assert titles[:3] == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes"]
     assert ("Attitude" in titles) == bool(np.any(np.abs(run[0].read()[1]["quaternion"][:, 1:]) > 1e-9))
     assert titles[-1].startswith("Slack")
     joints = [axes for axes in pages[0].axes if axes.get_title(loc="left").startswith("Joint position")]
     assert sum(len(axes.get_lines()) for axes in joints) == moving
-    assert robot.capitalize() in words
+    assert robot.capitalize() in parts
     assert (tmp_path / "run.png").stat().st_size > 10_000
 
 
@@ -89,13 +89,13 @@ def test_a_third_partys_plant(tmp_path, pages):
     plant = Cart()
     draw = drawing("cart", plant)
     draw(tmp_path / "run.svg", *kept(plant, 30))
-    titles, words = texts(pages[0])
+    titles, parts = texts(pages[0])
     assert titles == ["Path, seen from above", "Path, seen from the side", "Velocity of the base, its own axes",
                       "Wake: start after its instant", "Exchange: state out, command in", "Plant: the step itself",
                       "Slack: left of the period"]  # fmt: skip
-    assert "no velocity" in words
-    assert any("mean speed 0.25 m/s" in text and "ratio 3" in text for text in words)
-    assert "undefined" not in " ".join(words)
+    assert "no velocity" in parts
+    assert any("mean speed 0.25 m/s" in text and "ratio 3" in text for text in parts)
+    assert "undefined" not in " ".join(parts)
     draw(tmp_path / "empty.svg", *kept(plant, 0))
     assert "no steps" in texts(pages[1])[1]
 
@@ -162,7 +162,7 @@ def test_several_robots_are_named_and_nothing_is_said_to_developers(tmp_path, mo
     world = rtmms.World([("left", "quadrotor"), ("right", "quadrotor")])
     world.trace_outputs, world.recent_outputs = tuple(one.name for one in world.outputs), ()
     drawing("world", world)(tmp_path / "run.png", *kept(world, 30))
-    said = [text.get_text() for text in found[0].texts]
-    assert said[0] == "left (quadrotor), right (quadrotor)"
-    assert "s simulated in 30 steps" in said[1]
-    assert not any("trace_outputs" in text for text in said)
+    output = [text.get_text() for text in found[0].texts]
+    assert output[0] == "left (quadrotor), right (quadrotor)"
+    assert "s simulated in 30 steps" in output[1]
+    assert not any("trace_outputs" in text for text in output)

@@ -57,7 +57,7 @@ def test_a_case_that_one_side_lacks_is_left_out() -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         ((), "expected a commit, a tag or a branch"),
         (("no-such-commit",), "git knows no commit 'no-such-commit' here"),
@@ -65,16 +65,16 @@ def test_a_case_that_one_side_lacks_is_left_out() -> None:
         (("HEAD", "--pairs", "0"), "--pairs: expected at least 1, got 0"),
     ],
 )
-def test_words_that_are_wrong(tmp_path: Path, words: tuple[str, ...], text: str) -> None:
-    said = rtmms(tmp_path, "bench", "against", *words)
-    assert (said.status, said.out) == (2, "")
-    assert text in said.err
-    assert "Traceback" not in said.err
+def test_words_that_are_wrong(tmp_path: Path, arguments: tuple[str, ...], text: str) -> None:
+    result = rtmms(tmp_path, "bench", "against", *arguments)
+    assert (result.status, result.out) == (2, "")
+    assert text in result.err
+    assert "Traceback" not in result.err
 
 
 def test_what_is_kept_and_what_is_printed_say_the_same() -> None:
     kept = json.loads(against.KEPT.read_text(encoding="utf-8"))
     assert {row["case"] for row in kept["rows"]} >= set(against.STEPS)
-    for told in (against.table(kept), against.page(kept)):
-        assert kept["against"][:12] in told
-        assert all(row["case"] in told for row in kept["rows"])
+    for message in (against.table(kept), against.page(kept)):
+        assert kept["against"][:12] in message
+        assert all(row["case"] in message for row in kept["rows"])

@@ -10,15 +10,15 @@ from rtmms_benchmarks import guards
 
 
 @pytest.mark.parametrize(
-    ("path", "power", "said", "fate"),
+    ("path", "power", "output", "fate"),
     [
         (0.011, 0.0, "fine", "silent"), (0.0, 0.06, "fine", "silent"), (0.011, 0.0, "doubtful", ""),
         (5e-4, 5e-4, "diverged", "refused though right"), (5e-4, 5e-4, "doubtful", "doubted though right"),
         (5e-3, 1e-2, "diverged", ""), (float("nan"), 0.0, "fine", "silent"), (None, None, "error", ""),
     ],
 )  # fmt: skip
-def test_judge(path: float | None, power: float | None, said: str, fate: str) -> None:
-    assert guards.judge(path, power, said) == fate
+def test_judge(path: float | None, power: float | None, output: str, fate: str) -> None:
+    assert guards.judge(path, power, output) == fate
 
 
 @pytest.mark.full  # a minute of runs

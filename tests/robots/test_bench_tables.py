@@ -76,8 +76,8 @@ def test_a_loop_of_some_rates_or_of_one_condition(kept: list[int]) -> None:
         assert write(loop).count(" kHz, idle |") + write(loop).count(" kHz, stress-ng |") == len(kept)
     assert tables_loop.run(loop)
     assert "an hour" in tables_loop.in_real_time(loop, result("soak_hour"))
-    told = tables_loop.in_real_time(loop, result("soak_hour"))
-    assert ("2 kHz, stress-ng" in told, "1 kHz, stress-ng" in told) == (kept == [3], kept == [1, 4])
+    message = tables_loop.in_real_time(loop, result("soak_hour"))
+    assert ("2 kHz, stress-ng" in message, "1 kHz, stress-ng" in message) == (kept == [3], kept == [1, 4])
 
 
 def test_what_could_not_be_measured_is_a_dash() -> None:

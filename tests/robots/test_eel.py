@@ -270,7 +270,7 @@ def test_as_a_plant():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "parts"),
     [
         ({"gait": "plannar"}, "gait must be one of planar, loop, none, got 'plannar'; did you mean 'planar'"),
         ({"amplitud": 1.0}, "unknown eel parameter 'amplitud'; did you mean amplitude_rad"),
@@ -293,8 +293,8 @@ def test_as_a_plant():
         ),
     ],
 )
-def test_refused(given, words):
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(given, parts):
+    with pytest.raises(rtmms.ModelError, match=parts):
         eel.load(**given)
 
 

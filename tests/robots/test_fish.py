@@ -17,7 +17,7 @@ from rtmms.robots import fish
 from rtmms.robots.fish_drawing import ROUND
 from rtmms.shapes.drawings import shape_of
 from rtmms_controllers.fish_wave import FishWave
-from tests.controllers.test_eel import drive, told
+from tests.controllers.test_eel import drive, info_of
 from tests.robots.plain_fish import H, PlainFish
 
 
@@ -68,14 +68,14 @@ def test_energy_closes_term_by_term_at_an_instant(dead, seed):
     """d/dt of what is stored, by a complex step along the motion through the plain fish, against the powers told."""
     plain = PlainFish(dead.parameters)
     q, qd = planar(dead, seed)
-    told, qdd = dead.observe(), accelerations(dead)
+    info_of, qdd = dead.observe(), accelerations(dead)
     stored = plain.stored(q, qd, dead.time)
     for name, value in zip(("kinetic", "elastic", "fluid"), stored, strict=False):
-        assert told[f"{name}_energy"] == pytest.approx(value, rel=1e-12), name
+        assert info_of[f"{name}_energy"] == pytest.approx(value, rel=1e-12), name
     moved = plain.stored(q + 1j * H * qd, qd + 1j * H * qdd, dead.time + 1j * H)
-    powers = [float(told[f"{name}_power"]) for name in ("flow", "wake", "drag", "damping")]
+    powers = [float(info_of[f"{name}_power"]) for name in ("flow", "wake", "drag", "damping")]
     assert sum(part.imag / H for part in moved[:3]) == pytest.approx(sum(powers), abs=1e-12 * sum(map(abs, powers)))
-    assert told["energy"] == pytest.approx(sum(stored[:3]), rel=1e-12)
+    assert info_of["energy"] == pytest.approx(sum(stored[:3]), rel=1e-12)
 
 
 def test_energy_closes_over_a_run_with_the_square_of_the_step(dead):
@@ -135,13 +135,13 @@ def test_the_papers_couple_is_found_and_breaks_the_energys_balance(dead):
     plant = fish.load(couple=1)
     q, qd = planar(plant, 9)
     planar(dead, 9)
-    told, without = accelerations(plant), accelerations(dead)
+    info_of, without = accelerations(plant), accelerations(dead)
     plain = PlainFish(plant.parameters)
     theirs = plain.accelerations(q, qd, plant.time)
     for _ in range(40):  # the same by repetition, through Lagrange's equations
         theirs = plain.accelerations(q, qd, plant.time, plain.couples(q, qd, theirs, plant.time))
-    assert np.abs(told - without).max() > 1e-3 * np.abs(without).max()
-    np.testing.assert_allclose(told, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
+    assert np.abs(info_of - without).max() > 1e-3 * np.abs(without).max()
+    np.testing.assert_allclose(info_of, theirs, rtol=1e-6, atol=1e-6 * np.abs(theirs).max())
 
 
 @pytest.mark.full
@@ -177,7 +177,7 @@ def test_sections_without_area_and_other_impossible_fish_are_refused():
 def test_it_is_seen_where_it_is(dead):
     """The skin's tail is where the last link's end is; snapshots go on with the same bits."""
     q, _ = planar(dead, 7)
-    shape, plain = shape_of(replace(told(dead), robot="fish")), PlainFish(dead.parameters)
+    shape, plain = shape_of(replace(info_of(dead), robot="fish")), PlainFish(dead.parameters)
     (points,) = shape.points(dead.observe())
     ring = np.array(points[-ROUND - 1 : -1])
     middle = quaternion_matrix(dead.vector[3:7]) @ ring.mean(axis=0) + dead.vector[:3]

@@ -72,7 +72,7 @@ def test_wings_held_straight_are_the_rigid_vehicle():
 
 
 def test_it_all_but_hovers_and_its_wings_twist_as_more_modes_say():
-    told = []
+    found = []
     for modes in (1, 3):
         plant = modal_moth.load(PERIOD / 80, "fixed", modes=modes)
         run(plant, 80 * 8)
@@ -81,10 +81,10 @@ def test_it_all_but_hovers_and_its_wings_twist_as_more_modes_say():
             seen = run(plant, 1)
             lift.append(plant.model.mass * 9.81 - seen["base_wrench"][2])
             twist.append(abs(seen["tip_twist"]).max())
-        told.append((np.mean(lift) / (plant.model.mass * 9.81), max(twist)))
-    assert told[0][0] == pytest.approx(1.12, abs=0.01)
-    assert np.degrees(told[0][1]) == pytest.approx(25.0, abs=1.0)
-    np.testing.assert_allclose(told[0], told[1], rtol=0.01)
+        found.append((np.mean(lift) / (plant.model.mass * 9.81), max(twist)))
+    assert found[0][0] == pytest.approx(1.12, abs=0.01)
+    assert np.degrees(found[0][1]) == pytest.approx(25.0, abs=1.0)
+    np.testing.assert_allclose(found[0], found[1], rtol=0.01)
 
 
 def test_it_is_linearised_monitored_seen_and_put_back():

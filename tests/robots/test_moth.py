@@ -226,9 +226,9 @@ def test_mean_power_does_not_depend_on_where_a_stroke_is_sampled():
                     trace.setdefault(name, []).append(seen[name])
             plant.step(NONE)
         found.append(plant.summarise(np.array(time), {name: np.array(rows) for name, rows in trace.items()}))
-    for said in found:
-        assert said["mean_power_w"] == pytest.approx(2.0 * 0.7448, rel=1e-3)
-        assert abs(said["mean_climb_m_s"]) < 1e-9
+    for output in found:
+        assert output["mean_power_w"] == pytest.approx(2.0 * 0.7448, rel=1e-3)
+        assert abs(output["mean_climb_m_s"]) < 1e-9
 
 
 @pytest.mark.full  # linearises a whole period
@@ -310,7 +310,7 @@ def test_torque_drive_follows_the_stroke():
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "parts"),
     [
         ({"added_mass": "half"}, "added_mass must be one of none, flat, paper, got 'half'"),
         ({"start": "hover", "thorax": "fixed"}, "start=hover needs thorax=free"),
@@ -323,6 +323,6 @@ def test_torque_drive_follows_the_stroke():
         ({"span_m": -1}, "span_m must be > 0 m, got -1"),
     ],
 )
-def test_refused(given, words):
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_refused(given, parts):
+    with pytest.raises(rtmms.ModelError, match=parts):
         moth.load(**given)

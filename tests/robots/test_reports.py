@@ -27,8 +27,8 @@ def stroke() -> Stroke:
 @pytest.mark.full
 def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert khalil2007.main(tmp_path, True) == 0
-    told = json.loads(capsys.readouterr().out)
-    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in told["rows"]}
+    message = json.loads(capsys.readouterr().out)
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in message["rows"]}
     assert rows["speed, 28 to 30 s, planar"]["ours"] == pytest.approx(0.457, abs=1e-3)
     assert rows["nose, sideways, planar"]["ours"] == pytest.approx(0.0517, abs=5e-4)
     assert rows["largest torque of joint 25, planar"]["ours"] == pytest.approx(3.66, abs=5e-3)
@@ -40,29 +40,29 @@ def test_khalil2007(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["looping: time of a loop, once steady"]["ours"] == pytest.approx(53.0, abs=0.5)
     assert rows["head's acceleration, direct against inverse model, both examples"]["ours"] < 1e-11
     assert not disagreements("eel.md", "claims", (tmp_path / "khalil2007.md").read_text())
-    assert len(told["figures"]) == 8
-    assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
+    assert len(message["figures"]) == 8
+    assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in message["figures"]))
 
 
 @pytest.mark.full
 def test_boyer2017(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert boyer2017.main(tmp_path, True) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
-    assert len(told["figures"]) == 5
+    message = json.loads(capsys.readouterr().out)
+    assert {row["verdict"] for row in message["rows"] if row["tolerance"]} == {"agrees"}
+    assert len(message["figures"]) == 5
     assert not disagreements("fish.md", "claims", (tmp_path / "boyer2017.md").read_text())
 
 
 @pytest.mark.full
 def test_boyer2015(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert boyer2015.main(tmp_path, True) == 0
-    told = json.loads(capsys.readouterr().out)
-    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in told["rows"]}
-    assert {row["verdict"] for row in told["rows"] if row["tolerance"]} == {"agrees"}
+    message = json.loads(capsys.readouterr().out)
+    rows: dict[str, dict[str, Any]] = {row["name"]: row for row in message["rows"]}
+    assert {row["verdict"] for row in message["rows"] if row["tolerance"]} == {"agrees"}
     assert rows["best stroke about the straight shape: efficiency"]["ours"] == pytest.approx(1.2364, abs=1e-3)
     assert rows["best stroke found over the best about the straight shape"]["ours"] == pytest.approx(1.2715, abs=1e-3)
-    assert len(told["figures"]) == 18
-    assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in told["figures"]))
+    assert len(message["figures"]) == 18
+    assert all((tmp_path / name).stat().st_size > 1000 for name in (p.rsplit("/", 1)[-1] for p in message["figures"]))
     assert not disagreements("locomotion.md", "claims", (tmp_path / "boyer2015.md").read_text())
 
 
@@ -85,8 +85,8 @@ def test_a_stroke_of_the_default_reading(stroke: Stroke) -> None:
     assert stroke.air[:, :2].mean(axis=0) == pytest.approx([0.0, 0.0], abs=1e-9)
     assert found["weight"] == pytest.approx(1.0, rel=1e-6)
     assert 0.2 < stroke.air[:, 2].max() < 0.3
-    words = {claim.key: claim.row(found[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
-    assert words == dict.fromkeys(WORDS, "agrees")
+    parts = {claim.key: claim.row(found[claim.key]).verdict for claim in porez2014.CLAIMS if claim.key in WORDS}
+    assert parts == dict.fromkeys(WORDS, "agrees")
 
 
 def test_phases_do_not_hang_on_the_samples(stroke: Stroke) -> None:

@@ -246,7 +246,7 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
 
 
 @pytest.mark.parametrize(
-    ("word", "given", "words"),
+    ("word", "given", "text"),
     [
         (":robt", {}, r"unknown name in '.*mine.py' 'robt'; did you mean robot"),
         (":robot", {"forse": 2}, r"unknown parameter of '.*:robot' 'forse'; did you mean force"),
@@ -257,8 +257,8 @@ def test_keywords_of_a_function_are_parameters_with_unit_and_range(mine: str) ->
         ("", {}, r"expected FILE.py:NAME, .* got no name: .*mine.py:robot"),
     ],
 )
-def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], words: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=words):
+def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], text: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=text):
         rtmms.load(mine + word, **given)
 
 
@@ -277,7 +277,7 @@ def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "text"),
     [
         (TRANSMISSION.format(joint="wrist", kind="EffortJointInterface"), "transmission: there is no joint 'wrist'"),
         (
@@ -291,9 +291,9 @@ def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
         ('<rtmms><wing link="lower"/></rtmms>', "unknown element .* 'wing'"),
     ],
 )
-def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, words: str) -> None:
+def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, text: str) -> None:
     pytest.importorskip("yourdfpy")
-    with pytest.raises(rtmms.ModelError, match=words):
+    with pytest.raises(rtmms.ModelError, match=text):
         rtmms.load(arm(tmp_path, more))
 
 
@@ -301,12 +301,17 @@ def test_what_a_urdf_cannot_be(tmp_path: Path, more: str, words: str) -> None:
 @pytest.mark.parametrize("robot", ["quadrotor", str(URDF)])
 def test_it_hovers_over_the_wire(tmp_path: Path, robot: str) -> None:
     pytest.importorskip("yourdfpy")
-    words = ["run", robot, "--controller", "hover", "--duration", "6", "--mode", "lockstep", "--json", "--quiet"]
+    arguments = ["run", robot, "--controller", "hover", "--duration", "6", "--mode", "lockstep", "--json", "--quiet"]
     figure = ["--figure", str(tmp_path / "run.png")] if robot == "quadrotor" else []
     ran = subprocess.run(
-        [sys.executable, "-m", "rtmms", *words, *figure], cwd=tmp_path, env=environment(tmp_path), capture_output=True,
-        text=True, timeout=200, check=False,
-    )  # fmt: skip
+        [sys.executable, "-m", "rtmms", *arguments, *figure],
+        cwd=tmp_path,
+        env=environment(tmp_path),
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr
     report = json.loads(ran.stdout)
     np.testing.assert_allclose(report["final"]["position"], [0.0, 0.0, 1.0], atol=1e-2)

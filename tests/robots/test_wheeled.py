@@ -227,7 +227,7 @@ def test_any_number_of_links() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "told"),
+    ("name", "given", "message"),
     [
         ("snake", {"links": 1}, "snake: links must be >= 2, got 1"),
         ("snake", {"drive": "rope"}, "snake: drive must be one of leader, torque, servo, got 'rope'"),
@@ -237,10 +237,10 @@ def test_any_number_of_links() -> None:
         ("trikke", {"fork": "loose"}, "trikke: fork must be one of driven, passive, got 'loose'"),
     ],
 )
-def test_refused(name: str, given: dict[str, Any], told: str) -> None:
+def test_refused(name: str, given: dict[str, Any], message: str) -> None:
     with pytest.raises(rtmms.ModelError) as error:
         rtmms.load(name, **given)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 def test_no_presets() -> None:

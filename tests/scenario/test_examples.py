@@ -38,10 +38,10 @@ def test_an_example_runs_and_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize("file", BY_COMMAND, ids=lambda file: file.stem)
 def test_an_example_runs_and_holds_by_the_command(tmp_path: Path, file: Path) -> None:
-    said = finish(start(tmp_path, "run", str(file), "--json", "--quiet"), 240)
-    assert said.status == 0, said.err
-    assert said.report["expect"]
-    assert all(one["holds"] for one in said.report["expect"])
+    result = finish(start(tmp_path, "run", str(file), "--json", "--quiet"), 240)
+    assert result.status == 0, result.err
+    assert result.report["expect"]
+    assert all(one["holds"] for one in result.report["expect"])
 
 
 def test_the_pages_example_is_that_of_the_folder() -> None:

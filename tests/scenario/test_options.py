@@ -30,22 +30,22 @@ def shake(monkeypatch: pytest.MonkeyPatch) -> Option:
     return made
 
 
-def text_of(decorator: Any, *words: str) -> tuple[str, dict[str, Any]]:
+def text_of(decorator: Any, *text: str) -> tuple[str, dict[str, Any]]:
     """Help of a command with these options, and the values that it reads."""
     command = click.command("try")(decorator(lambda **values: values))
-    context = command.make_context("try", list(words))
+    context = command.make_context("try", list(text))
     return command.get_help(context), context.params
 
 
 def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path) -> None:
     for decorator in (command_options("run"), command_options("serve")):
-        said, values = text_of(decorator, "--shake-hz", "3")
+        output, values = text_of(decorator, "--shake-hz", "3")
         assert values["shake_hz"] == 3.0
-        assert "--shake-hz HZ" in said
-        assert "Shake the table (default 2)." in said
-    said, values = text_of(study_options())
+        assert "--shake-hz HZ" in output
+        assert "Shake the table (default 2)." in output
+    output, values = text_of(study_options())
     assert values["shake_hz"] is None
-    assert "--shake-hz HZ" in said
+    assert "--shake-hz HZ" in output
     with pytest.raises(click.BadParameter, match="expected a number > 0 Hz, got '-1'"):
         text_of(command_options("run"), "--shake-hz", "-1")
     path = tmp_path / "s.toml"
@@ -53,7 +53,7 @@ def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path)
     found = scenario(str(path))
     assert merged(found, {}, ())["shake_hz"] == 3.0
     assert why_not(shake, 3.0) == ""
-    for text, told in (
+    for text, message in (
         ('shake-hz = "fast"', "s.toml:2: shake_hz: expected a number, got 'fast'"),
         ("shake-hz = -1", "s.toml:2: shake_hz: expected a number > 0 Hz, got '-1'"),
         ("shakehz = 1", "s.toml:2: unknown key 'shakehz'; did you mean shake_hz"),
@@ -61,7 +61,7 @@ def test_a_new_option_needs_its_declaration_alone(shake: Option, tmp_path: Path)
         path.write_text(f'robot = "manta"\n{text}\n')
         with pytest.raises(ModelError) as fault:
             scenario(str(path))
-        assert told in str(fault.value)
+        assert message in str(fault.value)
 
 
 def test_each_option_has_a_field_of_the_plan_and_of_a_case() -> None:
@@ -92,6 +92,6 @@ def test_a_scenario_refuses_what_the_option_is_not(name: str, tmp_path: Path) ->
 def test_a_number_that_is_none_is_refused_by_each_command(tmp_path: Path) -> None:
     for one in run_options().values():
         if one.value_type in (int, float):
-            said = rtmms(tmp_path, one.commands[0], "pendulum", one.word, "x")
-            assert said.status == 2
-            assert one.word in said.err
+            result = rtmms(tmp_path, one.commands[0], "pendulum", one.word, "x")
+            assert result.status == 2
+            assert one.word in result.err

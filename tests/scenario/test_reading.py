@@ -88,7 +88,7 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
 
 
 @pytest.mark.parametrize(
-    ("text", "line", "told"),
+    ("text", "line", "message"),
     [
         ("mode = 1\n", 1, "robot: expected a text"),
         ("robot = 3", 1, 'robot: expected a text as "manta", got 3'),
@@ -124,12 +124,12 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
         (HEAD + '[expect]\na = "< nan"', 4, "expected a finite number"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, told: str) -> None:
+def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ModelError) as fault:
         read(path)
     assert str(fault.value).startswith(f"{path}:{line}: ")
-    assert told in str(fault.value)
+    assert message in str(fault.value)
 
 
 def test_a_file_that_is_none_or_no_toml(tmp_path: Path) -> None:

@@ -130,18 +130,18 @@ class Replayed:
 @kernel
 def _until_news(
     rows: Array, at: int, dt: float, timing: Array, block: Array, seed: int, clock: int, motion: Array, scratch: Array,
-    told: Array,
+    expected: Array,
 ) -> int:  # fmt: skip
     """Steps of plant and sensors until the sensor whose time stands in told[clock] tells something new."""
-    before = told[clock]
+    before = expected[clock]
     while at + 1 < rows.shape[0]:
         at += 1
         remember(motion)
         motion[M_TIME] = at * dt
         for k in range(13):
             motion[M_TIME + 1 + k] = rows[at, k]
-        look(timing, block, seed, motion, scratch, told)
-        if told[clock] != before:
+        look(timing, block, seed, motion, scratch, expected)
+        if expected[clock] != before:
             break
     return at
 
@@ -151,13 +151,13 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
     plant = Estimated(Replayed(known), known.sensors)
     plant.reset(seed)
     rows = np.ascontiguousarray(plant.truth.rows[: round(until[-1] / plant.dt) + 1])  # type: ignore[attr-defined]
-    suite, told, motion = plant.suite, plant._state, plant._motion
+    suite, expected, motion = plant.suite, plant._state, plant._motion
     clock = next(place.start for name, place, _ in plant._measured if name == "imu.time")
     at, sums, count, next_s, found = 0, np.zeros((2, len(PARTS))), 0, SETTLES_S, []
     for end in until:
         while (at + 1) * plant.dt <= end and at + 1 < len(rows):
             at = _until_news(
-                rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant.system.scratch, told
+                rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant.system.scratch, expected
             )
             plant.estimator.hear(plant._views)
             if at * plant.dt < next_s:

@@ -74,7 +74,7 @@ def same(one: Any, other: Any) -> None:
         np.testing.assert_array_equal(seen[name], value, err_msg=name)
 
 
-def told(plant: Any) -> dict[str, np.ndarray]:
+def outputs_of(plant: Any) -> dict[str, np.ndarray]:
     """What compiled code gets of its outputs."""
     account: CompiledOutputs = plant.compiled_outputs()
     arguments = np.zeros(ARGUMENTS, dtype=np.int64)
@@ -110,14 +110,14 @@ def test_the_bits_are_those_of_steps_from_python() -> None:
             same(one, other)
     assert one.snapshot()[-one._state.nbytes :] == other.snapshot()[-other._state.nbytes :]
     flat = {name: np.ravel(value) for name, value in other.observe().items()}
-    seen = told(one)
+    seen = outputs_of(one)
     assert set(seen) == set(flat)
     for name, value in flat.items():
         np.testing.assert_array_equal(seen[name], value, err_msg=name)
     one.restore(kept[0])
     other.restore(kept[1])
     same(one, other)
-    np.testing.assert_array_equal(told(one)["truth.rod_torque"], other.observe()["truth.rod_torque"])
+    np.testing.assert_array_equal(outputs_of(one)["truth.rod_torque"], other.observe()["truth.rod_torque"])
     driven.step(swim(0))
     other.step(swim(0))
     same(one, other)

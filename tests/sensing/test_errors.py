@@ -52,10 +52,10 @@ def test_an_hour_of_a_typical_imu_has_the_noise_of_its_data_sheet() -> None:
     sensor = Imu(**TYPICAL["imu"])
     count = round(3600 * sensor.rate_hz)
     for block, density in enumerate((sensor.gyro_noise_rad_s_rt_hz, sensor.accel_noise_m_s2_rt_hz)):
-        told = readings(sensor, block, count, seed=1)
+        expected = readings(sensor, block, count, seed=1)
         for axis in range(3):
             for time in (0.1, 1.0):
-                found = allan_deviation(told[:, axis], 1.0 / sensor.rate_hz, time)
+                found = allan_deviation(expected[:, axis], 1.0 / sensor.rate_hz, time)
                 assert found == pytest.approx(density / np.sqrt(time), rel=0.05)
 
 
@@ -68,8 +68,8 @@ def test_its_lowest_allan_deviation_is_the_data_sheets_bias_stability() -> None:
     for block, stability in enumerate((sensor.gyro_instability_rad_s, sensor.accel_instability_m_s2)):
         square = np.zeros(len(times))
         for seed in range(12):
-            told = readings(sensor, block, count, seed)
-            square += [np.mean([allan_deviation(told[:, k], period, t) ** 2 for k in range(3)]) for t in times]
+            found = readings(sensor, block, count, seed)
+            square += [np.mean([allan_deviation(found[:, k], period, t) ** 2 for k in range(3)]) for t in times]
         assert np.sqrt((square / 12).min()) == pytest.approx(stability, rel=0.05)
 
 
@@ -97,9 +97,9 @@ def test_a_drift_that_white_noise_hides_is_none() -> None:
 
 def test_scale_misalignment_offset_range_and_quantum() -> None:
     still = Imu(gyro_scale_error=(0.1, 0.0, -0.1), gyro_misalignment_rad=(0.0, 0.0, 0.01))
-    told = readings(still, 0, 1, 0, (1.0, 2.0, 3.0))[0]
+    found = readings(still, 0, 1, 0, (1.0, 2.0, 3.0))[0]
     # axes turned by +0.01 rad about z see x + 0.01 y, y - 0.01 x
-    np.testing.assert_allclose(told, [1.1 + 0.02, 2.0 - 0.01, 2.7], rtol=1e-15)
+    np.testing.assert_allclose(found, [1.1 + 0.02, 2.0 - 0.01, 2.7], rtol=1e-15)
     coarse = Imu(accel_range_m_s2=2.5, accel_resolution_m_s2=0.4)
     np.testing.assert_allclose(readings(coarse, 1, 1, 0, (-9.0, 1.1, 2.9))[0], [-2.4, 1.2, 2.4], rtol=1e-15)
 

@@ -235,8 +235,8 @@ def run(plant: Sensed, estimator: Estimator, steps: int) -> None:
 
 def error(position: Any, velocity: Any, quaternion: Any, time: float) -> np.ndarray:
     at, turn, speed, _ = swim(time)
-    told = Rotation.from_quat(np.asarray(quaternion)[[1, 2, 3, 0]])
-    return np.concatenate([at - position, turn.apply(speed) - velocity, (told.inv() * turn).as_rotvec()])
+    found = Rotation.from_quat(np.asarray(quaternion)[[1, 2, 3, 0]])
+    return np.concatenate([at - position, turn.apply(speed) - velocity, (found.inv() * turn).as_rotvec()])
 
 
 def test_it_follows_a_swimmer_through_late_measurements() -> None:
@@ -275,8 +275,8 @@ def test_sensors_that_fall_silent_only_make_it_less_sure() -> None:
     sure = estimator.behind().covariance
     for _ in range(200):
         plant.step(np.zeros(1))
-        told = plant.observe()
-        estimator.hear({name: told[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
+        found = plant.observe()
+        estimator.hear({name: found[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
     now = estimator.estimate()
     wrong = np.abs(error(now.position, now.velocity, now.quaternion, now.time))
     assert (wrong[3:6].max() < 0.05, not now.lost) == (True, True)
@@ -289,9 +289,9 @@ def test_a_sensor_that_lies_is_refused_and_told() -> None:
     assert not estimator.estimate().lost
     for _ in range(200):
         plant.step(np.zeros(1))
-        told = plant.observe()
-        told["depth.value"] = told["depth.value"] + 5.0
-        estimator.hear(told)
+        found = plant.observe()
+        found["depth.value"] = found["depth.value"] + 5.0
+        estimator.hear(found)
     now = estimator.estimate()
     assert now.lost
     assert now.refused["depth"] >= 10

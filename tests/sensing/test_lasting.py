@@ -157,17 +157,17 @@ def test_a_bias_that_stays_is_neither_averaged_away_nor_forgotten() -> None:
         rng = np.random.default_rng(seed)
         sensor = Depth(noise_m=0.01, turn_on_m=0.05, wander_m=0.02, correlation_s=30.0)
         start, bias, drift = 0.1 * rng.normal(), 0.05 * rng.normal(), 0.02 * rng.normal()
-        told = []
+        found = []
         for _ in range(400):
             drift += -0.1 / 30.0 * drift + 0.02 * np.sqrt(0.2 / 30.0) * rng.normal()
-            told.append(bias + drift + 0.01 * rng.normal())
+            found.append(bias + drift + 0.01 * rng.normal())
         for known in (True, False):
             lasting, _ = lasting_errors({"depth": sensor}, np.eye(3), known)
             x, covariance, noise = np.zeros(X_SIZE), np.zeros((E_SIZE, E_SIZE)), np.zeros(N_SIZE)
             x[X_Q], covariance[2, 2], noise[N_GRAVITY + 2] = 1.0, 0.1**2, -9.81
             rows, own = np.zeros((1, E_SIZE)), np.zeros((1, len(lasting.variance)))
             rows[0, 2], room = -1.0, np.zeros((2, 1 + E_SIZE + len(lasting.variance)))
-            for k, one in enumerate(told):
+            for k, one in enumerate(found):
                 propagate(x, covariance, np.zeros(3), np.array([0.0, 0.0, 9.81]), 0.1, noise, ROOM,
                           np.zeros((E_SIZE, E_SIZE)), lasting)  # fmt: skip
                 expected = np.array([-x[2]])

@@ -71,8 +71,8 @@ def test_the_estimate_is_as_sure_at_10_ms_as_at_1_ms(robot: str, tmp_path: Path)
 @pytest.mark.parametrize("robot", [name for name in sorted(robots()) if name not in WITHOUT])
 def test_nees_over_the_step_of_each_robot(robot: str, tmp_path: Path) -> None:
     plant = rtmms.load(robot)
-    told = {channel.name for channel in plant.outputs}
-    if not {name for name, _, _ in replayed._MOTION} <= told or "imu" not in read_profile("typical", plant):
+    expected = {channel.name for channel in plant.outputs}
+    if not {name for name, _, _ in replayed._MOTION} <= expected or "imu" not in read_profile("typical", plant):
         pytest.skip("it has no imu")
     found = {dt: nees(robot, dt, 40, 20.0, tmp_path)[0] for dt in OTHER_STEPS_S.get(robot, EACH_S)}
     assert all(LEAST < one < MOST for one in found.values()), found

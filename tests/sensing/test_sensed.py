@@ -31,7 +31,7 @@ def screw(time: float) -> tuple[Any, Any, Any, Any]:
     return position, turn, turn.inv().apply(velocity), axis * speed
 
 
-def told(sensor: Sensor, seconds: float = 0.5, name: str = "one", **given: Any) -> dict[str, np.ndarray]:
+def samples_of(sensor: Sensor, seconds: float = 0.5, name: str = "one", **given: Any) -> dict[str, np.ndarray]:
     plant = Sensed(Mover(screw, **given), {name: sensor})
     for _ in range(round(seconds / plant.dt)):
         plant.step(np.array([0.25]))
@@ -59,7 +59,7 @@ def test_a_gyroscope_and_an_accelerometer_at_a_mounting() -> None:
     force = (point(t + e) - 2.0 * point(t) + point(t - e)) / e**2 + [0.0, 0.0, G]
     errors = []
     for dt in (2e-3, 1e-3):
-        seen = told(mounted(Imu, rate_hz=1.0 / dt), t, dt=dt)
+        seen = samples_of(mounted(Imu, rate_hz=1.0 / dt), t, dt=dt)
         np.testing.assert_allclose(seen["one.gyro"], MOUNTING.inv().apply(screw(t)[3]), atol=1e-14)
         assert seen["one.time"] == pytest.approx(t)
         errors.append(float(np.abs(seen["one.accel"] - seen_from(t, force)).max()))
@@ -87,14 +87,14 @@ def test_at_rest_an_accelerometer_feels_the_ground() -> None:
 
 def test_a_magnetometer_sees_the_earths_field() -> None:
     field = (2e-5, -1e-5, -4e-5)
-    seen = told(mounted(Magnetometer, field_t=field, rate_hz=1000.0))
+    seen = samples_of(mounted(Magnetometer, field_t=field, rate_hz=1000.0))
     np.testing.assert_allclose(seen["one.field"], seen_from(0.5, np.array(field)), atol=1e-18)
 
 
 def test_the_world_magnetic_model_is_in_east_north_up() -> None:
     """In Toulon it points north and down: some 24 uT north, 1 east, 40 down."""
     pytest.importorskip("pygeomag")
-    seen = told(Magnetometer(rate_hz=1000.0), 0.0)
+    seen = samples_of(Magnetometer(rate_hz=1000.0), 0.0)
     east, north, up = screw(0.0)[1].apply(seen["one.field"]) * 1e6
     assert (0.5 < east < 2.0, 23.0 < north < 25.0, -41.5 < up < -38.5) == (True, True, True)
 
@@ -102,7 +102,10 @@ def test_the_world_magnetic_model_is_in_east_north_up() -> None:
 def test_the_field_of_the_default_place_is_kept() -> None:
     """Some metres higher the library computes it, and finds the same."""
     pytest.importorskip("pygeomag")
-    kept, computed = told(Magnetometer(rate_hz=1000.0), 0.0), told(Magnetometer(rate_hz=1000.0, altitude_m=1.0), 0.0)
+    kept, computed = (
+        samples_of(Magnetometer(rate_hz=1000.0), 0.0),
+        samples_of(Magnetometer(rate_hz=1000.0, altitude_m=1.0), 0.0),
+    )
     np.testing.assert_allclose(kept["one.field"], computed["one.field"], atol=1e-10)
 
 
@@ -116,12 +119,12 @@ def test_a_typical_part_that_is_faster_than_the_steps_is_read_once_a_step() -> N
 
 
 def test_depth_of_the_point_where_it_sits() -> None:
-    assert told(mounted(Depth, rate_hz=1000.0))["one.value"] == pytest.approx(-point(0.5)[2], abs=1e-14)
+    assert samples_of(mounted(Depth, rate_hz=1000.0))["one.value"] == pytest.approx(-point(0.5)[2], abs=1e-14)
 
 
 def test_a_doppler_log_over_a_flat_bottom() -> None:
     down = Dvl(position_m=PLACE, rate_hz=1000.0, bottom_m=-10.0, beam_angle_deg=25.0)
-    seen = told(down)
+    seen = samples_of(down)
     e = 1e-5
     velocity = screw(0.5)[1].inv().apply((point(0.5 + e) - point(0.5 - e)) / (2 * e))
     np.testing.assert_allclose(seen["one.velocity"], velocity, atol=1e-9)
@@ -134,20 +137,20 @@ def test_a_doppler_log_over_a_flat_bottom() -> None:
 
 @pytest.mark.parametrize(("bottom", "most", "valid"), [(-10.0, 50.0, 1.0), (-10.0, 5.0, 0.0), (-1.0, 50.0, 0.0)])
 def test_a_doppler_log_without_a_bottom_keeps_its_last_velocity(bottom: float, most: float, valid: float) -> None:
-    seen = told(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=most))
+    seen = samples_of(Dvl(rate_hz=1000.0, bottom_m=bottom, range_m=most))
     assert seen["one.valid"] == valid
     assert np.any(seen["one.velocity"]) == bool(valid)
 
 
 def test_rods_and_motors() -> None:
-    seen = told(Encoders(rate_hz=1000.0))
+    seen = samples_of(Encoders(rate_hz=1000.0))
     np.testing.assert_allclose(seen["one.angle"], [0.5, 0.25], atol=1e-14)
-    np.testing.assert_allclose(told(Currents(rate_hz=1000.0, torque_constant_n_m_a=0.5))["one.value"], [4.0, 8.0])
+    np.testing.assert_allclose(samples_of(Currents(rate_hz=1000.0, torque_constant_n_m_a=0.5))["one.value"], [4.0, 8.0])
 
 
 def test_gps_only_at_the_surface() -> None:
-    assert told(mounted(Gps, rate_hz=1000.0))["one.valid"] == 0.0
-    seen = told(mounted(Gps, rate_hz=1000.0, surface_m=-5.0))
+    assert samples_of(mounted(Gps, rate_hz=1000.0))["one.valid"] == 0.0
+    seen = samples_of(mounted(Gps, rate_hz=1000.0, surface_m=-5.0))
     np.testing.assert_allclose(seen["one.position"], point(0.5), atol=1e-14)
     assert seen["one.valid"] == 1.0
 

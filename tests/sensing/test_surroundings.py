@@ -110,10 +110,10 @@ def test_of_a_plant_that_tells_nothing() -> None:
 
 def test_a_tree_without_a_medium_is_in_what_its_bodies_displace() -> None:
     g = (0.0, 0.0, -9.81)
-    told = [describe_plant(stone(g, medium, fluid)).surroundings().density for medium, fluid in (
+    found = [describe_plant(stone(g, medium, fluid)).surroundings().density for medium, fluid in (
         ("", 0.0), ("", 1.2), ("", 1025.0), ("water", 0.0), ("water", 1025.0), ("air", 1025.0), ("ground", 0.0),
     )]  # fmt: skip
-    assert told == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
+    assert found == [0.0, 0.0, 1025.0, 1000.0, 1025.0, 0.0, 0.0]
 
 
 @pytest.mark.full

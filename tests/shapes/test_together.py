@@ -19,24 +19,24 @@ POSE = (Channel("position", "m", (3,), "world"), Channel("quaternion", "", (4,),
 TURNED = [sqrt(0.5), 0.0, 0.0, sqrt(0.5)]
 
 
-def info(*robots: str, told: str = "") -> PlantInfo:
+def info(*robots: str, prefix: str = "") -> PlantInfo:
     one = PlantInfo("boat", 1e-3, "free", None, None, (), POSE, shape=HULL)
-    outputs = tuple(Channel(f"{name}.{told}{c.name}", c.unit, c.shape, c.frame) for name in robots for c in POSE)
+    outputs = tuple(Channel(f"{name}.{prefix}{c.name}", c.unit, c.shape, c.frame) for name in robots for c in POSE)
     return PlantInfo("world", 1e-3, "free", None, None, (), outputs, robots=dict.fromkeys(robots, one))
 
 
-def outputs(told: str = "") -> dict[str, Any]:
+def outputs(prefix: str = "") -> dict[str, Any]:
     return {
-        f"one.{told}position": [1.0, 2.0, 3.0], f"one.{told}quaternion": TURNED,
-        f"two.{told}position": [1.0, 4.0, 3.0], f"two.{told}quaternion": [1.0, 0.0, 0.0, 0.0],
+        f"one.{prefix}position": [1.0, 2.0, 3.0], f"one.{prefix}quaternion": TURNED,
+        f"two.{prefix}position": [1.0, 4.0, 3.0], f"two.{prefix}quaternion": [1.0, 0.0, 0.0, 0.0],
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("told", ["", "truth."])
-def test_each_is_where_it_is(told: str) -> None:
-    picture = Picture(info("one", "two", told=told))
+@pytest.mark.parametrize("message", ["", "truth."])
+def test_each_is_where_it_is(message: str) -> None:
+    picture = Picture(info("one", "two", prefix=message))
     assert picture.shape is not None
-    drawn = picture.draw(outputs(told))
+    drawn = picture.draw(outputs(message))
     assert drawn.pose == ((1.0, 2.0, 3.0), tuple(TURNED))
     frames = drawn.frames
     places = {}

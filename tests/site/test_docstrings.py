@@ -38,5 +38,5 @@ def test_what_has_no_columns_stays_as_it_is() -> None:
 
 
 def test_the_face_of_the_package_reads_as_lists() -> None:
-    told = formatted(getdoc(rtmms.Controller))
-    assert all(f"\n- `{name}` " in told for name in ("claim", "outputs", "setpoints", "tunable_parameters"))
+    message = formatted(getdoc(rtmms.Controller))
+    assert all(f"\n- `{name}` " in message for name in ("claim", "outputs", "setpoints", "tunable_parameters"))

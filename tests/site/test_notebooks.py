@@ -25,9 +25,9 @@ def test_it_runs(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     made = nbformat.read(file, as_version=4)
     nbclient.NotebookClient(made, timeout=240, resources={"metadata": {"path": str(tmp_path)}}).execute()
-    said = [one for cell in made.cells if cell.cell_type == "code" for one in cell.outputs]
-    pictures = sum("image/png" in one.get("data", {}) for one in said)
+    output = [one for cell in made.cells if cell.cell_type == "code" for one in cell.outputs]
+    pictures = sum("image/png" in one.get("data", {}) for one in output)
     assert pictures >= 1
-    assert not any(one.output_type == "error" for one in said)
+    assert not any(one.output_type == "error" for one in output)
     kept = nbformat.read(file, as_version=4)  # the site shows what the file keeps
     assert any("image/png" in one.get("data", {}) for cell in kept.cells for one in cell.get("outputs", []))

@@ -115,7 +115,7 @@ class Trials:
 
         folder = self.new_folder("warm", {})
         word = f"{folder / 'plant.py'}:Cart"
-        words = [
+        arguments = [
             word,
             "--vary",
             "mass_kg=0.5,0.8",
@@ -128,7 +128,7 @@ class Trials:
             "1",
         ]
         with contextlib.redirect_stdout(None):
-            rtmms.main(["sweep", *words, "-o", str(folder / OUTPUT)], standalone_mode=False)
+            rtmms.main(["sweep", *arguments, "-o", str(folder / OUTPUT)], standalone_mode=False)
 
     def start(self, folder: Path) -> int:
         """A sweep in a process of its own; its number."""
@@ -140,9 +140,9 @@ class Trials:
         try:
             os.chdir(folder)
             sys.dont_write_bytecode = True  # a file of the same second and length would be taken for the old one
-            with (folder / "said.txt").open("a") as said:
-                os.dup2(said.fileno(), 1)
-                os.dup2(said.fileno(), 2)
+            with (folder / "said.txt").open("a") as output:
+                os.dup2(output.fileno(), 1)
+                os.dup2(output.fileno(), 2)
             from rtmms.cli.main import main
 
             main(["sweep", "s.toml", "-o", OUTPUT, "--threads", "1", "--quiet"])
@@ -173,8 +173,8 @@ class Trials:
             begun = time.monotonic()
             status = self.finish(self.start(folder))
             if status != 0:
-                said = (folder / "said.txt").read_text()
-                raise RuntimeError(f"a sweep that nobody disturbs ends with {status}: {said}")
+                output = (folder / "said.txt").read_text()
+                raise RuntimeError(f"a sweep that nobody disturbs ends with {status}: {output}")
             self._seconds = time.monotonic() - begun
             self._oracles[key] = pq.read_table(folder / OUTPUT).to_pylist()
         return self._oracles[key]
@@ -222,8 +222,8 @@ class Trials:
                 break
         else:
             self.found.open += 1
-            said = (folder / "said.txt").read_text()[-300:]
-            self.found.examples.append(f"{number}: no table: {', '.join(story)}: {said}")
+            output = (folder / "said.txt").read_text()[-300:]
+            self.found.examples.append(f"{number}: no table: {', '.join(story)}: {output}")
             return
         self.compare(number, pq.read_table(folder / OUTPUT).to_pylist(), expected, story)
         shutil.rmtree(folder)
@@ -311,9 +311,9 @@ def attack(trials: int, seed: int = 0, every: int = 0) -> Found:
 
 if __name__ == "__main__":
     count, first = (int(word) for word in (*sys.argv[1:], *("500", "0")[len(sys.argv) - 1 :]))
-    told = attack(count, first, 25)
-    print(f"{told.trials} trials: {told.wrong} with wrong rows ({told.rows} rows), {told.open} without a table")
-    print(", ".join(f"{what} {often}" for what, often in sorted(told.did.items())))
-    for line in told.examples[:20]:
+    tally = attack(count, first, 25)
+    print(f"{tally.trials} trials: {tally.wrong} with wrong rows ({tally.rows} rows), {tally.open} without a table")
+    print(", ".join(f"{what} {often}" for what, often in sorted(tally.did.items())))
+    for line in tally.examples[:20]:
         print("  " + line)
-    sys.exit(1 if told.wrong or told.open else 0)
+    sys.exit(1 if tally.wrong or tally.open else 0)

@@ -50,13 +50,26 @@ def test_a_run_is_settled_when_its_means_no_longer_change(time_constant, expecte
 
 
 @pytest.mark.full  # Parquet
-def test_the_summary_names_the_rows_that_cannot_be_trusted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_summary_names_the_rows_that_cannot_be_trusted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     pytest.importorskip("pyarrow")
+    from matplotlib.figure import Figure
+
     from rtmms.cli.main import rtmms as program
 
-    words = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--vary",
+    arguments = ["sweep", "manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.1", "--duration", "6", "--vary",
              "gait.frequency_hz=0.5,1", "-o", str(tmp_path / "s.parquet"), "--threads", "1", "--quiet"]  # fmt: skip
-    assert program.main(words, standalone_mode=False) == 0
-    assert "not to be trusted: 2 of 2 runs (0, 1): steps too long" in capsys.readouterr().out
-    assert program.main([*words, "--json"], standalone_mode=False) == 0
+    doubt = "not to be trusted: 2 of 2 runs (0, 1): steps too long"
+    pages: list[Figure] = []
+    monkeypatch.setattr("rtmms.sweep.figure.save", lambda page, _: pages.append(page))
+    assert program.main([*arguments, "--figure", str(tmp_path / "s.png")], standalone_mode=False) == 0
+    assert doubt in capsys.readouterr().out
+    (page,) = pages
+    assert page.get_suptitle() == "manta: 2 runs of 6 s"
+    assert doubt in page.get_supxlabel()
+    titles = [axes.get_title(loc="left") for axes in page.axes]
+    assert "mean speed, m/s" in titles
+    assert not any(title.startswith(("accuracy", "settled")) for title in titles)
+    assert program.main([*arguments, "--json"], standalone_mode=False) == 0
     assert json.loads(capsys.readouterr().out)["doubted"]["accuracy"] == [0, 1]

@@ -36,8 +36,8 @@ def envelope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
     (tmp_path / "one.toml").write_text(SCENARIO.format("-100"))
 
-    def run(*words: str) -> tuple[int, str]:
-        given = ["envelope", *words, "--threads", "1", "--quiet", "--no-measure"]
+    def run(*text: str) -> tuple[int, str]:
+        given = ["envelope", *text, "--threads", "1", "--quiet", "--no-measure"]
         return program.main(given, standalone_mode=False), capsys.readouterr().out
 
     return run
@@ -45,11 +45,11 @@ def envelope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 
 def test_it_writes_maps_lines_a_figure_and_the_limits(tmp_path: Path, envelope: Any) -> None:
     status, out = envelope("one.toml", "-o", "env", *SMALL, "--json")
-    told = json.loads(out)
-    assert (status, told["controller"], told["runs"], told["seeds"]) == (0, "swing", 20, 2)
-    assert told["limits"] == {"delay_ms": 40.0, "loss": 1.0, "jitter_ms": 20.0, "rate_hz": 10.0}
-    assert told["left_out"] == ["exchange.misses"]
-    assert json.loads((tmp_path / "env" / "envelope.json").read_text()) == told
+    found = json.loads(out)
+    assert (status, found["controller"], found["runs"], found["seeds"]) == (0, "swing", 20, 2)
+    assert found["limits"] == {"delay_ms": 40.0, "loss": 1.0, "jitter_ms": 20.0, "rate_hz": 10.0}
+    assert found["left_out"] == ["exchange.misses"]
+    assert json.loads((tmp_path / "env" / "envelope.json").read_text()) == found
     rows = pq.read_table(tmp_path / "env" / "map.parquet").to_pylist()
     assert [row["link.swing.delay_ms"] for row in rows[::4]] == [0.0, 20.0, 40.0]
     angle = {(row["link.swing.delay_ms"], row["link.swing.loss"]): row["final.angle"] for row in rows}
@@ -66,13 +66,13 @@ def test_where_the_tolerance_is_left_there_the_limit_is(tmp_path: Path, envelope
     sign = ">=" if sound > nothing else "<="
     text = SCENARIO.format(0.5 * (sound + nothing)).replace(">=", sign)
     (tmp_path / "two.toml").write_text(text)
-    told = json.loads(envelope("two.toml", "-o", "two", *SMALL, "--json")[1])
-    assert told["limits"]["loss"] == 0.0
-    assert told["limits"]["delay_ms"] is not None
+    found = json.loads(envelope("two.toml", "-o", "two", *SMALL, "--json")[1])
+    assert found["limits"]["loss"] == 0.0
+    assert found["limits"]["delay_ms"] is not None
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("arguments", "text"),
     [
         (("one.toml", "--loss", "0:2:3"), r"--loss: loss: expected a number from 0 to 1, got 2"),
         (("one.toml", "--delay", "-1:3:3"), r"--delay: delay_ms: expected a number from 0 to 10000, got -1"),
@@ -88,11 +88,11 @@ def test_where_the_tolerance_is_left_there_the_limit_is(tmp_path: Path, envelope
     ],
 )
 def test_wrong_words_are_refused_before_anything_is_written(
-    tmp_path: Path, envelope: Any, words: tuple[str, ...], text: str
+    tmp_path: Path, envelope: Any, arguments: tuple[str, ...], text: str
 ) -> None:
     (tmp_path / "none.toml").write_text(SCENARIO.format(1).partition("[expect]")[0])
     with pytest.raises(ModelError, match=text):
-        envelope(*words, "-o", "env")
+        envelope(*arguments, "-o", "env")
     assert not (tmp_path / "env").exists()
 
 
@@ -120,16 +120,16 @@ def test_of_several_robots_one_controllers_link_is_tried(tmp_path: Path, envelop
     (tmp_path / "robots.toml").write_text(ROBOTS)
     with pytest.raises(ModelError, match=r"--of: expected one of one\.hover, two\.hover"):
         envelope("robots.toml", "-o", "env", *SMALL)
-    words = ("--delay", "0,100", "--loss", "0,1", "--jitter", "0", "--rates", "50", "--seeds", "1")
-    status, out = envelope("robots.toml", "--of", "one.hover", "-o", "env", *words, "--json")
+    arguments = ("--delay", "0,100", "--loss", "0,1", "--jitter", "0", "--rates", "50", "--seeds", "1")
+    status, out = envelope("robots.toml", "--of", "one.hover", "-o", "env", *arguments, "--json")
     assert (status, json.loads(out)["limits"]["delay_ms"]) == (0, 100.0)
     rows = pq.read_table(tmp_path / "env" / "map.parquet").to_pylist()
     assert len({row["tracking.one.z_m.rms"] for row in rows}) > 1, "the link of this robot's controller matters"
 
 
 def test_a_sweep_takes_links(tmp_path: Path, envelope: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["sweep", "one.toml", "--vary", "link.swing.loss=0,1", "-o", "s.parquet", "--threads", "1", "--quiet"]
-    assert program.main(words, standalone_mode=False) == 0
+    arguments = ["sweep", "one.toml", "--vary", "link.swing.loss=0,1", "-o", "s.parquet", "--threads", "1", "--quiet"]
+    assert program.main(arguments, standalone_mode=False) == 0
     rows = pq.read_table(tmp_path / "s.parquet").to_pylist()
     assert rows[0]["final.angle"] != rows[1]["final.angle"]
     for over, text in (
@@ -138,7 +138,7 @@ def test_a_sweep_takes_links(tmp_path: Path, envelope: Any, capsys: pytest.Captu
         ("link.swing.loss=0,3", "loss: expected a number from 0 to 1, got 3"),
     ):
         with pytest.raises(ModelError, match=text):
-            program.main([*words[:3], over, *words[4:]], standalone_mode=False)
+            program.main([*arguments[:3], over, *arguments[4:]], standalone_mode=False)
 
 
 def test_the_limit_is_before_the_first_failure() -> None:
@@ -161,8 +161,8 @@ def test_a_machine_is_half_its_exchange_each_way() -> None:
 def test_the_tables_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     (tmp_path / "one.toml").write_text(SCENARIO.format("-100"))
     for workers in ("1", "2"):
-        words = ("one.toml", "-o", f"env{workers}", *SMALL, "--threads", workers, "--quiet", "--no-measure")
-        assert rtmms(tmp_path, "envelope", *words).status == 0
+        arguments = ("one.toml", "-o", f"env{workers}", *SMALL, "--threads", workers, "--quiet", "--no-measure")
+        assert rtmms(tmp_path, "envelope", *arguments).status == 0
     for name in ("map", "jitter", "rate"):
         one, two = (tmp_path / f"env{workers}" / f"{name}.parquet" for workers in ("1", "2"))
         assert one.read_bytes() == two.read_bytes()

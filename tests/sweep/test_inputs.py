@@ -170,10 +170,10 @@ def test_a_change_of_any_file_makes_all_rows_anew(tmp_path: Path, changed: str) 
         (tmp_path / name).write_text(text)
     old = parts_of(tmp_path)
     (tmp_path / changed).write_text(CHANGES[changed])
-    said = swept(tmp_path, "t.parquet")
-    assert said.status == 0, said.err
-    assert "done again" in said.err
-    assert "are there already" not in said.err
+    result = swept(tmp_path, "t.parquet")
+    assert result.status == 0, result.err
+    assert "done again" in result.err
+    assert "are there already" not in result.err
     fresh = swept(tmp_path, "u.parquet")
     assert fresh.status == 0, fresh.err
     table, anew = (pq.read_table(tmp_path / name).to_pylist() for name in ("t.parquet", "u.parquet"))
@@ -209,7 +209,7 @@ def test_without_a_change_the_parts_are_taken(tmp_path: Path) -> None:
     for name, text in OWN.items():
         (tmp_path / name).write_text(text)
     old = parts_of(tmp_path)
-    said = swept(tmp_path, "t.parquet")
-    assert said.status == 0, said.err
-    assert "12 of 12 runs are there already" in said.err
+    result = swept(tmp_path, "t.parquet")
+    assert result.status == 0, result.err
+    assert "12 of 12 runs are there already" in result.err
     assert pq.read_table(tmp_path / "t.parquet").to_pylist() == old

@@ -184,10 +184,10 @@ def test_an_option_of_run_is_one_of_sweep_or_refused_by_name() -> None:
         word = max(param.opts, key=len)
         if not word.startswith("-") or word in own:
             continue
-        with pytest.raises(click.NoSuchOption) as told:
+        with pytest.raises(click.NoSuchOption) as found:
             sweep.make_context("sweep", ["manta", "-o", "t.parquet", word, "1"])
         missing.append(str(param.name))
-        assert word in str(told.value.format_message())
+        assert word in str(found.value.format_message())
     carried = {name for name, one in run_options().items() if one.study is StudyUse.CARRIED}
     assert not carried & set(missing), "what a case carries can be typed, too"
 
@@ -198,30 +198,30 @@ def test_what_a_study_cannot_carry_is_refused_by_name(tmp_path: Path, name: str)
     (tmp_path / "s.toml").write_text(REFUSES[name])
     key = name.replace("_", "[-_]")
     for command in ("sweep", "envelope"):
-        words = ["-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"] if command == "sweep" else ["-o", "env"]
+        arguments = ["-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"] if command == "sweep" else ["-o", "env"]
         with pytest.raises(ModelError, match=rf"s\.toml:\d+: {key}: "):
-            program.main([command, str(tmp_path / "s.toml"), *words], standalone_mode=False)
+            program.main([command, str(tmp_path / "s.toml"), *arguments], standalone_mode=False)
     assert [one.name for one in tmp_path.iterdir()] == ["s.toml"]
 
 
 @pytest.mark.full  # a sweep needs pyarrow before it reads anything
 def test_a_bridge_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(BRIDGE)
-    words = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"]
+    parts = ["sweep", str(tmp_path / "s.toml"), "-o", str(tmp_path / "t.parquet"), "--vary", "seed=0,1"]
     with pytest.raises(ModelError, match=r"s\.toml:\d+: \[\[bridge\]\]: a study has no peers but its controllers"):
-        program.main(words, standalone_mode=False)
+        program.main(parts, standalone_mode=False)
 
 
 # --- To the bit
 
 
-def row_of(folder: Path, text: str, *words: str) -> dict[str, Any]:
+def row_of(folder: Path, text: str, *arguments: str) -> dict[str, Any]:
     """The one row of a sweep."""
     pq = pytest.importorskip("pyarrow.parquet")
     (folder / "s.toml").write_text(text)
-    said = rtmms(folder, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=" + seed_of(text), "--threads", "1",
-                 "--quiet", *words)  # fmt: skip
-    assert said.status == 0, said.err
+    result = rtmms(folder, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=" + seed_of(text), "--threads", "1",
+                 "--quiet", *arguments)  # fmt: skip
+    assert result.status == 0, result.err
     rows: list[dict[str, Any]] = pq.read_table(folder / "t.parquet").to_pylist()
     assert len(rows) == 1
     return rows[0]
@@ -235,9 +235,9 @@ def seed_of(text: str) -> str:
 def run_of(folder: Path, text: str) -> dict[str, Any]:
     """The report of the run."""
     (folder / "s.toml").write_text(text)
-    said = rtmms(folder, "run", "s.toml", "--mode", "lockstep", "--json", "--quiet")
-    assert said.status == 0, said.err
-    return said.report
+    result = rtmms(folder, "run", "s.toml", "--mode", "lockstep", "--json", "--quiet")
+    assert result.status == 0, result.err
+    return result.report
 
 
 def assert_same(row: dict[str, Any], report: dict[str, Any]) -> None:
@@ -279,12 +279,12 @@ def test_a_key_of_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str) ->
 @pytest.mark.full
 def test_options_of_the_command_line_give_the_bits_of_run(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
-    words = ("--controller", "gait:frequency_hz=0.8", "--duration", "0.2", "--dt", "0.01", "--sensors", "typical",
+    arguments = ("--controller", "gait:frequency_hz=0.8", "--duration", "0.2", "--dt", "0.01", "--sensors", "typical",
              "--coupling", "monolithic", "--link", "gait:delay_ms=20", "--set", "drag_coefficient=1.1", "--estimate",
              "--tracking-start", "0.1")  # fmt: skip
-    said = rtmms(tmp_path, "sweep", "manta", *words, "--vary", "seed=5", "-o", "t.parquet", "--quiet")
-    assert said.status == 0, said.err
-    one_run = rtmms(tmp_path, "run", "manta", *words, "--seed", "5", "--mode", "lockstep", "--json", "--quiet")
+    result = rtmms(tmp_path, "sweep", "manta", *arguments, "--vary", "seed=5", "-o", "t.parquet", "--quiet")
+    assert result.status == 0, result.err
+    one_run = rtmms(tmp_path, "run", "manta", *arguments, "--seed", "5", "--mode", "lockstep", "--json", "--quiet")
     assert_same(pq.read_table(tmp_path / "t.parquet").to_pylist()[0], one_run.report)
 
 
@@ -294,26 +294,26 @@ def test_several_robots_differ_by_name(tmp_path: Path) -> None:
     pq = pytest.importorskip("pyarrow.parquet")
     text = TWO.format(keys="")
     (tmp_path / "s.toml").write_text(text)
-    said = rtmms(tmp_path, "sweep", "s.toml", "--vary", "follower.drag_coefficient=0.9,1.5", "--vary",
+    result = rtmms(tmp_path, "sweep", "s.toml", "--vary", "follower.drag_coefficient=0.9,1.5", "--vary",
                  "leader.gait.amplitude_deg=10,30", "-o", "t.parquet", "--threads", "1", "--quiet")  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     row = pq.read_table(tmp_path / "t.parquet").to_pylist()[2]
     changed = text.replace('robot = "leader"\n', 'robot = "leader"\namplitude_deg = 10\n')
     changed = changed.replace("-1.0]\n", "-1.0]\nparameters = { drag_coefficient = 1.5 }\n")
     assert_same(row, run_of(tmp_path, changed))
-    for over, told in (
+    for over, message in (
         ("leadr.drag_coefficient=1,2", "unknown robot or controller 'leadr'; did you mean leader"),
         ("leader.drag=1,2", "unknown manta parameter 'drag'"),
     ):
-        said = rtmms(tmp_path, "sweep", "s.toml", "--vary", over, "-o", "u.parquet", "--quiet")
-        assert (said.status, told in said.err) == (2, True), said.err
+        result = rtmms(tmp_path, "sweep", "s.toml", "--vary", over, "-o", "u.parquet", "--quiet")
+        assert (result.status, message in result.err) == (2, True), result.err
 
 
 @pytest.mark.full
 def test_the_file_of_a_single_run_is_named_and_not_written(tmp_path: Path) -> None:
     pytest.importorskip("pyarrow")
     (tmp_path / "s.toml").write_text(one('log = "one.mcap"\nfigure = "one.png"'))
-    said = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
-    assert (said.status, json.loads(said.out)["runs"]) == (0, 2)
-    assert "s.toml: log, figure: of a single run; the study does not write it" in said.err
+    result = rtmms(tmp_path, "sweep", "s.toml", "-o", "t.parquet", "--vary", "seed=0,1", "--quiet", "--json")
+    assert (result.status, json.loads(result.out)["runs"]) == (0, 2)
+    assert "s.toml: log, figure: of a single run; the study does not write it" in result.err
     assert sorted(one.name for one in tmp_path.iterdir() if one.is_file()) == ["s.toml", "t.parquet"]

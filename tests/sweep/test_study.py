@@ -49,9 +49,9 @@ NO_COLUMN = (
 
 @pytest.mark.parametrize("word", NO_COLUMN)
 def test_values_that_no_table_holds_are_refused(word: Any) -> None:
-    with pytest.raises(ModelError, match=r"sweep.over.*damping: expected") as told:
+    with pytest.raises(ModelError, match=r"sweep.over.*damping: expected") as message:
         read_axis("s.toml: [sweep.over]", "damping", word, "grid")
-    assert len(str(told.value)) < 1000
+    assert len(str(message.value)) < 1000
 
 
 def test_seeds_without_end_and_too_many_axes_are_refused() -> None:
@@ -92,7 +92,7 @@ def test_a_table_says_the_same_and_the_line_replaces_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("over", "more", "words"),
+    ("over", "more", "text"),
     [
         ((), {}, "nothing differs"),
         (("damping",), {}, "expected KEY="),
@@ -104,6 +104,6 @@ def test_a_table_says_the_same_and_the_line_replaces_it() -> None:
         (("damping=0:1:9000000", "swing.amplitude=0:1:2"), {}, "18,000,000 runs; expected at most 10,000,000"),
     ],
 )
-def test_what_no_study_can_be(over: tuple[str, ...], more: dict[str, Any], words: str) -> None:
-    with pytest.raises(ModelError, match=words):
+def test_what_no_study_can_be(over: tuple[str, ...], more: dict[str, Any], text: str) -> None:
+    with pytest.raises(ModelError, match=text):
         study(*over, **more)

@@ -38,8 +38,8 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "plugins"))
 
-    def run(*words: str) -> tuple[int, str]:
-        status = program.main(["sweep", *words, "--threads", "1", "--quiet"], standalone_mode=False)
+    def run(*text: str) -> tuple[int, str]:
+        status = program.main(["sweep", *text, "--threads", "1", "--quiet"], standalone_mode=False)
         return status, capsys.readouterr().out
 
     return run
@@ -52,10 +52,10 @@ def rows(path: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("more", ["", ":every=3", ":every=4,delay=2,interpolation=linear"])
 def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: Any, more: str) -> None:
-    words = ("pendulum", "--controller", f"swing{more}", "--duration", "0.5", *OVER, "-o", "t.parquet", "--json")
-    status, out = sweep(*words)
-    told = json.loads(out)
-    assert (status, told["runs"], told["ended"]) == (0, 6, {"duration": 6})
+    arguments = ("pendulum", "--controller", f"swing{more}", "--duration", "0.5", *OVER, "-o", "t.parquet", "--json")
+    status, out = sweep(*arguments)
+    found = json.loads(out)
+    assert (status, found["runs"], found["ended"]) == (0, 6, {"duration": 6})
     row = rows(tmp_path / "t.parquet")[3]
     assert (row["run"], row["damping"], row["swing.amplitude"], row["steps"]) == (3, 0.2, 1.5, 50)
     word = f"swing:amplitude=1.5{more.replace(':', ',')}"
@@ -80,26 +80,26 @@ def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_
 
 def test_the_bits_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     for name, workers in (("one", "1"), ("two", "2")):
-        said = rtmms(tmp_path, "sweep", "pendulum", *LONG, "-o", f"{name}.parquet", "--threads", workers, "--quiet")
-        assert said.status == 0, said.err
+        result = rtmms(tmp_path, "sweep", "pendulum", *LONG, "-o", f"{name}.parquet", "--threads", workers, "--quiet")
+        assert result.status == 0, result.err
     assert (tmp_path / "one.parquet").read_bytes() == (tmp_path / "two.parquet").read_bytes()
     assert len(rows(tmp_path / "one.parquet")) == 12
 
 
 def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
-    words = ("sweep", "pendulum", *LONG, "--threads", "1", "--quiet", "-o")
-    assert rtmms(tmp_path, *words, "whole.parquet").status == 0
-    process = start(tmp_path, *words, "cut.parquet")
+    arguments = ("sweep", "pendulum", *LONG, "--threads", "1", "--quiet", "-o")
+    assert rtmms(tmp_path, *arguments, "whole.parquet").status == 0
+    process = start(tmp_path, *arguments, "cut.parquet")
     folder = tmp_path / "cut.parquet.parts"
     for _ in range(600):
         if list(folder.glob("part-*.part")) or process.poll() is not None:
             break
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    said = finish(process)
-    assert (said.status, "the same command goes on from there" in said.err) == (130, True), said.err
+    result = finish(process)
+    assert (result.status, "the same command goes on from there" in result.err) == (130, True), result.err
     assert not (tmp_path / "cut.parquet").exists()
-    again = process_of(tmp_path, *words, "cut.parquet")
+    again = process_of(tmp_path, *arguments, "cut.parquet")
     assert again.status == 0
     assert "runs are there already" in again.err
     assert rows(tmp_path / "cut.parquet") == rows(tmp_path / "whole.parquet")
@@ -107,11 +107,11 @@ def test_broken_off_and_resumed_it_is_the_same_table(tmp_path: Path) -> None:
 
 
 def test_a_budget_ends_a_sweep_that_goes_on_later(tmp_path: Path, sweep: Any) -> None:
-    words = ("pendulum", *SHORT, "--vary", "damping=0.1:0.5:200", "-o", "t.parquet")
-    status, _ = sweep(*words, "--budget", "1e-9")
+    arguments = ("pendulum", *SHORT, "--vary", "damping=0.1:0.5:200", "-o", "t.parquet")
+    status, _ = sweep(*arguments, "--budget", "1e-9")
     parts = list((tmp_path / "t.parquet.parts").glob("part-*.part"))
     assert (status, len(parts)) == (1, 1)
-    assert sweep(*words)[0] == 0
+    assert sweep(*arguments)[0] == 0
     assert len(rows(tmp_path / "t.parquet")) == 200
 
 
@@ -130,7 +130,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (("--vary", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
         (("--vary", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
@@ -143,11 +143,11 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
     ],
 )
 def test_wrong_words_are_refused_before_anything_runs(
-    tmp_path: Path, sweep: Any, words: tuple[str, ...], told: str
+    tmp_path: Path, sweep: Any, arguments: tuple[str, ...], message: str
 ) -> None:
     (tmp_path / "own.parquet").write_text("precious")
-    with pytest.raises((ModelError, click.UsageError), match=re.escape(told)):
-        sweep("pendulum", *SHORT, "-o", "t.parquet", *words)
+    with pytest.raises((ModelError, click.UsageError), match=re.escape(message)):
+        sweep("pendulum", *SHORT, "-o", "t.parquet", *arguments)
     assert (tmp_path / "own.parquet").read_text() == "precious"
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".parts"] == []
 
@@ -195,11 +195,11 @@ def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
 
 def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
-    said = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--vary", "damping=1,2", "-o", "t.parquet", "--dask",
+    result = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--vary", "damping=1,2", "-o", "t.parquet", "--dask",
                  "tcp://127.0.0.1:1")  # fmt: skip
-    assert said.status == 2
-    assert "rtmms: --dask tcp://127.0.0.1:1: no scheduler answered" in said.err
-    assert "Traceback" not in said.err
+    assert result.status == 2
+    assert "rtmms: --dask tcp://127.0.0.1:1: no scheduler answered" in result.err
+    assert "Traceback" not in result.err
 
 
 TLS = ("--tls-ca-file", "cert.pem", "--tls-cert", "cert.pem", "--tls-key", "key.pem")
@@ -212,17 +212,17 @@ def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]
     page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
     made = next(text for text in re.findall(r"```\w*\n(.*?)```", page, re.DOTALL) if "openssl" in text)
     subprocess.run(["sh", "-ec", made], cwd=tmp_path, check=True, capture_output=True)
-    told = tmp_path / "scheduler.json"
+    found = tmp_path / "scheduler.json"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     quiet: Any = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": tmp_path,
                   "env": environment(tmp_path)}  # fmt: skip
     with subprocess.Popen([*dask, "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-                           "--scheduler-file", str(told), *TLS], **quiet) as scheduler:  # fmt: skip
+                           "--scheduler-file", str(found), *TLS], **quiet) as scheduler:  # fmt: skip
         for _ in range(600):
-            if told.exists() and told.stat().st_size:
+            if found.exists() and found.stat().st_size:
                 break
             time.sleep(0.05)
-        address = json.loads(told.read_text())["address"]
+        address = json.loads(found.read_text())["address"]
         worker = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--nthreads", "1", "--no-dashboard",
                   "--no-nanny", *TLS]  # fmt: skip
         workers = [subprocess.Popen(worker, **quiet) for _ in range(3)]
@@ -237,22 +237,22 @@ def test_on_a_cluster_one_of_whose_workers_dies_it_is_the_same_table(
 ) -> None:
     """And nobody is admitted without a certificate."""
     address, workers = cluster
-    words = ("sweep", "pendulum", *LONG, "--quiet", "-o")
-    assert rtmms(tmp_path, *words, "here.parquet").status == 0
-    process = start(tmp_path, *words, "there.parquet", "--dask", address, "--dask-security", "cluster.toml")
+    arguments = ("sweep", "pendulum", *LONG, "--quiet", "-o")
+    assert rtmms(tmp_path, *arguments, "here.parquet").status == 0
+    process = start(tmp_path, *arguments, "there.parquet", "--dask", address, "--dask-security", "cluster.toml")
     folder = tmp_path / "there.parquet.parts"
     for _ in range(1200):
         if list(folder.glob("part-*.part")) or process.poll() is not None:
             break
         time.sleep(0.05)
     workers[0].kill()
-    said = finish(process, 120)
-    assert (said.status, "without TLS" in said.err) == (0, False), said.err
+    result = finish(process, 120)
+    assert (result.status, "without TLS" in result.err) == (0, False), result.err
     assert rows(tmp_path / "there.parquet") == rows(tmp_path / "here.parquet")
     plain = address.replace("tls://", "tcp://")
-    said = rtmms(tmp_path, *words, "plain.parquet", "--dask", plain)
-    assert (said.status, "no scheduler answered" in said.err) == (2, True), said.err
-    assert f"--dask {plain}: without TLS: a program that reaches the scheduler can run code as you" in said.err
+    result = rtmms(tmp_path, *arguments, "plain.parquet", "--dask", plain)
+    assert (result.status, "no scheduler answered" in result.err) == (2, True), result.err
+    assert f"--dask {plain}: without TLS: a program that reaches the scheduler can run code as you" in result.err
 
 
 def test_the_words_of_a_cluster_are_read_before_anything_runs(tmp_path: Path) -> None:
@@ -281,23 +281,25 @@ def test_the_words_of_a_cluster_are_read_before_anything_runs(tmp_path: Path) ->
 
 
 def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
-    words = ("sweep", "pendulum", *LONG[:-1], "damping=0.0:0.4:100", "--threads", "1", "--quiet", "-o", "t.parquet")
-    first = start(tmp_path, *words)
+    arguments = ("sweep", "pendulum", *LONG[:-1], "damping=0.0:0.4:100", "--threads", "1", "--quiet", "-o", "t.parquet")
+    first = start(tmp_path, *arguments)
     folder = tmp_path / "t.parquet.parts"
     try:
         for _ in range(1200):
             if list(folder.glob("part-*.part")) or first.poll() is not None:
                 break
             time.sleep(0.05)
-        said = process_of(tmp_path, *words)
-        assert (said.status, said.out) == (2, "")
-        assert "rtmms: t.parquet: another process makes this table now; expected another file, or that it e" in said.err
+        result = process_of(tmp_path, *arguments)
+        assert (result.status, result.out) == (2, "")
+        assert (
+            "rtmms: t.parquet: another process makes this table now; expected another file, or that it e" in result.err
+        )
         assert first.poll() is None
     finally:
         first.kill()
         finish(first)
     parts = len(list(folder.glob("part-*.part")))
-    again = start(tmp_path, *words)
+    again = start(tmp_path, *arguments)
     assert again.stderr is not None
     assert f"{parts} of 100 runs are there already" in again.stderr.readline()  # the lock went with its process
     again.kill()
@@ -315,8 +317,8 @@ def test_a_second_sweep_to_the_same_table_is_refused(tmp_path: Path) -> None:
 def test_a_single_run_looks_at_the_table_of_a_study_too(tmp_path: Path, table: str, text: str) -> None:
     head = 'robot = "pendulum"\nmode = "lockstep"\nduration = 0.1\n[[controller]]\nname = "swing"\n'
     (tmp_path / "s.toml").write_text(head + table)
-    said = rtmms(tmp_path, "run", "s.toml")
-    assert (said.status, said.out) == (2, "")
-    assert text in said.err
+    result = rtmms(tmp_path, "run", "s.toml")
+    assert (result.status, result.out) == (2, "")
+    assert text in result.err
     (tmp_path / "s.toml").write_text(head + '[sweep]\nmethod = "grid"\n')  # what differs stands on the command line
     assert rtmms(tmp_path, "run", "s.toml", "--json").status == 0

@@ -71,10 +71,10 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) 
     again.close()
     third = Parts(path, study, form)
     assert third.open() == [chunks[2], chunks[3], *chunks[6:]]
-    told = " ".join(third.left_out)
-    assert "is of another study or version" in told
-    assert f"{cut.name} is damaged" in told
-    assert f"{wrong.name} is damaged" in told
+    message = " ".join(third.left_out)
+    assert "is of another study or version" in message
+    assert f"{cut.name} is damaged" in message
+    assert f"{wrong.name} is damaged" in message
     for first, last in [chunks[2], chunks[3], *chunks[6:]]:
         third.write((first, last), whole.slice(first, last - first))
     third.join(path)

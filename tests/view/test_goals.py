@@ -40,14 +40,14 @@ def test_a_goal_is_where_the_set_points_say(points: dict[str, float], where: tup
 
 def test_set_points_stand_beside_their_outputs() -> None:
     time = np.array([0.0, 1.0, 2.0, 3.0])
-    told = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
-    assert {name: one.tolist() for name, one in beside("position", told, time).items()} == {
+    found = [(0.5, {"depth_m": 1.0, "speed_m_s": 0.4}), (2.0, {"depth_m": 2.0, "speed_m_s": 0.4})]
+    assert {name: one.tolist() for name, one in beside("position", found, time).items()} == {
         "depth_m": [-1.0, -1.0, -2.0, -2.0]
     }
-    assert list(beside("velocity", told, time)) == ["speed_m_s"]
-    shown = of_output("truth.position", time, np.zeros((4, 3)), told)
+    assert list(beside("velocity", found, time)) == ["speed_m_s"]
+    shown = of_output("truth.position", time, np.zeros((4, 3)), found)
     assert (shown.names[-1], shown.dashed, shown.colours) == ("depth_m set", 1, (0, 1, 2, 2))
-    assert of_output("rate", time, np.zeros((4, 1)), told).names == ("rate",)
+    assert of_output("rate", time, np.zeros((4, 1)), found).names == ("rate",)
 
 
 def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
@@ -60,8 +60,8 @@ def test_a_heading_is_held_to_the_nearest_of_the_same_direction() -> None:
 
 
 def test_the_motion_that_is_planned_is_a_line() -> None:
-    told = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
-    assert [path.tolist() for path in ahead(told)] == [
+    found = {"planned_motion": "0.1,0.2,-0.3 1.0,0.2,-0.3", "one.planned_motion": "0,0,0 1,1,1 2,2,2", "depth_m": 1.0}
+    assert [path.tolist() for path in ahead(found)] == [
         [[0.1, 0.2, -0.3], [1.0, 0.2, -0.3]], [[0.0] * 3, [1.0] * 3, [2.0] * 3],
     ]  # fmt: skip
     for nothing in ("", "0,0,0", "a,b,c 1,2,3", "0,0 1,1", "nan,0,0 1,1,1", 3.0):
@@ -71,25 +71,25 @@ def test_the_motion_that_is_planned_is_a_line() -> None:
 def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
     begin = np.array([10.0, -20.0, -1.0])
     paths = begin + np.array([[[0.4, 0.1 * k, 0.0], [0.8, 0.3 * k, 0.1], [1.2, 0.6 * k, 0.3]] for k in range(-2, 2)])
-    words = as_text(begin, paths)
-    assert words.startswith("40,-20,0 40,-40,10 40,-60,20;")
-    assert len(words) <= LONGEST
-    told = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": words}
-    found = tried(told)
+    parts = as_text(begin, paths)
+    assert parts.startswith("40,-20,0 40,-40,10 40,-60,20;")
+    assert len(parts) <= LONGEST
+    expected = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": parts}
+    found = tried(expected)
     assert [len(path) for path in found] == [4] * 4
     np.testing.assert_allclose(np.array(found)[:, 1:], paths, atol=0.0051)
-    assert tried(told) == found  # the same ones: they are drawn once
+    assert tried(expected) == found  # the same ones: they are drawn once
     for nothing in ("", "1,2", "a,b,c", "1,2,nan", 3.0):
         assert tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": nothing}) == []
     for motion in ({}, {"planned_motion": ""}):
-        assert tried({"planned_samples": words, **motion}) == []
+        assert tried({"planned_samples": parts, **motion}) == []
 
 
 def test_long_motions_are_told_by_their_ends_and_no_text_is_too_long() -> None:
     far = np.random.default_rng(3).uniform(-900.0, 900.0, (4, 3, 3))
-    words = as_text(np.zeros(3), far)
-    assert 0 < len(words) <= LONGEST
-    (first, *_) = tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": words})
+    parts = as_text(np.zeros(3), far)
+    assert 0 < len(parts) <= LONGEST
+    (first, *_) = tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": parts})
     np.testing.assert_allclose(first, [[0.0] * 3, far[0, -1]], atol=0.0051)
     far[:] = np.nan
     assert as_text(np.zeros(3), far) == ""

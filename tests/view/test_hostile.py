@@ -27,8 +27,8 @@ EEL: dict[str, Any] = {
 }  # fmt: skip
 
 
-def info(told: int, **parameters: Any) -> PlantInfo:
-    outputs = (*POSE, Channel("joint_position", "rad", (told,), ""))
+def info(expected: int, **parameters: Any) -> PlantInfo:
+    outputs = (*POSE, Channel("joint_position", "rad", (expected,), ""))
     return PlantInfo("eel", 1e-3, "lockstep", None, None, (), outputs, parameters={**EEL, **parameters})
 
 
@@ -43,10 +43,10 @@ def test_a_drawing_is_as_large_as_its_outputs() -> None:
 def test_a_centre_line_without_points_is_not_drawn() -> None:
     line = Channel("centreline", "m", (0, 3), "body")
     given = {"half_width_m": 0.1, "half_height_m": 0.1, "length_m": 1.0}
-    told = PlantInfo("continuous_eel", 1e-3, "lockstep", None, None, (), (*POSE, line), parameters=given)
-    assert shape_of(told) is None
-    assert shape_of(replace(told, outputs=(*POSE, replace(line, shape=(5, 3))))) is not None
-    assert Picture(replace(told, parameters={**given, "length_m": 0.0})).visual is None
+    found = PlantInfo("continuous_eel", 1e-3, "lockstep", None, None, (), (*POSE, line), parameters=given)
+    assert shape_of(found) is None
+    assert shape_of(replace(found, outputs=(*POSE, replace(line, shape=(5, 3))))) is not None
+    assert Picture(replace(found, parameters={**given, "length_m": 0.0})).visual is None
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e308, 0.0])

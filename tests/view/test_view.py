@@ -54,9 +54,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two seconds of the manta, the current running, seen through sensors."""
     folder = tmp_path_factory.mktemp("view")
     path = folder / "run.mcap"
-    said = rtmms(folder, "run", "manta", "--mode", "lockstep", "--duration", "2", "--quiet", "--log", str(path),
+    result = rtmms(folder, "run", "manta", "--mode", "lockstep", "--duration", "2", "--quiet", "--log", str(path),
                  "--sensors", "typical", "--set", "current_m_s=0.1,0,0")  # fmt: skip
-    assert said.status == 0, said.err
+    assert result.status == 0, result.err
     return path
 
 
@@ -100,8 +100,8 @@ def test_the_info_of_a_log_is_that_of_the_welcome(log: Path) -> None:
 
 def test_the_set_points_of_a_controller_are_in_the_log_and_in_the_picture(tmp_path: Path) -> None:
     (tmp_path / "later.toml").write_text(LATER)
-    said = finish(start(tmp_path, "run", "later.toml", "--mode", "lockstep", "--quiet", "--log", "run.mcap"), 200)
-    assert said.status == 0, said.err
+    result = finish(start(tmp_path, "run", "later.toml", "--mode", "lockstep", "--quiet", "--log", "run.mcap"), 200)
+    assert result.status == 0, result.err
     recording = recorded(open_log(tmp_path / "run.mcap"))
     assert [(points["x_m"], points["z_m"]) for _, points in recording.set_points] == [(0.1, 0.1), (0.1, 0.2)]
     assert recording.set_points[1][0] == pytest.approx(0.2, abs=0.03)
@@ -118,7 +118,7 @@ def test_a_planned_motion_and_what_was_tried_beside_it_are_in_the_picture(record
     x, y, z = recording.series("truth.position")[600].tolist()
     motion = {"planned_motion": f"{x:.2f},{y:.2f},{z + 0.3:.2f} {x + 2.0:.2f},{y:.2f},{z + 0.3:.2f}"}
     tried = {"planned_samples": "60,40,10 60,50,20 60,60,30;60,-40,10 60,-50,20 60,-60,30"}
-    alone, beside = (replace(recording, set_points=((0.0, told),)) for told in (motion, motion | tried))
+    alone, beside = (replace(recording, set_points=((0.0, message),)) for message in (motion, motion | tried))
     differing = np.argwhere((shown(alone, 600) != shown(beside, 600)).any(axis=2))
     assert 50 < len(differing) < 8000, "lines of the samples"
     picture = Picture(recording.info)
@@ -187,8 +187,8 @@ def test_the_log_is_played_and_scrubbed_in_the_browser(log: Path, tmp_path: Path
             assert page.strangers == []
     finally:
         viewer.send_signal(signal.SIGINT)
-        said = finish(viewer)
-    assert (said.status, "Traceback" in said.err) == (0, False)
+        result = finish(viewer)
+    assert (result.status, "Traceback" in result.err) == (0, False)
     assert overlap(seen, kept(HERE / "manta_browser.txt")) > ALIKE, text(seen)
 
 
@@ -243,8 +243,8 @@ def test_a_run_is_seen_live(tmp_path: Path) -> None:
             assert page.faults == []
     finally:
         run.send_signal(signal.SIGINT)
-        said = finish(run)
-    assert said.status == 130, said.err  # as any run that Ctrl-C ends
+        result = finish(run)
+    assert result.status == 130, result.err  # as any run that Ctrl-C ends
 
 
 def _address(process: subprocess.Popen[str]) -> str:
@@ -267,7 +267,7 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
     count = write_film(recording, path, lambda done, total: seen.append((done, total)), Take(speed=5.0))
     assert seen == [(k + 1, count) for k in range(count)]
     assert count == {"gif": 6, "mp4": 13}[ending]
-    words = (
+    arguments = (
         imageio_ffmpeg.get_ffmpeg_exe(),
         "-v",
         "error",
@@ -279,7 +279,7 @@ def test_a_film_has_its_pictures(recording: Recording, tmp_path: Path, ending: s
         "rgb24",
         "-",
     )
-    raw = subprocess.run(words, capture_output=True, check=True).stdout
+    raw = subprocess.run(arguments, capture_output=True, check=True).stdout
     wide, high = {"gif": (640, 360), "mp4": (1280, 720)}[ending]
     frames = np.frombuffer(raw, np.uint8).reshape(-1, high, wide, 3).astype(int)
     assert len(frames) == count
@@ -360,12 +360,12 @@ def test_without_opengl_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         render.library()
 
 
-@pytest.mark.parametrize(("told", "well"), [
+@pytest.mark.parametrize(("message", "well"), [
     ("tcp://127.0.0.1:9902", True), ("tcp://0.0.0.0:9902", True), ("", True), ("tcp://127.0.0.1:9872", False),
 ])  # fmt: skip
-def test_telemetry_of_another_plant_is_refused(told: str, well: bool) -> None:
+def test_telemetry_of_another_plant_is_refused(message: str, well: bool) -> None:
     viewer = View(telemetry="tcp://127.0.0.1:9902")
-    plant = PlantInfo("eel", 1e-3, "free", None, None, (), (), telemetry_endpoint=told)
+    plant = PlantInfo("eel", 1e-3, "free", None, None, (), (), telemetry_endpoint=message)
     if well:
         return viewer._refuse_another(plant)
     with pytest.raises(ModelError, match=r"telemetry at 'tcp://127.0.0.1:9872', expected .*:9902.*--exchange ENDPOINT"):
@@ -376,16 +376,16 @@ def test_telemetry_of_another_plant_is_refused(told: str, well: bool) -> None:
 def test_what_cannot_be_done_is_refused(log: Path, tmp_path: Path, recording: Recording) -> None:
     with pytest.raises(ModelError, match=r"expected a file that ends in .mp4, .gif or .png, got '.avi'"):
         write_film(recording, tmp_path / "run.avi", lambda done, total: None)
-    for words, told in (
+    for arguments, message in (
         (("movie", str(log), "-o", "nowhere/run.gif"), "there is no folder 'nowhere'"),
         (("movie", str(tmp_path / "none.mcap"), "-o", "run.gif"), "there is no such file"),
         (("view", "--html", "a.html"), "--html is of a LOG"),
         (("view", "--telemetry", "ipc://x"), "expected tcp://HOST:PORT"),
         (("bridge", "view:port=70000"), "expected a whole number from 0 to 65535"),
     ):
-        said = rtmms(tmp_path, *words)
-        assert (said.status, "Traceback" in said.err) == (2, False), said.err
-        assert told in said.err
+        result = rtmms(tmp_path, *arguments)
+        assert (result.status, "Traceback" in result.err) == (2, False), result.err
+        assert message in result.err
 
 
 def test_a_port_that_is_busy_is_refused_and_no_other_taken(log: Path, tmp_path: Path) -> None:
@@ -393,9 +393,9 @@ def test_a_port_that_is_busy_is_refused_and_no_other_taken(log: Path, tmp_path: 
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = rtmms(tmp_path, "view", str(log), "--port", str(port))
-    assert said.status == 1
-    assert f"127.0.0.1:{port}: Address already in use" in said.err
+        result = rtmms(tmp_path, "view", str(log), "--port", str(port))
+    assert result.status == 1
+    assert f"127.0.0.1:{port}: Address already in use" in result.err
 
 
 @pytest.mark.parametrize("sway", [0.0, 0.06])

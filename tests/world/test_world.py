@@ -111,8 +111,10 @@ def test_sensors_of_each_have_a_seed_of_their_own() -> None:
     for _ in range(20):
         world.step(np.zeros(8))
     seen = world.observe()
-    told = [c.name.removeprefix("one.") for c in world.outputs if c.name.startswith("one.") and "truth" not in c.name]
-    assert not all(np.array_equal(seen[f"one.{name}"], seen[f"two.{name}"], equal_nan=True) for name in told)
+    message = [
+        c.name.removeprefix("one.") for c in world.outputs if c.name.startswith("one.") and "truth" not in c.name
+    ]
+    assert not all(np.array_equal(seen[f"one.{name}"], seen[f"two.{name}"], equal_nan=True) for name in message)
     assert np.array_equal(seen["one.truth.velocity"], seen["two.truth.velocity"])
     again = rtmms.load("world", robots=world.described(), dt=world.dt)
     again.reset(seed=4)
@@ -126,8 +128,8 @@ def test_what_is_set_of_one_is_its_own_and_of_all_is_shared(world: rtmms.World) 
     world.reset()
     world.set(**{"one.body_drag_x": 0.5}) if "one.body_drag_x" in world.settable else None
     world.set(current_m_s=(0.1, 0.0, 0.0))
-    told: Any = world.parameters
-    assert told["one"].current_m_s == told["two"].current_m_s == (0.1, 0.0, 0.0)
+    found: Any = world.parameters
+    assert found["one"].current_m_s == found["two"].current_m_s == (0.1, 0.0, 0.0)
     world.set(**{"two.current_m_s": (0.0, 0.2, 0.0)})
     assert world.parameters["one"].current_m_s == (0.1, 0.0, 0.0)
     with pytest.raises(rtmms.ModelError):
@@ -159,7 +161,7 @@ def test_the_one_that_diverges_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("robots", "told"),
+    ("robots", "message"),
     [
         ([("one", "manta"), ("one", "eel")], "two robots are called 'one'"),
         ([("one", "mante")], "robot 'one': unknown robot 'mante'; did you mean manta"),
@@ -176,8 +178,8 @@ def test_the_one_that_diverges_is_named() -> None:
         ([3], r"expected \(name, robot\)"),
     ],
 )
-def test_what_cannot_be_is_told(robots: Any, told: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=told):
+def test_what_cannot_be_is_told(robots: Any, message: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=message):
         rtmms.World(robots)
 
 
@@ -218,16 +220,16 @@ def test_a_robot_senses_another_in_its_own_axes() -> None:
 
 
 def test_what_is_told_comes_late_and_wrong_by_the_sensors_errors() -> None:
-    words = {"rate_hz": 50.0, "latency_s": 0.1, "range_noise_m": 0.2, "bearing_noise_rad": 0.05}
-    world = watched(leader={"follower": words})
+    parts = {"rate_hz": 50.0, "latency_s": 0.1, "range_noise_m": 0.2, "bearing_noise_rad": 0.05}
+    world = watched(leader={"follower": parts})
     assert world.observe()["leader.follower.time"] == -1.0
-    told = []
+    found = []
     for _ in range(4000):
         world.step(np.zeros(8))
         seen = world.observe()
-        told.append((float(seen["leader.follower.range"]), *seen["leader.follower.bearing"].tolist()))
+        found.append((float(seen["leader.follower.range"]), *seen["leader.follower.bearing"].tolist()))
     assert seen["leader.follower.time"] == pytest.approx(3.9)
-    samples = np.array(told[200::20])
+    samples = np.array(found[200::20])
     there, here = seen["follower.position"], seen["leader.position"]
     assert samples[:, 0].mean() == pytest.approx(np.linalg.norm(there - here), abs=0.08)
     assert samples[:, 0].std() == pytest.approx(0.2, rel=0.2)
@@ -290,15 +292,15 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
     drift = [seen["one.truth.velocity"][0], seen["two.velocity"][0]]
     assert all(0.0 < speed < 0.2 for speed in drift), "both are carried along by the same current"
     world.set(current_m_s=(0.0, 0.1, 0.0))
-    told: Any = world.parameters
-    assert told["one"].current_m_s == (0.0, 0.1, 0.0)
-    assert (told["two"].current_x_m_s, told["two"].current_y_m_s) == (0.0, 0.1)
+    found: Any = world.parameters
+    assert found["one"].current_m_s == (0.0, 0.1, 0.0)
+    assert (found["two"].current_x_m_s, found["two"].current_y_m_s) == (0.0, 0.1)
     with pytest.raises(rtmms.ModelError, match="current_m_s: expected finite numbers"):
         rtmms.World([("one", "eel")], current_m_s=(0.2, 0.0))
 
 
 @pytest.mark.parametrize(
-    ("sees", "told"),
+    ("sees", "message"),
     [
         ({"leader": ["folower"]}, "robot 'leader': sees: unknown robot 'folower'; did you mean follower"),
         ({"leader": ["leader"]}, "robot 'leader': sees: unknown robot 'leader'"),
@@ -308,6 +310,6 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
         ({"leader": {"follower": {"rate_hz": -1.0}}}, "rate_hz: expected"),
     ],
 )
-def test_sights_that_cannot_be_are_told(sees: Any, told: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=told):
+def test_sights_that_cannot_be_are_told(sees: Any, message: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=message):
         watched(**sees)

@@ -202,7 +202,7 @@ _NAMES_A_FILE = re.compile(r"[/\\~]|\.[A-Za-z_.]")
 
 
 def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> None:
-    """ModelError where a controller that the log names is a file, or is told of one: a log is data."""
+    """ModelError where a controller that the log names is a file, or names one: a log is data."""
     for one in controllers:
         if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
             raise ModelError(

@@ -162,7 +162,7 @@ def as_json(report: Mapping[str, Any]) -> str:
     return json.dumps(plain(report), allow_nan=False)
 
 
-# --- How wrong the steps of a run are, from the side of the command line: what is told while it goes and in its
+# --- How wrong the steps of a run are, from the side of the command line: what is printed while it runs and in its
 # report.
 
 

@@ -105,7 +105,7 @@ def _check_events(found: Scenario) -> None:
                 raise ModelError(f"{place}: {UnknownNameError('controller', owner, names)}")
 
 
-# --- What a scenario has wrong, told before it runs: its peers' parameters, what its events set, what it expects.
+# --- What is wrong in a scenario, reported before it runs: its peers' parameters, what its events set, what it expects.
 
 LATER = (
     "accuracy",
@@ -249,7 +249,7 @@ def _located(found: Scenario, kind: str, k: int, fault: ModelError) -> ModelErro
 
 
 def check_expectations(found: Scenario, plant: Plant, report: Mapping[str, Any]) -> None:
-    """That the report will have each name that is expected of it; near misses are told. ModelError with file and line.
+    """Check that the report will have each expected name; near misses are listed. ModelError with file and line.
 
     report   as it is before the run
     """

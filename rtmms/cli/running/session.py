@@ -84,7 +84,7 @@ class Session:
         self.advice: Callable[[], list[str]] = list
         self.recorder: Recorder | None = None
         self.token = ""
-        self.farewell = False  # the children were told that the run is over
+        self.farewell = False  # the children know that the run is over
         self.log_failed = False
         self.plant_at_end: Plant | None = None
         self.loop: Loop | None = None
@@ -530,7 +530,7 @@ class Session:
 
     def _watch(self) -> list[str]:
         refused = self.children.refused()
-        if refused and self.loop is not None:  # before it held anything or told anybody anything
+        if refused and self.loop is not None:  # before it held anything or sent anything
             self.loop.end("peer", refused)
             return []
         dead, others = self.children.watch(self.holders)

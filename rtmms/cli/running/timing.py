@@ -59,8 +59,8 @@ def pacing(
 
     p999_s   of the plant's step, measured
     shortest_s   a wait that can be kept here, measured
-    note     is told when the deadline is not what was asked for
-    report   its `schedule` is told the period and the deadline
+    note     is called when the deadline is not the requested one
+    report   its `schedule` receives the period and the deadline
     ModelError when the deadline asked for cannot be kept.
     """
     from rtmms.base.contract import TIMED

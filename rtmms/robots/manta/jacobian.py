@@ -83,7 +83,7 @@ class MantaJacobian:
         self.b_head, self.b_below = room.head[heads:].T, room.below[heads : heads + INPUTS].T
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
-        """`a` and `b` of the step from there, with the pose after told from `reference` (7,); False where it fails.
+        """`a` and `b` of the step from there, with the pose after relative to `reference` (7,); False where it fails.
         time: of no matter to it."""
         room, memory = self._room, self._memory
         room.origin[:], room.commands[:], room.reference[:] = state, command, reference

@@ -255,7 +255,7 @@ def servo_step(
 #         angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. The reference runs in a straight line from the
 #         last command to the present one over the step, so the acceleration is continuous although commands are held.
 #         Moved exactly, whatever damping and step (servo.py).
-# ideal   The motors do exactly as told: the commands are the control points of a uniform cubic B-spline. The angle at
+# ideal   The motors follow exactly: the commands are the control points of a uniform cubic B-spline. The angle at
 #         the end of step k is (u[k-2] + 4 u[k-1] + u[k]) / 6, the rate (u[k] - u[k-2]) / (2 dt), the acceleration
 #         (u[k] - 2 u[k-1] + u[k-2]) / dt^2: twice differentiable, never beyond the commands, two steps late. Commands
 #         beyond the limits of rate and acceleration are slowed down to them (`slew`).

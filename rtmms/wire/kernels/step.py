@@ -284,8 +284,8 @@ def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
 def gather(m: Any, peers: Any) -> int:
     """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look.
 
-    Several peers are waited for one at a time, the one that was told last first. On one core the others have answered
-    when it does, and none of them has woken us for nothing; elsewhere the last of them is waited for all the same.
+    The loop waits for several peers one at a time, beginning with the one that was served last. On one core the others
+    have answered when it does, so none of them wakes us for nothing; elsewhere the wait ends with the last of them.
     """
     scratch, events, deadline = m.scratch_at, m.events_at, m.deadline_ns
     missing, past, most, next_one = len(peers), 0, len(peers) + 1, len(peers) - 1

@@ -1,5 +1,5 @@
 """System calls of Linux by name, for compiled code: symbols are found when a kernel is loaded, so that it can be kept
-on disk. Pointers pass as the whole numbers that they are; errors are told as -errno.
+on disk. Pointers pass as the whole numbers that they are; errors are returned as -errno.
 
 Nothing here is retried after a signal (EINTR): Python must see it first.
 """

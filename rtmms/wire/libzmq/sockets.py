@@ -149,7 +149,7 @@ class Router:
     """Messages of those that are connected, each known by its routing id.
 
     gatekeeper  answers for the keys of all that connect in this context; None where no keys are asked for
-    tells_keys  messages are told with the key that their sender came in with
+    tells_keys  messages carry the key of their sender
     """
 
     threaded = True

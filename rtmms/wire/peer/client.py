@@ -401,8 +401,8 @@ class Link(Session):
         fresh_s  age up to which they count as fresh, s: the plant counts steps with older ones as stale; 0: any age
 
         Actuators of yours that are not named hold. ModelError for a name that is not yours, no finite number (not with
-        errors="collect": the plant refuses them then), or an age that is none. What else the plant refuses is told as
-        `connect` was asked.
+        errors="collect": the plant refuses them then), or an age that is none. `errors` of `connect` decides how other
+        refusals are reported.
         """
         step = (self._step if step is None else step) + self._delay
         age = None if age_s is None else _age_ns(age_s, fresh_s)

@@ -86,7 +86,7 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
 
 
 def read_surroundings(fields: Any) -> dict[str, Any]:
-    """What is told of them, and of the right kind; what is not known of today is left out."""
+    """The fields that are known and of the right kind; unknown ones are left out."""
     found: dict[str, Any] = {}
     for name, value in (fields or {}).items():
         if name == "gravity_m_s2":

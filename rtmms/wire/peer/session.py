@@ -52,7 +52,7 @@ class Settable:
     """A link's. The values are in `values`, always the present ones.
 
     values   name to number, flag, text or None, as they are at first
-    change   is told the new ones before they count, and may refuse them by raising ModelError or ValueError
+    change   receives the new ones before they count, and may refuse them by raising ModelError or ValueError
     """
 
     def __init__(self, values: Mapping[str, Any], change: Change | None = None) -> None:
@@ -138,7 +138,7 @@ class Attachment:
 
     door   for hello and requests;  data  states and commands, or telemetry; there once `join` is done
     near   the plant is on this machine, so that its clock is ours
-    note   is told each message that comes in at the exchange endpoint
+    note   receives each message that comes in at the exchange endpoint
     """
 
     def __init__(self, terms: Terms, note: Callable[[Mapping[str, Any]], None]) -> None:
@@ -384,7 +384,7 @@ class Requests:
     again there, with the identity that the plant gave.
 
     most   bytes of a request that the plant takes, as its welcome says; 0 where it does not say
-    posted  what is to be told of the answers that are still to come, by their ids
+    posted  callbacks of the answers that are still to come, by their ids
     """
 
     def __init__(self) -> None:
@@ -439,7 +439,7 @@ class Requests:
         raise RequestError(f"request '{op}': the plant did not answer our hello in time")
 
     def note(self, message: Mapping[str, Any], at: Attachment) -> None:
-        """A reply or an error has come at the exchange endpoint: the one who posted the request is told."""
+        """A reply or an error has come at the exchange endpoint: the callback of its request is called."""
         ident = message.get("id")
         done = self.posted.pop(ident, None) if isinstance(ident, int) else None
         if done is None:
@@ -507,7 +507,7 @@ class Session:
             self._rejoin()
             return
         while not self._closed and self._at.hear_exchange() is not None:
-            pass  # one who is told of an answer may close the link
+            pass  # a callback may close the link
         if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
 

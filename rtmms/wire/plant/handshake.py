@@ -137,7 +137,7 @@ class HandshakePort:
     """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
 
     token    what a claim or a request needs to have said in its hello
-    cap      bytes of a message from one that is known;  count  is told the reason of each refusal
+    cap      bytes of a message from one that is known;  count  receives the reason of each refusal
     enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
     allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
     """

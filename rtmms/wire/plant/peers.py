@@ -152,8 +152,8 @@ class Peer(PeerState):
     asked       its hello
     key         the key by which it came in, b"" where none was asked for
     actuators   indices it holds; `index` is the same by name
-    settable    its own parameters that can change while it runs, as it told their values last
-    figures     what it told of itself last
+    settable    its own parameters that can change while it runs, with their values as last reported
+    figures     the metrics that it last reported
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
@@ -376,7 +376,7 @@ class Peers:
     departed   identities of those that said bye: what was still under way from them is no stranger's
     links      the impaired ones, by the name of the peer
     present_step, dt, free   returns the step that commands are for; its length in s; the mode: the owner sets them
-    displaced  those that lost all they held to another one, and its name: to be told
+    displaced  those that lost all they held to another one, and its name, to be reported
     """
 
     def __init__(self, actuators: Sequence[Channel], links: Mapping[str, ImpairedLink] | None = None) -> None:

@@ -353,9 +353,9 @@ class Server:
     """Peers, their claims, commands and requests, for one plant. Implements rtmms.loop.ports.Exchange.
 
     plant       its actuators, outputs and dt are read; it is observed once here and never stepped
-    mode        'realtime', 'lockstep', 'free' or 'external', as the peers are told
+    mode        'realtime', 'lockstep', 'free' or 'external', as peers receive it
     rate        simulated over wall time
-    deadline_s  time for an answer, as the peers are told; None where nobody waits on a clock. May be set later.
+    deadline_s  time for an answer, as peers receive it; None where nobody waits on a clock. May be set later.
     sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
     token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
     keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/endpoints/keys.py
@@ -563,7 +563,7 @@ class Server:
 
     def set_points(self) -> dict[str, Any]:
         """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
-        the motion that they plan with others that they tried, where they told."""
+        the motion that they plan with others that they tried, where they reported it."""
         found = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()

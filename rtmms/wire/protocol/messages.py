@@ -97,7 +97,7 @@ class Reason:
 class Refused(Exception):
     """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire.
 
-    unknown   a name that there is none of, for which near misses may be told when the error is sent
+    unknown   a name that there is none of, for which near misses may be listed when the error is sent
     id        of the request that is refused; None where it is none, or its id cannot be read
     """
 

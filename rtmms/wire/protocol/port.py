@@ -32,7 +32,7 @@ class Guests:
     """What a socket that others connect to asks of its owner, and tells it.
 
     known    whether this one is more than a stranger: it stays when there are too many, and may say more at a time
-    entered  a known one has a new connection (told where it says who it is when it connects)
+    entered  a known one has a new connection (where it names itself when it connects)
     refused  something was refused that `next` tells nothing of; why, one of messages.Reason
     """
 
@@ -97,13 +97,13 @@ class Bypassed(Protocol):
         """Descriptor of a connection on which nothing is under way, either way; -1 where it is, or there is none."""
 
     def at_rest(self) -> bool:
-        """Nothing was taken from the kernel that `next` has not told."""
+        """`next` has returned all that was taken from the kernel."""
 
     def went(self, who: bytes, frame: bytes, sent: int) -> int:
         """Of a frame with its head, only so many bytes left, or -errno: SENT, as `send` would have it, or GONE."""
 
     def came(self, who: bytes, data: bytes) -> None:
-        """What was read, to be told by `next`; b"": the other end has gone."""
+        """What was read, for `next` to return; b"": the other end has gone."""
 
 
 @runtime_checkable

@@ -66,7 +66,7 @@ class PlantInfo:
 
     @property
     def gravity(self) -> tuple[float, float, float]:
-        """m/s2, world; where it is not told the parameter gravity_m_s2, else the standard one, downwards."""
+        """m/s2, world; where it is not sent, the parameter gravity_m_s2, else the standard one, downwards."""
         gravity = self.surroundings.get("gravity_m_s2")
         if gravity is not None:
             return gravity[0], gravity[1], gravity[2]

@@ -136,7 +136,7 @@ class Dealer:
         return None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """See Messages. That the connection broke is told by reading, after all that lies there."""
+        """See Messages. Reading reports a broken connection after all that arrived."""
         connection = self._connection
         return connection.send(framed(frame)) if connection.reader.ready else GONE
 

@@ -254,7 +254,7 @@ class Listener:
 
     bound    sockets to listen on
     kind     what we are (ROUTER, PUB);  talkers  the kinds that may talk to us
-    cap      bytes of a message from one that is not known. One up to four times that is passed over and told as
+    cap      bytes of a message from one that is not known. One up to four times that is passed over and reported as
              oversize, who says more is cut off
     most     connections at a time: the oldest that is not known gives way to a newcomer
     backlog  bytes that may lie unsent before a message
@@ -310,7 +310,7 @@ class Listener:
         return None
 
     def _found(self, connection: Connection) -> tuple[str, bytes] | None:
-        """What came in pieces, or beside other things. The last of one that breaks the rules is told as its kind."""
+        """What came in pieces or with others. The last of one that breaks the rules is reported as its kind."""
         try:
             found = connection.reader.next()
         except ZmtpError as fault:

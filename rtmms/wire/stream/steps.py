@@ -126,7 +126,7 @@ class Steps(Listener):
         return connection.descriptor
 
     def at_rest(self) -> bool:
-        """See Bypassed. What the last wait told is told again by the next one."""
+        """See Bypassed. The next wait returns what the last one returned."""
         self._events = ()
         return not self._queue
 

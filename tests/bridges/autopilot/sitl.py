@@ -35,7 +35,7 @@ def number(text: str) -> tuple[float, str]:
 
 def read(line: str) -> dict[str, Any]:
     """The numbers by key, found by plain search as it does: the first place where the letters stand counts."""
-    told: dict[str, Any] = {}
+    message: dict[str, Any] = {}
     for section, key, count, needed in KEYS:
         at = line.find(section)
         at = line.find(key, at + len(section) + 1) if at >= 0 else -1
@@ -45,7 +45,7 @@ def read(line: str) -> dict[str, Any]:
             continue
         rest = line[at + len(key) + 2 :]
         if count == 1:
-            told[key] = number(rest)[0]
+            message[key] = number(rest)[0]
             continue
         values = []
         for i in range(count):
@@ -54,10 +54,10 @@ def read(line: str) -> dict[str, Any]:
                 raise Lost(f"{key}: expected '{mark}', got '{rest[:12]}'")
             value, rest = number(rest[1:])
             values.append(value)
-        told[key] = values
-    if "attitude" not in told and "quaternion" not in told:
+        message[key] = values
+    if "attitude" not in message and "quaternion" not in message:
         raise Lost("no attitude")
-    return told
+    return message
 
 
 class Autopilot:
@@ -97,30 +97,30 @@ class Autopilot:
         if begin < 0:
             return None  # the first line of all must have a newline before it
         line, self.buffer = self.buffer[begin + 1 : end], self.buffer[end:]
-        told = read(line.decode())
-        lapse = told["timestamp"] - self.stamp
+        found = read(line.decode())
+        lapse = found["timestamp"] - self.stamp
         if lapse < 0:
             self.gone_back += 1
         elif 0 < lapse < 0.1:
             self.clock += lapse
         else:
             self.odd += 1
-        self.stamp = told["timestamp"]
+        self.stamp = found["timestamp"]
         self.frame += 1
-        return told
+        return found
 
     def exchange(self, tries: int = 12) -> dict[str, Any]:
         """A frame: send, wait, and send the same again after a time."""
         self.send()
         for _ in range(tries):
             try:
-                told = self.hear()
+                found = self.hear()
             except TimeoutError:
                 self.resent += 1
                 self.send()
                 continue
-            if told is not None:
-                return told
+            if found is not None:
+                return found
         raise AssertionError("no answer")
 
     def close(self) -> None:

@@ -20,14 +20,16 @@ from tests.bridges.test_ardupilot import MOTION
 
 @pytest.mark.parametrize("chosen", [name for name in KEYS if name not in ("rc_10", "rc_11", "rc_12")])
 def test_a_key_alone_is_taken_for_no_other(chosen: str) -> None:
-    told = read(write(2.5, MOTION, Imu(), 0.0, nested({chosen: [1.0, 2.0, 3.0] if chosen == WIND else 9.0})).decode())
-    assert {name for name, (_, key) in KEYS.items() if key in told} == {chosen}
+    message = read(
+        write(2.5, MOTION, Imu(), 0.0, nested({chosen: [1.0, 2.0, 3.0] if chosen == WIND else 9.0})).decode()
+    )
+    assert {name for name, (_, key) in KEYS.items() if key in message} == {chosen}
 
 
 def test_some_keys_together_are_taken_for_no_others() -> None:
     values = {"airspeed": 3.0, "windvane_direction": 0.5, "rc_1": 1500.0, "rc_12": 1200.0, "battery_current": 2.0}
-    told = read(write(2.5, MOTION, Imu(), 0.0, nested(values)).decode())
-    assert {name: told[key] for name, (_, key) in KEYS.items() if key in told} == values
+    message = read(write(2.5, MOTION, Imu(), 0.0, nested(values)).decode())
+    assert {name: message[key] for name, (_, key) in KEYS.items() if key in message} == values
 
 
 def test_wind_in_either_frame_is_told_north_east_down() -> None:
@@ -40,8 +42,8 @@ def test_wind_in_either_frame_is_told_north_east_down() -> None:
     assert Further(names, plant("world"), math.pi / 2)(state, quarter) == {
         "rng_2": 3.0, "velocity_wind": pytest.approx((2.0, 1.0, -0.5)),
     }  # fmt: skip
-    told = Further(names, plant("body"), math.pi / 2)(state, quarter)
-    assert told["velocity_wind"] == pytest.approx((1.0, -2.0, -0.5))
+    found = Further(names, plant("body"), math.pi / 2)(state, quarter)
+    assert found["velocity_wind"] == pytest.approx((1.0, -2.0, -0.5))
     with pytest.raises(
         rtmms.ModelError, match=r"more.velocity_wind: expected an output of the shape \(3,\), got 'depth'"
     ):

@@ -47,12 +47,12 @@ class Far:
     def __enter__(self) -> Far:
         a, b = f"{self.name}a", f"{self.name}b"
         inside = f"netns exec {self.name} ip"
-        for words in (
+        for arguments in (
             f"netns add {self.name}", f"link add {a} type veth peer name {b}", f"link set {b} netns {self.name}",
             f"addr add {OURS}/24 dev {a}", f"link set {a} up", f"{inside} addr add {THEIRS}/24 dev {b}",
             f"{inside} link set {b} up", f"{inside} route add 224.0.0.0/4 dev {b}",
         ):  # fmt: skip
-            subprocess.run(["ip", *words.split()], check=True, capture_output=True)
+            subprocess.run(["ip", *arguments.split()], check=True, capture_output=True)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,14 +111,14 @@ def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
         send_here(port)
         far.send(port, b"far")
         assert heard(plain) == ours | {b"far"}, "without it the other host is heard"
-    told: list[str] = []
-    with from_here(told.append):
+    found: list[str] = []
+    with from_here(found.append):
         kept = listening(port)
     with kept:
         send_here(port)
         far.send(port, b"far")
         assert heard(kept) == ours
-    assert told == []
+    assert found == []
 
 
 def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
@@ -155,9 +155,9 @@ def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Ca
                 wait(lambda: beside.command[0] == 0.75)
 
 
-@pytest.mark.parametrize("told", [False, True])
+@pytest.mark.parametrize("expected", [False, True])
 def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
-    far: Far, make_host: Callable[..., Host], told: bool
+    far: Far, make_host: Callable[..., Host], expected: bool
 ) -> None:
     can = pytest.importorskip("can", reason="pip install 'rtmms[can]'")
     from can.interfaces.udp_multicast.utils import pack_message
@@ -168,7 +168,7 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
     port = reserve_ports()
     subprocess.run(["ip", "route", "replace", f"{GROUP}/32", "dev", f"{far.name}a"], check=True)  # it joins there
     bridge = Can(
-        interface="udp_multicast", channel=GROUP, options={"port": str(port)}, far=told, counter="", checksum="",
+        interface="udp_multicast", channel=GROUP, options={"port": str(port)}, far=expected, counter="", checksum="",
         claim=("left.*",), time_out_cycles=0.0,
     )  # fmt: skip
     data = struct.pack("<fH", 0.75, 0)
@@ -176,7 +176,7 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
     with Beside(bridge, make_host) as beside:
         wait(lambda: beside.bridged.counts["sent"])
         far.send(port, packet)
-        if told:
+        if expected:
             wait(lambda: beside.command[0] == 0.75)
         else:
             sent = beside.bridged.counts["sent"]

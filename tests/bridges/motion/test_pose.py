@@ -99,9 +99,11 @@ def test_other_names() -> None:
 
 def test_what_is_lacking_is_told() -> None:
     info = plant_info(Channel("angle", "rad"), Channel("velocity", "m/s", (3,), "body"))
-    with pytest.raises(rtmms.ModelError, match=r"lacks position .*'position' is not there; expected .3,., m") as told:
+    with pytest.raises(
+        rtmms.ModelError, match=r"lacks position .*'position' is not there; expected .3,., m"
+    ) as message:
         PoseReader(PoseNames(), info)
-    assert "its outputs: angle, velocity" in str(told.value)
+    assert "its outputs: angle, velocity" in str(message.value)
     assert PoseReader(PoseNames(), info, needs=())(state(info, velocity=[1.0, 0, 0])).velocity == (1.0, 0.0, 0.0)
     with pytest.raises(rtmms.ModelError, match=r"'angle' has the shape \(\)"):
         PoseReader(PoseNames(position="angle"), info, needs=())

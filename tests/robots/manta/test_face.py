@@ -123,8 +123,8 @@ def test_bad_parameters_are_refused_by_name(parameters, message):
 
 
 def test_words_of_a_person_are_read():
-    words = {"chains": "20", "body": "fixed", "added_mass": "true", "current_m_s": "0.1, 0, 0"}
-    plant = load(dt="0.002", coupling="monolithic", **words)
+    arguments = {"chains": "20", "body": "fixed", "added_mass": "true", "current_m_s": "0.1, 0, 0"}
+    plant = load(dt="0.002", coupling="monolithic", **arguments)
     assert (plant.dt, plant.parameters.chains, plant.parameters.added_mass) == (0.002, 20, True)
     assert plant.parameters.current_m_s == (0.1, 0.0, 0.0)
 
@@ -167,8 +167,8 @@ def test_sequential_is_refused_exactly_where_it_blows_up(dt, monkeypatch):
 
 
 def test_the_refusal_names_bound_and_ways_out():
-    words = r"spectral radius .* is 1\.\d+ .*below 1; use coupling iterated or monolithic"
-    with pytest.raises(rtmms.ModelError, match=words):
+    parts = r"spectral radius .* is 1\.\d+ .*below 1; use coupling iterated or monolithic"
+    with pytest.raises(rtmms.ModelError, match=parts):
         load(added_mass=True, dt=0.01)
     for coupling in ("iterated", "monolithic"):
         assert load(added_mass=True, dt=0.01, coupling=coupling).coupling == coupling

@@ -91,11 +91,11 @@ def test_a_fault_begins_and_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [("lost_chains", "lost_chains=NUMBER"), ("lost_chains=31", "at most the fin's 30 chains, got 31"),
      ("lost_chains=-1", "must be >= 0"), ("lost_chains=1.5", "a whole number, got 1.5"), ("stuck", "lost_chains")],
 )  # fmt: skip
-def test_what_cannot_be_lost(value: str, told: str) -> None:
+def test_what_cannot_be_lost(value: str, message: str) -> None:
     plant = Faulty(rtmms.load("manta"))
-    with pytest.raises(ModelError, match=told):
+    with pytest.raises(ModelError, match=message):
         plant.set(**{"fault.left": value})

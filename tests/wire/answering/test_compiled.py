@@ -51,15 +51,15 @@ class Mine(rtmms.Controller):
             command[k] = memory[1] * (0.1 * math.sin(3.0 * time + k) + 1e-3 * outputs[0] + 1e-4 * outputs[1])
 
 class Counted(answering.Answering):
-    told = 0
+    calls = 0
     def go(self):
-        Counted.told += 1
+        Counted.calls += 1
         super().go()
 
 controller = Mine()
 answering.prepare(controller.update)
 run_controller(controller, sys.argv[1], name=sys.argv[2], token="secret", answering=ANSWERING)
-print(Counted.told, controller.memory[0], flush=True)
+print(Counted.calls, controller.memory[0], flush=True)
 """
 
 
@@ -76,10 +76,10 @@ def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
 @pytest.mark.full
 def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str]) -> None:
     run, there = lockstep(program())
-    told, updates = capfd.readouterr().out.split()
+    found, updates = capfd.readouterr().out.split()
     assert run.codes.count(RESOLVED) > 300
     assert float(updates) == 400
-    assert int(told) < (100 if AVAILABLE else 401)
+    assert int(found) < (100 if AVAILABLE else 401)
     _, here = lockstep(program("None"))
     assert (there.command == here.command).all()
     assert (there.outcome == here.outcome).all()
@@ -106,8 +106,8 @@ def test_an_update_that_raises_ends_the_controller_with_its_error(capfd: pytest.
 def test_a_value_that_is_no_number_is_refused_and_the_last_good_one_kept() -> None:
     text = program(extra="if memory[0] > 100.0: memory[1] = math.nan")
     run = Run(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=150, program=text)
-    told = run.server.report()
-    assert told["rejected"]["not_finite"] >= 40
+    found = run.server.report()
+    assert found["rejected"]["not_finite"] >= 40
     assert abs(run.plant.state[:4]).max() < 0.2
 
 
@@ -143,9 +143,9 @@ def test_parameters_are_set_while_it_answers() -> None:
     class Setting(Run):
         def _watch_codes(self) -> None:
             super()._watch_codes()
-            words = "import sys, rtmms\nwith rtmms.connect(sys.argv[1], name='who', token='secret') as link: " \
+            parts = "import sys, rtmms\nwith rtmms.connect(sys.argv[1], name='who', token='secret') as link: " \
                 "print(link.request('set', {'p0.gain': 5.0}))"  # fmt: skip
-            self.peers.append(subprocess.Popen([sys.executable, "-c", words, self.server.endpoints["exchange"]]))
+            self.peers.append(subprocess.Popen([sys.executable, "-c", parts, self.server.endpoints["exchange"]]))
 
     run = Setting(lambda: Realtime(Schedule(4e6, 3_600_000), 10**10), steps=500, program=program())
     peers = {peer["name"]: peer for peer in run.server.report()["peers"]}

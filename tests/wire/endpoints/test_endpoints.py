@@ -64,8 +64,8 @@ def test_the_default_ports_are_of_the_environment(tmp_path: Path) -> None:
     """RTMMS_PORT moves all three; what is no port is refused where a default is used, and nowhere else."""
     ask = "from rtmms.wire.endpoints.addresses import DEFAULTS; print(*DEFAULTS.values())"
     for word, first in (("19990", 19990), ("", 9870)):
-        told = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
-        assert told.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]
+        found = subprocess.run([sys.executable, "-c", ask], env=os.environ | {"RTMMS_PORT": word}, capture_output=True)
+        assert found.stdout.decode().split() == [f"tcp://127.0.0.1:{first + k}" for k in range(3)]
 
 
 @pytest.mark.parametrize("word", ["port", "0", "65534", "-1", "9" * 5000, "1.5"])

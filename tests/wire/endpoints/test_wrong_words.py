@@ -61,13 +61,13 @@ def test_an_ipc_path_that_is_too_long_is_refused_with_the_limit() -> None:
 
 @pytest.mark.parametrize("text", ["nan", "-1", "inf", "soon"])
 def test_a_timeout_that_is_none_is_refused(text: str) -> None:
-    said = CliRunner().invoke(command, ["control", "gait", "--exchange", "tcp://127.0.0.1:1", "--timeout", text])
-    assert said.exit_code == 2
-    assert f"expected a number >= 0 s, got '{text}'" in said.output
+    output = CliRunner().invoke(command, ["control", "gait", "--exchange", "tcp://127.0.0.1:1", "--timeout", text])
+    assert output.exit_code == 2
+    assert f"expected a number >= 0 s, got '{text}'" in output.output
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [
         (["loop", "--blocks", "0"], "bench loop: --blocks: expected at least 1, got 0"),
         (["loop", "--seconds", "0"], "bench loop: --seconds: expected at least 0.1, got 0"),
@@ -80,9 +80,9 @@ def test_a_timeout_that_is_none_is_refused(text: str) -> None:
     ],
 )
 def test_benchmarks_of_nothing_are_refused(
-    words: list[str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    fault = CliRunner().invoke(command, ["bench", *words], standalone_mode=False).exception
+    fault = CliRunner().invoke(command, ["bench", *arguments], standalone_mode=False).exception
     assert isinstance(fault, ModelError)
-    assert str(fault) == told
+    assert str(fault) == message

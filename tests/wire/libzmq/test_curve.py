@@ -165,9 +165,9 @@ def test_a_key_that_is_taken_away_ends_the_claim(locked: Host, make_keyed: Any, 
     (folder / ALLOWED / "client.key").unlink()
     locked.until(lambda: not locked.server.claimed.any())
     assert first.data is not None
-    while (said := first.read_message())["type"] != "bye":
+    while (output := first.read_message())["type"] != "bye":
         pass
-    assert said["reason"] == "your key was taken away"
+    assert output["reason"] == "your key was taken away"
     bye = msgpack.unpackb(first.exchange.recv())
     assert bye["type"] == "bye"
     answer = first.hello(["left.*"], "first")  # on the connection that stands

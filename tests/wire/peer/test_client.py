@@ -207,13 +207,13 @@ def test_requests_get_their_result_or_an_error(tcp: Looping) -> None:
 
 
 def test_requests_that_nobody_waits_for_tell_when_they_are_done(tcp: Looping) -> None:
-    told: list[tuple[bool, Any]] = []
+    found: list[tuple[bool, Any]] = []
     with rtmms.connect(tcp.host.exchange) as link:
-        link.post("pause", {"why": "tea"}, lambda ok, result: told.append((ok, result)))
+        link.post("pause", {"why": "tea"}, lambda ok, result: found.append((ok, result)))
         link.post("snapshot")
-        link.post("set", {"x": 1}, lambda ok, text: told.append((ok, text)))
-        tcp.wait(lambda: link.look_around() or len(told) == 2)
-        assert told == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
+        link.post("set", {"x": 1}, lambda ok, text: found.append((ok, text)))
+        tcp.wait(lambda: link.look_around() or len(found) == 2)
+        assert found == [(True, {"op": "pause", "why": "tea"}), (False, "not this one")]
         for _ in range(200):  # a plant that never answers is not waited for without end
             link.post("explode", None, lambda ok, text: None)
         assert len(link._requests.posted) <= 64
@@ -236,14 +236,14 @@ def test_what_the_link_knows_to_be_wrong_is_raised_at_once(tcp: Looping) -> None
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         next(link)
         link.command({"left.front": 0.25})
-        for wrong, told in (
+        for wrong, message in (
             ({"left.front": float("nan")}, "left.front: expected a finite number, got nan"),
             ({"left.front": float("inf"), "left.back": 0.0}, "left.front: expected a finite number, got inf"),
             ({"left.frnt": 0.1}, "did you mean left.front"),
             ({"left.front": 0.1, "right.front": 0.1}, "unknown actuator of yours 'right.front'"),
             ({"left.front": "0.1"}, "left.front: expected a finite number, got '0.1'"),
         ):
-            with pytest.raises(rtmms.ModelError, match=told):
+            with pytest.raises(rtmms.ModelError, match=message):
                 link.command(wrong)  # type: ignore[arg-type]
         assert tcp.host.rejected == {}
 
@@ -257,12 +257,12 @@ def test_the_first_refusal_of_each_kind_is_told(tcp: Looping, capsys: pytest.Cap
                 link.command({"left.front": 0.25}, next(link).step + 1000)
             except rtmms.RefusedError as fault:
                 refused = fault
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     if how == "print":
-        assert said.count("step") == 1, said
-        assert "more than 64 ahead" in said
+        assert output.count("step") == 1, output
+        assert "more than 64 ahead" in output
     else:
-        assert said == ""
+        assert output == ""
         assert refused is not None
         assert refused.code == "too_early"
 
@@ -385,9 +385,9 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 
     controller = Recorder()
     ended: list[str] = []
-    told: list[str] = []
+    found: list[str] = []
     thread = threading.Thread(
-        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, tell=told.append))
+        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, tell=found.append))
     )
     thread.start()
     tcp.wait(lambda: len(controller.log) > 20)
@@ -398,7 +398,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
-    assert told == ["update returned None: its actuators hold (reported once)"]
+    assert found == ["update returned None: its actuators hold (reported once)"]
 
 
 class Telling(rtmms.Controller):
@@ -487,8 +487,8 @@ def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
     host: Host, make_raw: Callable[..., Raw]
 ) -> None:
     _, silent, gone = (make_raw(host).join([claim], claim[:5]) for claim in ("left.front", "left.back", "right.*"))
-    for peer, told in ((silent, {"plans": 3}), (gone, {"plans": 4})):
-        peer.exchange.send(msgpack.packb({"type": "metrics", "values": told}))
+    for peer, message in ((silent, {"plans": 3}), (gone, {"plans": 4})):
+        peer.exchange.send(msgpack.packb({"type": "metrics", "values": message}))
     host.until(lambda: sum(bool(one["figures"]) for one in host.summaries) == 2)
     silent.exchange.send(msgpack.packb({"type": "metrics", "values": {"plans": [5]}}))  # none: the ones before count
     silent.exchange.send(msgpack.packb({"type": "request", "id": 1, "op": "stop", "args": {}}))

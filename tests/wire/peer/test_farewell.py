@@ -11,11 +11,11 @@ class Words:
     """A link's sockets, taken out: what `close` was told."""
 
     def __init__(self) -> None:
-        self.said = said = list[bool]()
+        self.said = output = list[bool]()
 
         class Quiet(Link):
             def close(self, reason: str = "done", *, bye: bool = True) -> None:
-                said.append(bye)
+                output.append(bye)
 
         self.link = Quiet.__new__(Quiet)
 
@@ -33,6 +33,6 @@ class Words:
     ],
 )
 def test_only_a_controller_that_means_to_go_says_bye(fault: BaseException | None, bye: bool) -> None:
-    words = Words()
-    words.link.__exit__(type(fault) if fault else None, fault, None)
-    assert words.said == [bye]
+    parts = Words()
+    parts.link.__exit__(type(fault) if fault else None, fault, None)
+    assert parts.said == [bye]

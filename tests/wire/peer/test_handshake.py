@@ -69,20 +69,20 @@ def why(exchange: str) -> NotConnectedError:
 
 
 def test_a_plant_that_loads_has_nothing_to_do_with_keys(listen: Listen) -> None:
-    said = why(listen(None))
-    assert re.search(MUTE, str(said))
-    assert ("keys" in str(said), said.code) == (False, "")
+    result = why(listen(None))
+    assert re.search(MUTE, str(result))
+    assert ("keys" in str(result), result.code) == (False, "")
 
 
 @pytest.mark.usefixtures("impatient")
 def test_nor_has_one_that_loads_for_longer_than_a_handshake_may_take(listen: Listen) -> None:
     kept: list[socket.socket] = []
-    said = why(listen(kept.append))
+    result = why(listen(kept.append))
     assert len(kept) > 1  # it was tried again
     for one in kept:
         one.close()
-    assert "loading or compiling" in str(said)
-    assert ("keys" in str(said), said.code) == (False, "")
+    assert "loading or compiling" in str(result)
+    assert ("keys" in str(result), result.code) == (False, "")
 
 
 def test_one_that_has_gone_has_not_asked_for_keys() -> None:
@@ -90,9 +90,9 @@ def test_one_that_has_gone_has_not_asked_for_keys() -> None:
 
 
 def test_one_that_breaks_off_every_time_may_ask_for_keys(listen: Listen) -> None:
-    said = why(listen(socket.socket.close))
-    assert ("asks for keys and none were given" in str(said), said.code) == (True, "key")
-    assert "or what answers there is no plant" in str(said)
+    result = why(listen(socket.socket.close))
+    assert ("asks for keys and none were given" in str(result), result.code) == (True, "key")
+    assert "or what answers there is no plant" in str(result)
 
 
 def test_one_that_shakes_hands_and_says_nothing() -> None:

@@ -22,10 +22,10 @@ WELCOME = {
 OBSERVER = {"granted": [], "identity": b""}
 
 
-def joined(said: dict[str, Any]) -> BaseException | None:
+def joined(output: dict[str, Any]) -> BaseException | None:
     """What `join` raised when the plant said this; None when it raised nothing. It must not wait for ever."""
     connection = Attachment(Terms("tcp://127.0.0.1:9", Hello("one")), print)
-    connection._greet = lambda timeout_s: WELCOME | said  # type: ignore[method-assign]
+    connection._greet = lambda timeout_s: WELCOME | output  # type: ignore[method-assign]
     raised: list[BaseException | None] = []
 
     def join() -> None:
@@ -45,7 +45,7 @@ def joined(said: dict[str, Any]) -> BaseException | None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         {"step_endpoint": "tcp://127.0.0.1"},
         {"step_endpoint": "tcp://127.0.0.1:99999"},
@@ -58,9 +58,9 @@ def joined(said: dict[str, Any]) -> BaseException | None:
     ],
     ids=str,
 )
-def test_endpoints_that_are_none_are_told(said: dict[str, Any]) -> None:
+def test_endpoints_that_are_none_are_told(output: dict[str, Any]) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
-    fault = joined(said)
+    fault = joined(output)
     assert isinstance(fault, NotConnectedError)
     assert str(fault).startswith(("cannot connect to '", "what answers at '"))
     end = time.monotonic() + 10.0
@@ -69,7 +69,7 @@ def test_endpoints_that_are_none_are_told(said: dict[str, Any]) -> None:
         time.sleep(0.01)
 
 
-@pytest.mark.parametrize("said", [{}, OBSERVER, {"local_step_endpoint": "ipc:///a\0b/step-9"},
+@pytest.mark.parametrize("output", [{}, OBSERVER, {"local_step_endpoint": "ipc:///a\0b/step-9"},
                                   {"local_step_endpoint": "ipc:///nowhere/step-9"}], ids=str)  # fmt: skip
-def test_others_are_joined_though_nobody_is_there_yet(said: dict[str, Any]) -> None:
-    assert joined(said) is None
+def test_others_are_joined_though_nobody_is_there_yet(output: dict[str, Any]) -> None:
+    assert joined(output) is None

@@ -23,7 +23,7 @@ def test_what_is_read_is_what_the_class_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "robot", "words"),
+    ("name", "robot", "text"),
     [
         (
             "gait",
@@ -37,10 +37,10 @@ def test_what_is_read_is_what_the_class_has() -> None:
         ),
     ],
 )
-def test_another_robots_controller_is_refused(name: str, robot: str, words: str) -> None:
+def test_another_robots_controller_is_refused(name: str, robot: str, text: str) -> None:
     with pytest.raises(rtmms.ModelError) as refused:
         plan(robot, {}, (name,))
-    assert str(refused.value).startswith(words)
+    assert str(refused.value).startswith(text)
 
 
 def test_a_robot_of_ones_own_may_share_actuators(tmp_path: Path) -> None:

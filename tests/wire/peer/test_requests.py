@@ -67,22 +67,22 @@ def test_a_large_request_gets_through_a_door_that_broke(running: Looping) -> Non
 
 
 def test_a_posted_request_to_a_door_that_broke_is_told_and_the_next_one_is_heard(running: Looping) -> None:
-    told: list[tuple[bool, Any]] = []
+    message: list[tuple[bool, Any]] = []
 
     def one_more() -> bool:
         link.look_around()
-        return len(told) == 1
+        return len(message) == 1
 
     with rtmms.connect(running.host.exchange) as link:
         _break(running)
         assert link._at.exchange._socket.poll(5000, 2)  # POLLOUT: it is connected again
-        link.post("pause", None, lambda ok, result: told.append((ok, result)))
+        link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
-        assert not told[0][0]
-        assert "say hello" in told.pop()[1]
-        link.post("pause", None, lambda ok, result: told.append((ok, result)))
+        assert not message[0][0]
+        assert "say hello" in message.pop()[1]
+        link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
-        assert told == [(True, {"op": "pause"})]
+        assert message == [(True, {"op": "pause"})]
 
 
 def test_an_identity_that_nobody_has_is_refused(raw: Raw) -> None:

@@ -49,9 +49,9 @@ def test_nearly_all_states_are_waited_for_by_their_receive_alone(tcp: Looping, m
     waits = list[int]()
     ready = Awaiting.ready
 
-    def counted(self: Awaiting, *words: Any) -> Any:
+    def counted(self: Awaiting, *arguments: Any) -> Any:
         waits.append(1)
-        return ready(self, *words)
+        return ready(self, *arguments)
 
     monkeypatch.setattr(Awaiting, "ready", counted)
     monkeypatch.setattr("rtmms.wire.peer.client._EXCHANGE_NS", 1_000_000_000)  # on a slow machine states come seldom
@@ -83,12 +83,12 @@ def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tc
 def test_what_is_said_at_the_door_is_heard_between_states_and_without_any(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*", errors="collect") as link:
         _answered(link, 100)
-        told = list[bool]()
-        link.post("pause", None, lambda ok, _: told.append(ok))
+        found = list[bool]()
+        link.post("pause", None, lambda ok, _: found.append(ok))
         until = time.monotonic() + PATIENCE_S
-        while not told and time.monotonic() < until:
+        while not found and time.monotonic() < until:
             _answered(link, 1)
-        assert told == [True]
+        assert found == [True]
         _answered(link, 50)
         link.command({"nobody": 0.5})
         while not link.errors and time.monotonic() < until:

@@ -43,8 +43,8 @@ class Compiled(Toy):
         super().__init__()
         self.given = np.zeros(4)
         self.calls = self.entered_times = 0
-        words = (self.state.ctypes.data, self.given.ctypes.data)
-        self.entry = CompiledStep(native(advance, *words), words, self.given.ctypes.data)
+        arguments = (self.state.ctypes.data, self.given.ctypes.data)
+        self.entry = CompiledStep(native(advance, *arguments), arguments, self.given.ctypes.data)
 
     def reset(self, seed: int = 0) -> None:
         if hasattr(self, "state"):
@@ -68,14 +68,14 @@ class Compiled(Toy):
 @kernel
 def tell(state: int, out: int) -> int:
     """Position, quaternion, speed, thrust and joint angles of the toy."""
-    y, told = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
+    y, found = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
     for i in range(3):
-        told[i] = y[i]
-    told[3], told[7] = 1.0, y[4]
+        found[i] = y[i]
+    found[3], found[7] = 1.0, y[4]
     for i in range(4):
-        told[8 + i] = i + 1.0
+        found[8 + i] = i + 1.0
     for i in range(15):
-        told[12 + i] = i
+        found[12 + i] = i
     return 0
 
 
@@ -84,9 +84,11 @@ class Told(Compiled):
 
     def compiled_outputs(self) -> CompiledOutputs | None:
         self.out = np.zeros(27)
-        words = (self.state.ctypes.data, self.out.ctypes.data)
+        arguments = (self.state.ctypes.data, self.out.ctypes.data)
         sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4), ("joint_angle", 12, 15))
-        return CompiledOutputs(native(tell, *words), words, {name: (words[1] + 8 * at, n) for name, at, n in sizes})
+        return CompiledOutputs(
+            native(tell, *arguments), arguments, {name: (arguments[1] + 8 * at, n) for name, at, n in sizes}
+        )
 
 
 START_S = 60.0

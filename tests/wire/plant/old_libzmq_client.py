@@ -69,10 +69,10 @@ def main(path: str, exchange: str, token_file: str) -> None:
     data = Dealer(library, context, welcome["step_endpoint"], bytes(welcome["identity"]))  # type: ignore[arg-type, call-overload]
     values = dict.fromkeys(welcome["granted"], 0.1)  # type: ignore[call-overload]
     seq = answered = 0
-    while (said := data.receive())["type"] != "bye":
-        if said["type"] != "state":
-            sys.exit(str(said))
-        seq, step = seq + 1, said["step"]
+    while (output := data.receive())["type"] != "bye":
+        if output["type"] != "state":
+            sys.exit(str(output))
+        seq, step = seq + 1, output["step"]
         ahead = isinstance(step, int) and step < 0  # a warm-up, which no step follows
         data.send({"type": "command", "seq": seq, "step": step, "values": {} if ahead else values})
         answered += not ahead

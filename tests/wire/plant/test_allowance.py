@@ -114,10 +114,10 @@ def test_where_one_connection_cannot_be_closed_the_claim_is_taken_away(
     assert [peer.name for peer in host.server._peers.claimants] == ["good"]
     assert not host.server.claimed[:2].any()
     assert flooder.data is not None
-    said = []
+    output = []
     while flooder.data.poll(100):
-        said.append(msgpack.unpackb(flooder.data.recv()))
-    (bye,) = [message for message in said if message["type"] == "bye"]
+        output.append(msgpack.unpackb(flooder.data.recv()))
+    (bye,) = [message for message in output if message["type"] == "bye"]
     assert "the connection is closed" in bye["reason"]
     host.publish(time.monotonic_ns() + FAR_NS)
     good.command({"right.front": 0.5}, host.step)

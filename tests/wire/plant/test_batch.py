@@ -22,11 +22,11 @@ ANSWERS = (
 
 def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, ...]]:
     run = Run(Lockstep, steps=steps, plant=Told(), program=program(what), **more)
-    told = run.server.report()
+    message = run.server.report()
     # which of the last refusals the plant still read at the end is a matter of time; how many there were is not
-    peer = {key: value for key, value in told["peers"][0].items() if key not in ("late", "state", "refusal")}
+    peer = {key: value for key, value in message["peers"][0].items() if key not in ("late", "state", "refusal")}
     applied = run.server.applied
-    return run, (run.plant.state.tolist(), run.statistics.counters(), told["rejected"], peer, applied)
+    return run, (run.plant.state.tolist(), run.statistics.counters(), message["rejected"], peer, applied)
 
 
 @pytest.mark.full
@@ -78,12 +78,12 @@ def test_several_claimants_and_telemetry_go_on() -> None:
 def test_free_takes_what_is_there_and_never_waits() -> None:
     still = "values = {n: 0.1 * i for i, n in enumerate(names)}"
     run = Run(Free, steps=60_000, plant=Told(), program=program(still))
-    s, told = run.statistics, run.server.report()
+    s, found = run.statistics, run.server.report()
     assert s.steps == 60_000 == s.applied + s.reused
     assert run.batches > 30_000
-    assert s.applied <= told["peers"][0]["commands"] <= s.applied + told["late"] + 200
+    assert s.applied <= found["peers"][0]["commands"] <= s.applied + found["late"] + 200
     assert s.applied > 100
-    assert told["rejected"] == {}
+    assert found["rejected"] == {}
     assert np.diff(run.plant.state[:4]) == pytest.approx(0.1)
     assert run.server.applied.policy in ("", "hold")
 

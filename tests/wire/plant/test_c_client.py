@@ -34,17 +34,17 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("c")
     probe = "#include <zmq.h>\n#include <msgpack.h>\nint main(void) { return zmq_errno(); }\n"
     libraries = ["-lzmq", "-lmsgpackc", "-lm"]
-    words = [compiler, "-x", "c", "-", "-o", str(folder / "probe"), *libraries]
-    if subprocess.run(words, input=probe, text=True, capture_output=True, check=False).returncode:
+    arguments = [compiler, "-x", "c", "-", "-o", str(folder / "probe"), *libraries]
+    if subprocess.run(arguments, input=probe, text=True, capture_output=True, check=False).returncode:
         pytest.skip(f"no zmq.h or msgpack.h: {NEEDS}")
-    words = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", str(SOURCE), "-o", str(folder / "client")]
-    built = subprocess.run([*words, *libraries], capture_output=True, text=True, check=False)
+    arguments = [compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-O2", str(SOURCE), "-o", str(folder / "client")]
+    built = subprocess.run([*arguments, *libraries], capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return folder / "client"
 
 
-def run(client: Path, tmp_path: Path, *words: str) -> Said:
-    done = subprocess.run([str(client), *words], env=environment(tmp_path), capture_output=True, text=True, timeout=60,
+def run(client: Path, tmp_path: Path, *text: str) -> Said:
+    done = subprocess.run([str(client), *text], env=environment(tmp_path), capture_output=True, text=True, timeout=60,
                           check=False)  # fmt: skip
     return Said(done.returncode, done.stdout, done.stderr)
 
@@ -57,15 +57,15 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
     """`rtmms serve pendulum` with these words; the process and its exchange endpoint."""
     plants: list[subprocess.Popen[str]] = []
 
-    def begin(*words: str) -> tuple[subprocess.Popen[str], str]:
+    def begin(*text: str) -> tuple[subprocess.Popen[str], str]:
         anywhere = [word for role in ("exchange", "step", "telemetry") for word in (f"--{role}", "tcp://127.0.0.1:*")]
-        ends = () if "--exchange" in words else anywhere
-        plants.append(start(tmp_path, "serve", "pendulum", "--json", "--quiet", *ends, *words))
-        said = plants[-1].stderr
-        assert said is not None
-        line = said.readline()
+        ends = () if "--exchange" in text else anywhere
+        plants.append(start(tmp_path, "serve", "pendulum", "--json", "--quiet", *ends, *text))
+        output = plants[-1].stderr
+        assert output is not None
+        line = output.readline()
         found = re.search(r"exchange (\S+?);", line)
-        assert found is not None, line + said.read()
+        assert found is not None, line + output.read()
         return plants[-1], found[1]
 
     yield begin
@@ -77,11 +77,11 @@ def serve(tmp_path: Path) -> Iterator[Serve]:
 
 def test_it_answers_every_step_of_a_lockstep_run(client: Path, serve: Serve, tmp_path: Path) -> None:
     plant, exchange = serve("--mode", "lockstep", "--duration", "20.01")
-    said = run(client, tmp_path, exchange)
+    result = run(client, tmp_path, exchange)
     report = finish(plant).report
-    assert said.status == 0, said.err
-    assert said.err == ""
-    lines = said.out.splitlines()
+    assert result.status == 0, result.err
+    assert result.err == ""
+    lines = result.out.splitlines()
     assert lines[0] == "driving 2 actuators of pendulum, lockstep, dt 0.01 s"
     assert "step 1000, t = 10.000 s" in lines
     assert lines[-1] == "2001 states answered"
@@ -111,8 +111,8 @@ def test_the_commands_it_sent_are_the_ones_that_count(client: Path, serve: Serve
 def test_it_says_bye_after_its_steps_and_frees_its_actuators(client: Path, serve: Serve, tmp_path: Path) -> None:
     plant, exchange = serve("--mode", "realtime", "--duration", "600")
     for _ in range(2):  # the second could not come in if the first had not gone
-        said = run(client, tmp_path, exchange, "50")
-        assert (said.status, said.out.splitlines()[-1]) == (0, "50 states answered"), said.err
+        result = run(client, tmp_path, exchange, "50")
+        assert (result.status, result.out.splitlines()[-1]) == (0, "50 states answered"), result.err
     plant.terminate()
     report = finish(plant).report
     assert report["ended"] == "interrupt"
@@ -136,12 +136,12 @@ def test_it_tells_why_it_is_refused(
         rtmms.connect(running.host.exchange, name="first", claim="*") as link,
     ):
         next(link)
-        said = run(client, tmp_path, running.host.exchange)
-        assert (said.status, "refused: hello: actuator 'left.front' is held by 'first'" in said.err) == (1, True)
+        result = run(client, tmp_path, running.host.exchange)
+        assert (result.status, "refused: hello: actuator 'left.front' is held by 'first'" in result.err) == (1, True)
         link.close()
         (tmp_path / "rtmms").rename(tmp_path / "hidden")
-        said = run(client, tmp_path, running.host.exchange)
-        assert (said.status, "needs the token" in said.err) == (1, True)
+        result = run(client, tmp_path, running.host.exchange)
+        assert (result.status, "needs the token" in result.err) == (1, True)
 
 
 def test_a_plant_that_is_killed_is_noticed(client: Path, serve: Serve, tmp_path: Path) -> None:
@@ -169,8 +169,8 @@ def test_one_that_is_stopped_says_bye(client: Path, serve: Serve, tmp_path: Path
     out, err = process.communicate(timeout=3 * PATIENCE_S)
     assert (process.returncode, err) == (0, "")
     assert out.splitlines()[-1].endswith("states answered")
-    said = run(client, tmp_path, exchange, "5")  # a bye frees the actuators at once; a death would keep them a while
-    assert said.status == 0, said.err
+    result = run(client, tmp_path, exchange, "5")  # a bye frees the actuators at once; a death would keep them a while
+    assert result.status == 0, result.err
     plant.terminate()
     assert [peer["state"] for peer in finish(plant).report["exchange"]["peers"]] == ["gone", "gone"]
 
@@ -186,10 +186,10 @@ def test_one_that_is_stopped_before_there_is_a_plant_ends(client: Path, tmp_path
 
 
 @pytest.mark.parametrize(
-    "words", [("tcp://127.0.0.1:9", "0"), ("tcp://127.0.0.1:9", "x"), ("nonsense",), ("a", "1", "b")]
+    "arguments", [("tcp://127.0.0.1:9", "0"), ("tcp://127.0.0.1:9", "x"), ("nonsense",), ("a", "1", "b")]
 )
-def test_wrong_words(client: Path, tmp_path: Path, words: tuple[str, ...]) -> None:
-    assert run(client, tmp_path, *words).status == 2
+def test_wrong_words(client: Path, tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    assert run(client, tmp_path, *arguments).status == 2
 
 
 def test_the_page_shows_how_to_build_it() -> None:

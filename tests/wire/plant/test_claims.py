@@ -241,9 +241,9 @@ def test_one_that_comes_back_is_live_again(host: Host, make_raw: Callable[[Host]
     peer.data = peer._dealer(identity)
     peer.data.connect(peer.welcome["step_endpoint"])
     host.until(lambda: peer.data.poll(0))
-    said = peer.read_message()
-    assert said["step"] == -1
-    peer.command({}, said["step"])
+    output = peer.read_message()
+    assert output["step"] == -1
+    peer.command({}, output["step"])
     host.until(lambda: not host.server.dead())
     host.publish()
     peer.command({"left.front": 0.3})
@@ -302,9 +302,9 @@ def test_one_that_lost_all_gets_a_bye(host: Host, make_raw: Callable[[Host], Raw
     host.server._peers.claimants[0].state = "dead"  # as its silence would have it; the connection stands
     make_raw(host).join(["*"], "second")
     assert first.data is not None
-    while (said := first.read_message())["type"] != "bye":
+    while (output := first.read_message())["type"] != "bye":
         host.serve()
-    assert "passed to 'second'" in said["reason"]
+    assert "passed to 'second'" in output["reason"]
 
 
 def test_requests_are_queued_and_answered(raw: Raw) -> None:

@@ -44,11 +44,11 @@ def test_a_command_is_applied_to_its_step(peer: Raw) -> None:
     assert peer.host.command.tolist() == [0.1, 0.2, 0.3, 0.4]
     assert peer.host.server.fresh.all()
     peer.host.publish()
-    said = peer.read_message()
-    assert (said["step"], said["applied"]["seq"], said["applied"]["step"]) == (1, peer.seq, 0)
-    assert said["outputs"]["position"] == [0.1, 0.2, 0.3]
-    assert said["outputs"]["thrust"] == [1.0, 2.0, 3.0, 4.0]
-    assert "joint_angle" not in said["outputs"]
+    output = peer.read_message()
+    assert (output["step"], output["applied"]["seq"], output["applied"]["step"]) == (1, peer.seq, 0)
+    assert output["outputs"]["position"] == [0.1, 0.2, 0.3]
+    assert output["outputs"]["thrust"] == [1.0, 2.0, 3.0, 4.0]
+    assert "joint_angle" not in output["outputs"]
 
 
 def test_silence_about_an_actuator_means_hold(peer: Raw) -> None:

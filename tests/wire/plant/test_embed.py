@@ -93,12 +93,12 @@ def test_a_fault_of_the_plant_is_raised_where_it_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("arguments", "message"),
     [({"mode": "realtime"}, "lockstep or free"), ({"steps": 0}, "at least 1"), ({"seed": -1}, "at least 0")],
 )
-def test_wrong_words(words: dict[str, object], told: str) -> None:
-    with pytest.raises(rtmms.ModelError, match=told):
-        rtmms.embed(Toy(), **words)  # type: ignore[arg-type]
+def test_wrong_words(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(rtmms.ModelError, match=message):
+        rtmms.embed(Toy(), **arguments)  # type: ignore[arg-type]
 
 
 def test_a_plant_that_is_not_what_it_says_is_refused_at_the_door() -> None:

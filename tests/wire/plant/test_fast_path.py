@@ -148,9 +148,9 @@ def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, m
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)
         run = Run(Lockstep, steps=120, plant=toy, program=program(UNUSUAL[what]), beside=LoopServices(commands=trace))
-        told = run.server.report()
-        peer = {key: value for key, value in told["peers"][0].items() if key not in ("late", "state")}
-        return run, (trace.command.tolist(), trace.outcome.tolist(), trace.seq.tolist(), told["rejected"], peer)
+        message = run.server.report()
+        peer = {key: value for key, value in message["peers"][0].items() if key not in ("late", "state")}
+        return run, (trace.command.tolist(), trace.outcome.tolist(), trace.seq.tolist(), message["rejected"], peer)
 
     compiled, here = lockstep()
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
@@ -238,8 +238,8 @@ for state in link:
     class Second(Run):
         def _watch_codes(self) -> None:
             super()._watch_codes()
-            words = [sys.executable, "-c", second, self.server.endpoints["exchange"]]
-            self.peers.append(subprocess.Popen(words))
+            parts = [sys.executable, "-c", second, self.server.endpoints["exchange"]]
+            self.peers.append(subprocess.Popen(parts))
 
     run = Second(realtime, steps=700, program=program_)
     s = run.statistics
@@ -277,9 +277,9 @@ def test_a_signal_within_a_compiled_step_is_heeded_at_once() -> None:
 def test_the_compiled_step_is_handed_over_where_a_peer_is_late(monkeypatch: Any) -> None:
     what = "if k % 10 == 0: import time; time.sleep(6e-3)"
     run = Run(realtime, steps=200, program=program(what))
-    s, told = run.statistics, run.server.report()
+    s, found = run.statistics, run.server.report()
     assert s.steps == 200 == s.applied + s.misses + s.unclaimed
     assert s.misses >= 15
-    assert told["late"] >= 10
+    assert found["late"] >= 10
     assert RESOLVED in run.codes
     assert set(run.codes) <= {PUBLISHED, RESOLVED, 0}

@@ -54,9 +54,9 @@ def test_a_delay_is_of_each_direction(make_host: Callable[..., Host], make_raw: 
     assert seen == list(range(17))
     assert applied == [0.0] * 6 + [value(k) for k in range(14)]
     assert (host.server.applied.step, host.server.applied.policy) == (13, "")
-    told = host.server.report()["links"]["raw"]
-    assert told["mean_delay_ms"] == pytest.approx(3.0)
-    assert (told["sent"], told["lost"], told["delayed"]) == (37, 0, 37)
+    found = host.server.report()["links"]["raw"]
+    assert found["mean_delay_ms"] == pytest.approx(3.0)
+    assert (found["sent"], found["lost"], found["delayed"]) == (37, 0, 37)
 
 
 @pytest.mark.parametrize("every", [1, 3])

@@ -29,13 +29,13 @@ def czmq(folder: Path) -> list[str]:
     compiler = shutil.which("gcc")
     if compiler is None:
         pytest.skip("no gcc")
-    words = [compiler, "-std=gnu11", "-O1", str(HERE / "czmq_client.c"), "-o", str(folder / "client"), "-lczmq",
+    arguments = [compiler, "-std=gnu11", "-O1", str(HERE / "czmq_client.c"), "-o", str(folder / "client"), "-lczmq",
              "-lzmq", "-lmsgpackc"]  # fmt: skip
     probe = "#include <czmq.h>\n#include <msgpack.h>\nint main(void) { return 0; }\n"
     if subprocess.run([compiler, "-x", "c", "-fsyntax-only", "-"], input=probe, text=True, capture_output=True,
                       check=False).returncode:  # fmt: skip
         pytest.skip("no czmq.h or msgpack.h: needs libczmq-dev and libmsgpack-dev")
-    built = subprocess.run(words, capture_output=True, text=True, check=False)
+    built = subprocess.run(arguments, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
     return [str(folder / "client")]
 
@@ -72,10 +72,10 @@ def libzmq(pyzmq: str) -> Callable[[Path], list[str]]:
 def test_a_session_answers_every_step(
     library: Callable[[Path], list[str]], serve: Serve, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip
-    words = library(tmp_path)
+    arguments = library(tmp_path)
     plant, exchange = serve("--mode", "lockstep", "--duration", "5")
     monkeypatch.setenv("XDG_RUNTIME_DIR", environment(tmp_path)["XDG_RUNTIME_DIR"])
-    done = subprocess.run([*words, exchange, str(token_path(exchange))], capture_output=True, text=True, timeout=60,
+    done = subprocess.run([*arguments, exchange, str(token_path(exchange))], capture_output=True, text=True, timeout=60,
                           check=False, env=environment(tmp_path) | {"NODE_PATH": str(MODULES)})  # fmt: skip
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.split() == ["500", "states", "answered"]

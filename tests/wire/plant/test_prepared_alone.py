@@ -35,8 +35,8 @@ def test_it_says_what_python_says_of_the_manta() -> None:
         deadline = 10**14 + step
         assert batch.fit(0, mine.message, applied.policy)
         batch.write(step, deadline, 400_000, applied)
-        said = general.packed(step, step * plant.dt, deadline, 400_000, plant.observe(), applied)
-        assert mine.message.payload.tobytes() == said
+        output = general.packed(step, step * plant.dt, deadline, 400_000, plant.observe(), applied)
+        assert mine.message.payload.tobytes() == output
         mine.prepared(step, deadline)
         assert mine.due(step, 0.0, deadline, 300_000, {}, applied) == general.packed(
             step, step * plant.dt, deadline, 300_000, plant.observe(), applied

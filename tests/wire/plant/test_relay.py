@@ -64,18 +64,18 @@ def test_a_refusal_comes_back_by_name(host: Host, owner: Raw, asker: Raw) -> Non
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "told"),
+    ("args", "code", "message"),
     [({"mine.gian": 1}, "not_settable", "did you mean gain"), ({"person.x": 1}, "not_settable", "has no parameters"),
      ({"mine.gain": 1, "dt": 1}, "wrong_type", "at a time"),
      ({"mine.gain": 1, "person.x": 1}, "wrong_type", "at a time")],
 )  # fmt: skip
 def test_what_cannot_be_passed_on_is_refused(
-    host: Host, owner: Raw, asker: Raw, args: dict[str, Any], code: str, told: str
+    host: Host, owner: Raw, asker: Raw, args: dict[str, Any], code: str, message: str
 ) -> None:
     ask(asker, **args)
     reply = read_message(host, asker)
     assert (reply["ok"], reply["code"]) == (False, code)
-    assert told in reply["error"]
+    assert message in reply["error"]
 
 
 def test_other_names_are_the_plants(host: Host, owner: Raw, asker: Raw) -> None:
@@ -129,12 +129,12 @@ def test_figures_that_make_no_sense_are_refused_and_the_last_ones_count(host: Ho
 
 
 def test_a_motion_that_a_peer_plans_stands_among_the_set_points(host: Host, owner: Raw) -> None:
-    told = {"planned_motion": "0,0,0 1,1,1", "planned_samples": "9,9,9", "plans": 3}
-    owner.exchange.send(msgpack.packb({"type": "metrics", "values": told}))
+    message = {"planned_motion": "0,0,0 1,1,1", "planned_samples": "9,9,9", "plans": 3}
+    owner.exchange.send(msgpack.packb({"type": "metrics", "values": message}))
     host.until(lambda: host.summaries[0]["figures"])
     points = host.server.set_points()
-    assert {name: points[name] for name in told if name in points} == {
-        name: told[name] for name in ("planned_motion", "planned_samples")
+    assert {name: points[name] for name in message if name in points} == {
+        name: message[name] for name in ("planned_motion", "planned_samples")
     }
 
 
@@ -149,12 +149,12 @@ def test_a_link_and_its_owner_see_the_change(make_host: Callable[..., Host]) -> 
         ):
             replies: list[tuple[bool, Any]] = []
 
-            def told(ok: bool, result: Any) -> None:
+            def keep_reply(ok: bool, result: Any) -> None:
                 replies.append((ok, result))
 
             wrong = [{"mine.gain": "x"}, {"mine.gain": True}, {"mine.gain": float("nan")}, {"mine.on": 1}]
             for given in ({"mine.gain": 3, "mine.mode": 5}, *wrong):
-                person.post("set", given, told)
+                person.post("set", given, keep_reply)
             end = time.monotonic() + PATIENCE_S
             while len(replies) < 5 and time.monotonic() < end:
                 state = next(link)

@@ -70,8 +70,8 @@ class OldPeer(Raw):
 def test_an_old_peer_is_answered_as_it_was(make_host: Callable[..., Host]) -> None:
     host = make_host(mode="realtime")
     peer = OldPeer(host)
-    said = recorded("version1.jsonl")
-    for number, (sender, frame, was) in enumerate(said):
+    output = recorded("version1.jsonl")
+    for number, (sender, frame, was) in enumerate(output):
         kind = was["type"]
         at_door = kind in ("hello", "welcome", "request", "reply")
         if kind == "telemetry":
@@ -96,7 +96,7 @@ def test_an_old_peer_is_answered_as_it_was(make_host: Callable[..., Host]) -> No
             host.advance()
         elif kind == "command" and was["step"] == -1:
             host.until(lambda: "fixture" in host.server.admitted())
-        assert number < len(said)
+        assert number < len(output)
     host.until(lambda: not host.server.claimed.any())
     assert host.rejected == {"not_finite": 1}
     assert host.plant.state[:2].tolist() == [1.2, -0.5]

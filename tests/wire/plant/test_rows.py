@@ -210,9 +210,9 @@ def test_set_points_of_a_step_stand_before_its_row(tmp_path: Path) -> None:
     found = counted(kept)
     Recorded(Lockstep, steps=2000, program=program(STILL), recorders=[kept], observers=[Asked(), kept])
     assert len(found) < 1500
-    told = [(row.step, row.set_points) for row in open_log(tmp_path / "run.mcap").rows() if isinstance(row, Step)]
-    assert len(told) == 2000
-    points = [(step, found) for step, found in told if found]
+    message = [(row.step, row.set_points) for row in open_log(tmp_path / "run.mcap").rows() if isinstance(row, Step)]
+    assert len(message) == 2000
+    points = [(step, found) for step, found in message if found]
     assert points == [(k, {"angle_deg": float(k)}) for k in range(49, 2000, 50)]
     steps = [json.loads(data)["step"] for topic, data in messages(tmp_path / "run.mcap") if topic == "/outcome"]
     assert steps == list(range(2000))

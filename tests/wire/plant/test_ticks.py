@@ -119,9 +119,9 @@ def test_one_that_is_silent_for_long_makes_room_and_is_told(host: Host, make_raw
     second = make_raw(host).join([], "second", ticks=True)
     tick(second, 1)
     assert host.server.ticks_waiting() == 1
-    while (said := first.read_message())["type"] == "state":
+    while (output := first.read_message())["type"] == "state":
         pass
-    assert (said["type"], "second" in said["reason"]) == ("bye", True)
+    assert (output["type"], "second" in output["reason"]) == ("bye", True)
 
 
 def test_a_silent_one_whose_place_nobody_took_ticks_on(host: Host, raw: Raw) -> None:

@@ -32,10 +32,10 @@ def test_a_message_survives_the_round_trip(message: dict[str, Any]) -> None:
 @given(st.binary(max_size=300))
 def test_garbage_is_refused_or_a_map_with_a_type(frame: bytes) -> None:
     try:
-        said = type(decode(frame, CAP)["type"]).__name__
+        output = type(decode(frame, CAP)["type"]).__name__
     except Refused as refusal:
-        said = refusal.code
-    assert said in ("malformed", "unknown_type", "str")
+        output = refusal.code
+    assert output in ("malformed", "unknown_type", "str")
 
 
 @given(messages, st.data())

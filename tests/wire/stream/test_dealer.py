@@ -65,10 +65,10 @@ def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
     there.settimeout(PATIENCE_S)
     there.sendall(GREETING + ready(b"ROUTER"))
     until(lambda: heard(dealer) is None and dealer._connection.reader.ready)
-    said = b""
-    while len(said) < len(GREETING + ready(b"DEALER", NAME)):
-        said += there.recv(4096)
-    assert said == GREETING + ready(b"DEALER", NAME)
+    output = b""
+    while len(output) < len(GREETING + ready(b"DEALER", NAME)):
+        output += there.recv(4096)
+    assert output == GREETING + ready(b"DEALER", NAME)
     return there
 
 
@@ -138,8 +138,8 @@ def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket,
     """One that slept asks until there is none, and takes the last."""
     dealer = Dealer(endpoint(listener), NAME)
     there, connection = taken(listener, dealer), dealer._connection._recv
-    said = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
-    dealer._connection._recv = Heap(said + encoded([b"begun"])[:3]).recv
+    output = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
+    dealer._connection._recv = Heap(output + encoded([b"begun"])[:3]).recv
     got = []
     while (frame := heard(dealer)) is not None:
         got.append(frame[0])
@@ -210,12 +210,12 @@ def test_one_who_looks_seldom_has_not_tried_in_vain(listener: socket.socket, mon
     dealer.close()
 
 
-@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
+@pytest.mark.parametrize("output", [b"HTTP/1.1 400 Bad Request\r\n\r\n".ljust(70), GREETING + b"\xf0" * 20,
                                   GREETING + ready(b"PUB")])  # fmt: skip
-def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, said: bytes) -> None:
+def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, output: bytes) -> None:
     dealer = Dealer(endpoint(listener), NAME)
     there, _ = listener.accept()
-    there.sendall(said)
+    there.sendall(output)
     until(lambda: heard(dealer) is None and dealer.broken)
     dealer.close()
     there.close()

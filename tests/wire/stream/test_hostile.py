@@ -112,7 +112,7 @@ def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -
 
 @pytest.mark.full
 @pytest.mark.parametrize(
-    "said",
+    "output",
     [
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"\x01\x00",  # ZMTP 1
@@ -126,9 +126,9 @@ def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -
         GREETING + b"\x06" + b"\xff" * 8,
     ],
 )
-def test_what_is_no_zeromq_is_hung_up_on(victim: Victim, said: bytes) -> None:
+def test_what_is_no_zeromq_is_hung_up_on(victim: Victim, output: bytes) -> None:
     peer = connected(victim.endpoints["exchange"])
-    peer.sendall(said)
+    peer.sendall(output)
     while peer.recv(4096):
         pass  # until it hangs up, or the time is up and this raises
     peer.close()

@@ -16,41 +16,41 @@ from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 class Closed:
     """In place of a socket: tells its number when it is closed."""
 
-    def __init__(self, number: int, told: list[int]) -> None:
-        self.number, self.told = number, told
+    def __init__(self, number: int, expected: list[int]) -> None:
+        self.number, self.numbers = number, expected
 
     def close(self) -> None:
-        self.told.append(self.number)
+        self.numbers.append(self.number)
 
 
 def test_one_at_a_time_where_there_is_time_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [10**12]
     monkeypatch.setattr(leaving, "monotonic_ns", lambda: now[0])
-    room, told = Leaving(), list[int]()
+    room, found = Leaving(), list[int]()
     for number in range(4):
-        room.add(cast(Any, Closed(number, told)))
-    assert told == []
+        room.add(cast(Any, Closed(number, found)))
+    assert found == []
     room.serve(now[0] + _TAKES_NS)
     room.serve(now[0] + _TAKES_NS)  # too soon after the one before
-    assert told == [0]
+    assert found == [0]
     now[0] += _GAP_NS
     room.serve(now[0] + _TAKES_NS - 1)  # too little time
-    assert told == [0]
+    assert found == [0]
     room.serve(now[0] + _TAKES_NS)
-    assert told == [0, 1]
+    assert found == [0, 1]
     now[0] += _LONGEST_GAP_NS
     room.serve(now[0] + 1)  # there never is time
-    assert told == [0, 1, 2]
+    assert found == [0, 1, 2]
     room.close()
-    assert told == [0, 1, 2, 3]
+    assert found == [0, 1, 2, 3]
     assert not room.close_one()
 
 
 def test_no_more_than_so_many_wait() -> None:
-    room, told = Leaving(), list[int]()
+    room, found = Leaving(), list[int]()
     for number in range(_MOST + 3):
-        room.add(cast(Any, Closed(number, told)))
-    assert told == [0, 1, 2]
+        room.add(cast(Any, Closed(number, found)))
+    assert found == [0, 1, 2]
 
 
 def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(

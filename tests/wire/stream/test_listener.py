@@ -29,9 +29,9 @@ class Bench:
         self.address = bound.getsockname()
         self.listener = Listener([bound], 512, **({"most": 8} | options))
 
-    def peer(self, said: bytes = HELLO) -> socket.socket:
+    def peer(self, output: bytes = HELLO) -> socket.socket:
         peer = socket.create_connection(self.address, timeout=PATIENCE_S)
-        peer.sendall(said)
+        peer.sendall(output)
         return peer
 
     def until(self, done: Callable[[], Any]) -> Any:
@@ -231,15 +231,15 @@ def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> N
     draw = random.Random(1)
     bench = make(most=6, backlog=1 << 12)
     peers: list[socket.socket] = []
-    words = [HELLO, GREETING, ready(b"DEALER"), message(b"y" * 300), message(b"z", more=True), b"\xff" * 12, b"\x02",
+    parts = [HELLO, GREETING, ready(b"DEALER"), message(b"y" * 300), message(b"z", more=True), b"\xff" * 12, b"\x02",
              HELLO + message(b"x") * 30]  # fmt: skip
     for _ in range(1500):
         what = draw.random()
         if what < 0.25 or not peers:
-            peers.append(bench.peer(draw.choice(words)))
+            peers.append(bench.peer(draw.choice(parts)))
         elif what < 0.55:
             with contextlib.suppress(OSError):
-                draw.choice(peers).sendall(draw.choice(words))
+                draw.choice(peers).sendall(draw.choice(parts))
         elif what < 0.75:
             peer = peers.pop(draw.randrange(len(peers)))
             (reset if draw.random() < 0.7 else socket.socket.close)(peer)

@@ -82,8 +82,8 @@ def test_as_many_topics_as_may_be_and_one_more(bench: Bench) -> None:
 
 def test_what_one_takes_back_is_not_counted(bench: Bench) -> None:
     one = bench.peer()
-    said = [message(b"\x01%d" % k) + message(b"\x00%d" % k) for k in range(5 * _MOST_SUBSCRIPTIONS)]
-    one.sendall(b"".join(said) + message(b"\x01to"))
+    output = [message(b"\x01%d" % k) + message(b"\x00%d" % k) for k in range(5 * _MOST_SUBSCRIPTIONS)]
+    one.sendall(b"".join(output) + message(b"\x01to"))
     bench.publisher.send(b"toy", b"x")
     bench.until(lambda: bench.publisher._takers)
     assert bench.refused == []

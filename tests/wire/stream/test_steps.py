@@ -31,10 +31,10 @@ def steps(request: pytest.FixtureRequest) -> Iterator:
     made.close()
 
 
-def plain(steps, *said: bytes) -> socket.socket:
+def plain(steps, *output: bytes) -> socket.socket:
     """A connection that says these bytes."""
     made = socket.create_connection(next(iter(steps._bound.values())).getsockname(), PATIENCE_S)
-    for part in said:
+    for part in output:
         made.sendall(part)
     return made
 
@@ -131,9 +131,9 @@ def test_a_second_connection_under_the_same_name_does_not_take_its_place(steps) 
     second.close()
 
 
-@pytest.mark.parametrize("said", [b"GET / HTTP/1.1\r\n\r\n" * 5, bytes(64), b"\xff" * 64])
-def test_what_is_no_zmtp_is_cut_off(steps, said: bytes) -> None:
-    other = plain(steps, said)
+@pytest.mark.parametrize("output", [b"GET / HTTP/1.1\r\n\r\n" * 5, bytes(64), b"\xff" * 64])
+def test_what_is_no_zmtp_is_cut_off(steps, output: bytes) -> None:
+    other = plain(steps, output)
     other.settimeout(PATIENCE_S)
     until(steps, lambda: steps.connections)
     until(steps, lambda: not steps.connections)

@@ -47,10 +47,10 @@ def bound() -> Iterator[socket.socket]:
         yield made
 
 
-@pytest.mark.parametrize("said", NOTHING.values(), ids=NOTHING)
-def test_one_that_says_nothing_over_and_over_is_given_up(said: bytes, looked: list[int]) -> None:
+@pytest.mark.parametrize("output", NOTHING.values(), ids=NOTHING)
+def test_one_that_says_nothing_over_and_over_is_given_up(output: bytes, looked: list[int]) -> None:
     reader = Reader(frozenset([b"DEALER"]), 1000)
-    reader.feed(GREETING + ready(b"DEALER") + said * 30_000)
+    reader.feed(GREETING + ready(b"DEALER") + output * 30_000)
     assert reader.next() == (READY, b"")
     with pytest.raises(ZmtpError, match="no message"):
         reader.next()
@@ -71,15 +71,15 @@ def test_a_few_of_them_among_messages_are_passed_by(looked: list[int]) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda bound: Listener([bound], 1000), Publisher], ids=["door", "telemetry"])
-@pytest.mark.parametrize("said", NOTHING.values(), ids=NOTHING)
+@pytest.mark.parametrize("output", NOTHING.values(), ids=NOTHING)
 def test_it_is_cut_off_and_counted(
-    bound: socket.socket, make: Callable[[socket.socket], Any], said: bytes, looked: list[int]
+    bound: socket.socket, make: Callable[[socket.socket], Any], output: bytes, looked: list[int]
 ) -> None:
     at, refused = make(bound), list[str]()
     at.attend(Guests(refused=refused.append), 1000)
     kind = b"SUB" if isinstance(at, Publisher) else b"DEALER"
     peer = socket.create_connection(bound.getsockname(), PATIENCE_S)
-    peer.sendall(GREETING + ready(kind) + said * 30_000)
+    peer.sendall(GREETING + ready(kind) + output * 30_000)
     end = time.monotonic() + PATIENCE_S
     while not refused:
         assert time.monotonic() < end
@@ -95,10 +95,10 @@ def test_it_is_cut_off_and_counted(
 
 @pytest.mark.parametrize(("role", "kind"), [("exchange", b"DEALER"), ("telemetry", b"SUB")])
 def test_a_plant_counts_it(host: Host, role: str, kind: bytes) -> None:
-    said = GREETING + ready(kind) + b"\x04\x00" * 30_000
+    output = GREETING + ready(kind) + b"\x04\x00" * 30_000
     name, _, port = host.server.endpoints[role].removeprefix("tcp://").rpartition(":")
     with socket.create_connection((name, int(port)), PATIENCE_S) as peer:
-        peer.sendall(said)
+        peer.sendall(output)
         host.until(lambda: host.rejected)
     assert host.rejected == {Reason.MALFORMED: 1}
 
