@@ -12,7 +12,7 @@ from rtmms_benchmarks import fish, intervals
 
 
 @pytest.mark.parametrize("words", [{"recordings": 1}, {"seconds": 0.5}, {"noise_mm": 0.0}])
-def test_a_study_that_says_nothing_is_refused(words: dict[str, float]) -> None:
+def test_a_study_without_numbers_is_refused(words: dict[str, float]) -> None:
     with pytest.raises(ModelError, match="expected at least"):
         intervals.main(**words)  # type: ignore[arg-type]
 
