@@ -64,7 +64,8 @@ def test_joint_positions_are_mujocos(tmp_path: Path, case: str) -> None:
         plant.vector[7 : 7 + n] - state.q
     )  # fmt: skip
     assert np.abs(turn).max() < 1e-6
-    assert np.abs(plant.vector[:3] - state.position).max() < 1e-4  # MuJoCo turns a free body by one mean rate a step
+    assert np.abs(plant.vector[:3] - state.position).max() < 1e-6
+    assert 1.0 - abs(plant.vector[3:7] @ state.orientation) < 1e-12
     assert np.abs(plant.vector - before).max() > 0.1
 
 
@@ -126,6 +127,16 @@ def test_one_sentence_names_all_that_is_not_simulated(tmp_path: Path) -> None:
     assert rtmms.compile(rtmms.from_mjcf(path, ignore=wanted).mechanism).n == 1
     with pytest.raises(UnknownNameError, match="'contacts'; did you mean contact"):
         rtmms.from_mjcf(path, ignore="contacts")
+
+
+def test_a_file_outside_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mesh.stl").write_bytes(b"")
+    (tmp_path / "robots").mkdir()
+    text = '<mujoco><asset><mesh name="a" file="../mesh.stl"/></asset><worldbody/></mujoco>'
+    path = written(tmp_path / "robots", text)
+    for make in (rtmms.from_mjcf, lambda path: rtmms.load(path, engine="rtmms")):
+        with pytest.raises(ModelError, match="leads out of the folder of the model"):
+            make(path)
 
 
 def test_a_keyframe_is_the_initial_state(tmp_path: Path) -> None:
