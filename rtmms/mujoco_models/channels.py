@@ -123,9 +123,7 @@ class Outputs:
     ----------
     channels : tuple of Channel
     values : dict of str to ndarray
-        By name; `read` rewrites them.
-    sensors : ndarray, shape (nsensordata,)
-        Readings of the sensors, which outputs are views of.
+        By name: read-only views of MuJoCo's arrays where these have the output, else arrays that `read` rewrites.
     free : tuple of FreeBody
         Bodies with a free joint, in the order of the model.
     scalar_joints : tuple of int
@@ -140,16 +138,16 @@ class Outputs:
         joints = range(model.njnt)
         self.scalar_joints = tuple(k for k in joints if _is_scalar(mujoco, model, k))
         self.free = self._free_bodies(model, [k for k in joints if model.jnt_type[k] == free])
-        self._conjugate = np.zeros(4)
-        self._poses: list[tuple[FreeBody, Array, Array, Array, Array]] = []
-        for one in self.free:
-            self._poses.append((
-                one, self._add(f"{one.prefix}position", "m", (3,), "world"),
-                self._add(f"{one.prefix}quaternion", "", (4,), "world"),
-                self._add(f"{one.prefix}velocity", "m/s", (3,), "body"),
-                self._add(f"{one.prefix}angular_velocity", "rad/s", (3,), "body"),
-            ))  # fmt: skip
+        self._turned: list[tuple[Array, Array, Array]] = []
         self._gathered: list[tuple[Array, Array, Any]] = []
+        for one in self.free:
+            first = one.velocity
+            self._add(f"{one.prefix}position", "m", data.xpos[one.body], "world")
+            self._add(f"{one.prefix}quaternion", "", data.xquat[one.body], "world")
+            velocity, attitude = np.zeros(3), data.xmat[one.body].reshape(3, 3)
+            self._turned.append((velocity, data.qvel[first : first + 3], attitude))
+            self._add(f"{one.prefix}velocity", "m/s", velocity, "body")
+            self._add(f"{one.prefix}angular_velocity", "rad/s", data.qvel[first + 3 : first + 6], "body")
         if self.scalar_joints:
             chosen = list(self.scalar_joints)
             units = {_units_of_joint(mujoco, model, k)[:2] for k in chosen}
@@ -167,7 +165,6 @@ class Outputs:
             self._gather("tendon_velocity", "m/s" if spatial else "", data.ten_velocity, np.arange(model.ntendon))
         if model.na:
             self._gather("activation", "", data.act, np.arange(model.na))
-        self.sensors = np.zeros(model.nsensordata)
         for k in range(model.nsensor):
             self._add_sensor(model, k)
 
@@ -179,20 +176,24 @@ class Outputs:
             found.append(FreeBody(f"{name}." if found else "", body, int(model.jnt_dofadr[k])))
         return tuple(found)
 
-    def _add(self, name: str, unit: str, shape: tuple[int, ...], frame: str = "", value: Array | None = None) -> Array:
+    def _add(self, name: str, unit: str, value: Array, frame: str = "") -> None:
         unique, number = name, 2
         while unique in self.values:
             unique, number = f"{name}_{number}", number + 1
-        self.values[unique] = np.zeros(shape) if value is None else value
-        self.channels += (Channel(unique, unit, shape, frame),)
-        return self.values[unique]
+        self.values[unique] = value.view()
+        self.values[unique].flags.writeable = False
+        self.channels += (Channel(unique, unit, value.shape, frame),)
 
     def _gather(self, name: str, unit: str, source: Array, indices: Any) -> None:
+        """Add an output of numbers of `source`: a view where they are in a row."""
         indices = np.asarray(indices, dtype=np.intp)
         first, count = int(indices[0]), len(indices)
-        contiguous = bool((indices == np.arange(first, first + count)).all())
-        out = self._add(name, unit, (count,))
-        self._gathered.append((out, source, slice(first, first + count) if contiguous else indices))
+        if bool((indices == np.arange(first, first + count)).all()):
+            self._add(name, unit, source[first : first + count])
+            return
+        out = np.zeros(count)
+        self._gathered.append((out, source, indices))
+        self._add(name, unit, out)
 
     def _add_sensor(self, model: Any, k: int) -> None:
         mujoco = self._mujoco
@@ -201,10 +202,10 @@ class Outputs:
         if name in self.values:
             name = f"sensor.{name}"
         first, size = int(model.sensor_adr[k]), int(model.sensor_dim[k])
-        numbers: Array = self.sensors[first : first + size]
+        numbers: Array = self._data.sensordata[first : first + size]
         of_world = kind in _IN_WORLD and int(model.sensor_refid[k]) < 0
         shape = () if size == 1 else (size,)
-        self._add(name, self._sensor_unit(model, k, kind), shape, "world" if of_world else "", numbers.reshape(shape))
+        self._add(name, self._sensor_unit(model, k, kind), numbers.reshape(shape), "world" if of_world else "")
 
     def _sensor_unit(self, model: Any, k: int, kind: str) -> str:
         of = int(model.sensor_objid[k])
@@ -219,15 +220,9 @@ class Outputs:
         return int(model.wrap_type[first]) == int(self._mujoco.mjtWrap.mjWRAP_JOINT)
 
     def read(self) -> dict[str, Array]:
-        """Write the present outputs into `values` and return these. It allocates nothing but the dictionary."""
-        data, rotate = self._data, self._mujoco.mju_rotVecQuat
-        for one, position, quaternion, velocity, rate in self._poses:
-            position[:] = data.xpos[one.body]
-            quaternion[:] = data.xquat[one.body]
-            np.negative(quaternion, out=self._conjugate)
-            self._conjugate[0] = quaternion[0]
-            rotate(velocity, data.qvel[one.velocity : one.velocity + 3], self._conjugate)
-            rate[:] = data.qvel[one.velocity + 3 : one.velocity + 6]
+        """Compute the outputs that are no views, and return all. It allocates nothing but the dictionary."""
+        for velocity, of_world, attitude in self._turned:
+            of_world.dot(attitude, velocity)  # R^T v
         for out, source, where in self._gathered:
-            out[:] = source[where]
+            source.take(where, out=out)
         return dict(self.values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import math
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import KINDS, Change, field_names, read_change, read_field
 from rtmms.mujoco_models.files import check_model_files
 from rtmms.mujoco_models.library import compile_model, load_mujoco, model_bytes, one_line, recent_warnings, resolved
+from rtmms.mujoco_models.step_kernel import accept_command
 from rtmms.plant.protocol import Surroundings
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
 
@@ -26,6 +28,11 @@ MAX_STATE = 1e10
 """Largest coordinate, velocity or acceleration (mjMAXVAL); MuJoCo counts larger ones as unstable."""
 _STEP_TOLERANCE = 1e-9
 """Relative error within which dt is a multiple of the model's step."""
+_VELOCITIES_DONE = 2
+"""mjSTAGE_VEL: stages up to it are skipped."""
+_NUMBER = np.dtype(np.float64)
+_REPEATED = 16
+"""Most steps that a failing step repeats to reach the state before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +97,11 @@ class MujocoPlant:
     """
 
     trace_outputs: tuple[str, ...] = ()
+    _known: Array
+    """The last command whose shape and type were checked: a loop passes the same array in each step."""
+    _taken: Array
+    """Commands of the steps since the saved state; `_row` of them."""
+    _row: int
 
     def __init__(
         self, mujoco: Any, model: Any, path: str, dt: float | None, preset: str | None,
@@ -160,38 +172,42 @@ class MujocoPlant:
         DivergedError
             The state is no longer finite, or MuJoCo ran out of memory for contacts. The plant is at its last state.
         """
-        if not (type(command) is np.ndarray and command.shape == self._neutral.shape and command.dtype == np.float64
-                and math.isfinite(command.dot(command))):  # fmt: skip
-            command = read_command(self.path, self.actuators, command)
-        mujoco, model, data = self._mujoco, self.model, self.data
-        mujoco.mj_getState(model, data, self._state, self._signature)
-        if self._has_sensors:
-            np.copyto(self._last_sensors, self._sensors)
-        np.copyto(self._ctrl, command)
+        if command is not self._known:
+            if type(command) is not np.ndarray or command.dtype is not _NUMBER or command.shape != self._shape or (
+                not command.flags.c_contiguous
+            ):  # fmt: skip
+                command = read_command(self.path, self.actuators, command)
+            self._known = command
+        row = self._row
+        if row == _REPEATED:
+            self._save()
+            row = 0
+        if not accept_command(command, self._ctrl, self._taken, row):
+            read_command(self.path, self.actuators, command)
         try:
-            if self._split:
-                mujoco.mj_step2(model, data)
-                if self.keywords.substeps > 1:
-                    mujoco.mj_step(model, data, self.keywords.substeps - 1)
-            else:
-                mujoco.mj_step(model, data, self.keywords.substeps)
-            mujoco.mj_step1(model, data)  # poses, velocities and their sensors at the new state
-        except mujoco.FatalError as fault:
+            self._advance()
+        except self._mujoco.FatalError as fault:
             self._diverge("MuJoCo", f"stopped: {one_line(fault)}")
-        for one in self._warnings:
-            if one.number:
-                self._diverge_by_warning()
-        if self._has_sensors:
-            np.copyto(self._sensors, self._sensor_data)
+        if self._warnings.raw != self._no_warnings:
+            self._diverge_by_warning()
+        self._row = row + 1
         self._steps += 1
 
+    def _advance(self) -> None:
+        """Take a step with the command in place."""
+        model, data = self.model, self.data
+        self._first(model, data)
+        if self._more:
+            self._mujoco.mj_step(model, data, self._more)
+        self._step1(model, data)  # poses, velocities and their sensors at the new state
+
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state; the next call rewrites their arrays."""
+        """Return the outputs at the present state, as read-only arrays; the next step rewrites these."""
         return self._outputs.read()
 
     def snapshot(self) -> bytes:
         """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors."""
-        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._save()
         return pack_state(self._key(), self.dt, self._steps, self._state, self._sensors)
 
     def restore(self, blob: bytes) -> None:
@@ -221,7 +237,7 @@ class MujocoPlant:
         if fixed is not None:
             raise ModelError(f"set: {self.path}: {fixed} stays as it was built; restart with --set {fixed}=...")
         options, changes = self._read(values)
-        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._save()
         self._apply(options, changes, values)
         self._take_up()
 
@@ -257,10 +273,18 @@ class MujocoPlant:
         """MuJoCo must not reset an unstable state by itself: the plant reports it."""
         mujoco, option = self._mujoco, self.model.opt
         option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-        one_stage = option.integrator != int(mujoco.mjtIntegrator.mjINT_RK4)
-        speculative = getattr(mujoco.mjtEnableBit, "mjENBL_SPECULATIVE", None)
-        special = speculative is not None and bool(option.enableflags & int(speculative))
-        self._split = bool(one_stage and not special)
+        several_stages = option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
+        bits = (getattr(mujoco.mjtEnableBit, f"mjENBL_{name}", 0) for name in ("SPECULATIVE", "FWDINV"))
+        whole = any(option.enableflags & int(bit) for bit in bits)
+        self._first = mujoco.mj_step if whole else self._runge_kutta if several_stages else mujoco.mj_step2
+        """MuJoCo's first step in a step of the plant. mj_step1 has computed positions and velocities before it."""
+
+    def _runge_kutta(self, model: Any, data: Any) -> None:
+        """Take a step by RK4 after mj_step1; mj_step2 would take one by Euler."""
+        mujoco = self._mujoco
+        mujoco.mj_forwardSkip(model, data, _VELOCITIES_DONE, 0)
+        mujoco.mj_checkAcc(model, data)
+        mujoco.mj_RungeKutta(model, data, 4)
 
     def _new_data(self) -> Any:
         try:
@@ -270,11 +294,20 @@ class MujocoPlant:
 
     def _views(self) -> None:
         """Views of MuJoCo's arrays, taken once: an attribute of MjData costs a look-up."""
-        data = self.data
-        self._ctrl, self._sensor_data, self._sensors = data.ctrl, data.sensordata, self._outputs.sensors
-        self._last_sensors = np.zeros_like(self._sensors)
-        self._has_sensors = len(self._sensors) > 0
-        self._warnings = [data.warning[k] for k in range(len(data.warning.number))]
+        data, mujoco = self.data, self._mujoco
+        self._ctrl, self._sensors = data.ctrl, data.sensordata
+        self._saved_sensors = np.zeros_like(self._sensors)
+        counts = data.warning.number  # in one block with what MuJoCo stores of a warning; all 0 without one
+        size = (len(counts) - 1) * counts.strides[0] + counts.itemsize
+        self._warnings = (ctypes.c_char * size).from_address(counts.ctypes.data)
+        self._no_warnings = bytes(size)
+        self._shape = self._neutral.shape
+        self._known = self._neutral
+        self._taken = np.zeros((_REPEATED, len(self._neutral)))
+        self._row = 0
+        accept_command(self._neutral, self._ctrl, self._taken, 0)  # compiles
+        self._more = self.keywords.substeps - 1
+        self._step1 = mujoco.mj_step1
 
     def _model_options(self, kind: type[Options]) -> Options:
         option = self.model.opt
@@ -361,22 +394,29 @@ class MujocoPlant:
 
     # --- state ----------------------------------------------------------------------------------------------------
 
+    def _save(self) -> None:
+        """Save the present state, to which a step that fails goes back."""
+        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._saved_sensors[:] = self._sensors
+        self._row = 0
+
     def _take_up(self) -> None:
         """Compute what follows from `_state` under the present parameters; sensors of forces stay."""
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_setState(model, data, self._state, self._signature)
         mujoco.mj_step1(model, data)
-        np.copyto(self._sensors, self._sensor_data)
+        self._saved_sensors[:] = self._sensors
+        self._row = 0
 
     def _put(self, state: Array, sensors: Array) -> None:
         """Go to a state, with the readings of the sensors that were taken there."""
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_resetData(model, data)  # no count of warnings stays
         np.copyto(self._state, state)
-        np.copyto(self._sensor_data, sensors)
-        self._take_up()
-        np.copyto(self._sensor_data, sensors)
         np.copyto(self._sensors, sensors)
+        self._take_up()
+        np.copyto(self._sensors, sensors)
+        self._saved_sensors[:] = sensors
 
     def _refuse_unsound_start(self) -> None:
         if self.data.warning.number.any():
@@ -414,8 +454,17 @@ class MujocoPlant:
         return f"{quantity} of '{name}'" if name else f"{quantity} [{first}]"
 
     def _diverge(self, quantity: str, reason: str) -> None:
-        """Go back to the state before the step, and raise DivergedError."""
+        """Go back to the state before the step, and raise DivergedError.
+
+        Saving a state costs more than a command, so a step stores its command alone. The steps since the saved state
+        are repeated here, with the same bits.
+        """
         recent_warnings.clear()
-        self._put(self._state.copy(), self._last_sensors)
+        taken = self._taken[: self._row].copy()
+        self._put(self._state.copy(), self._saved_sensors.copy())
+        for command in taken:
+            accept_command(command, self._ctrl, self._taken, self._row)
+            self._advance()
+            self._row += 1
         last = {name: value.copy() for name, value in self.observe().items()}
         raise DivergedError((self._steps + 1) * self.dt, quantity, last, reason)
