@@ -97,6 +97,7 @@ class MujocoPlant:
     """
 
     trace_outputs: tuple[str, ...] = ()
+    step_time_varies = "contacts and the iterations of MuJoCo's solver"
     _known: Array
     """The last command whose shape and type were checked: a loop passes the same array in each step."""
     _taken: Array

@@ -297,6 +297,8 @@ class PlantDescription:
     accurate       error of the path, a fraction -> the longest step, s (`StepErrorEstimator.finer`), of its own gait
     truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
     estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
+    step_time_varies   why the time of a step has no bound, as 'contacts'; a run then states the measured time before it
+                   starts. '': each step takes the same time
     """
 
     medium: str = ""
@@ -321,11 +323,12 @@ class PlantDescription:
     truth: Plant | None = None
     sensors: Mapping[str, Any] = field(default_factory=dict)
     estimates: bool = False
+    step_time_varies: str = ""
 
 
 _VALUES = (
     "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin",
-    "accurate",
+    "accurate", "step_time_varies",
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
