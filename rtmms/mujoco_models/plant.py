@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -15,14 +15,18 @@ from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.base.snapshot import pack_state, unpack_state
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import Outputs, actuators_of, object_name
+from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of, object_name
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import KINDS, Change, field_names, read_change, read_field
 from rtmms.mujoco_models.files import check_model_files
 from rtmms.mujoco_models.library import compile_model, load_mujoco, model_bytes, one_line, recent_warnings, resolved
 from rtmms.mujoco_models.step_kernel import accept_command
-from rtmms.plant.protocol import Surroundings
+from rtmms.plant.protocol import RolledOut, Surroundings
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
+
+if TYPE_CHECKING:
+    from rtmms.analysis.linearise import Linear
+    from rtmms.mujoco_models.coordinates import MujocoChart
 
 MAX_STATE = 1e10
 """Largest coordinate, velocity or acceleration (mjMAXVAL); MuJoCo counts larger ones as unstable."""
@@ -53,6 +57,19 @@ class Options:
     )] = 0.0
     fluid_viscosity_pa_s: Annotated[float, Parameter("Viscosity of the fluid.", "Pa s", ge=0, live=True)] = 0.0
     # fmt: on
+
+
+class _Parameters(dict[str, Any]):
+    """Options and the fields that were set; another numeric field is read from the model when it is asked for."""
+
+    def __init__(self, read: Callable[[str], Any], values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        if name.count("/") < 2:
+            raise KeyError(name)
+        return self._read(name)
 
 
 _LIVE = tuple(name for name, one in parameters_of(Options).items() if one.live)
@@ -113,6 +130,7 @@ class MujocoPlant:
         self._refuse_sleep()
         self.robot = path
         self._fields: dict[str, Any] = {}
+        self._unchanged: dict[str, Any] = {}
         self._scratch: Any = None
         self._base_key = hashlib.sha256(mujoco.__version__.encode() + model_bytes(mujoco, model)).digest()
         self.keywords = self._model_options(kind)
@@ -218,12 +236,97 @@ class MujocoPlant:
         self._put(found["state"], found["sensors"])
         self._steps = steps
 
+    # --- analysis -------------------------------------------------------------------------------------------------
+
+    @property
+    def mujoco(self) -> Any:
+        """The module `mujoco`."""
+        return self._mujoco
+
+    @property
+    def free_bodies(self) -> tuple[FreeBody, ...]:
+        """Bodies with a free joint, in the order of the model."""
+        return self._outputs.free
+
+    @property
+    def scalar_joints(self) -> tuple[int, ...]:
+        """Hinges and slides, in the order of `joint_position`."""
+        return self._outputs.scalar_joints
+
+    def output_sources(self, names: Sequence[str]) -> list[Source]:
+        """Return where batches of simulations have these outputs."""
+        return [self._outputs.sources[name] for name in names]
+
+    def present(self) -> tuple[Array, int]:
+        """Return a copy of the state with the readings of the sensors, and the steps since the reset."""
+        self._save()
+        return np.concatenate([self._state, self._sensors]), self._steps
+
+    def put(self, state: Array, steps: int) -> None:
+        """Go to a state that `present` returned."""
+        width = len(self._state)
+        self._put(state[:width], state[width:])
+        self._steps = steps
+
+    def take_up_present(self) -> None:
+        """Compute what follows from the positions and velocities in `data`; readings of forces stay."""
+        self._save()
+        self._take_up()
+
+    def place(self, **given: Any) -> None:
+        """Change the present state by the names of outputs; what is not given stays.
+
+        Parameters
+        ----------
+        **given
+            position, quaternion, velocity, angular_velocity of the first free body, joint_position, joint_velocity:
+            in the units and frames of these outputs.
+
+        Raises
+        ------
+        UnknownNameError, ArgumentError
+            The model has no such output, or a value does not fit; nothing has changed then.
+        """
+        from rtmms.mujoco_models.coordinates import place
+
+        place(self, given)
+
+    def chart(self) -> MujocoChart:
+        """Return coordinates around the present state (rtmms.analysis.chart.Chart)."""
+        from rtmms.mujoco_models.coordinates import MujocoChart
+
+        return MujocoChart(self)
+
+    def step_derivatives(self, command: Array) -> Linear | None:
+        """Return A and B of a step by mjd_transitionFD; None with RK4."""
+        from rtmms.mujoco_models.coordinates import step_derivatives
+
+        return step_derivatives(self, command)
+
+    def can_roll_out(self) -> bool:
+        """Return whether the installed MuJoCo has `mujoco.batch`."""
+        from rtmms.mujoco_models.batches import batch_class
+
+        return batch_class() is not None
+
+    def roll_out(
+        self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
+    ) -> RolledOut:
+        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.RollsOut)."""
+        from rtmms.mujoco_models.batches import batch_class, roll_out
+
+        return roll_out(self, batch_class(), starts, commands, steps, every, names, threads)
+
     # --- what a plant may have ------------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Options, and the numeric fields that were set."""
-        return {**asdict(self.keywords), **self._fields}
+        return _Parameters(self._read_field, {**asdict(self.keywords), **self._fields})
+
+    def _read_field(self, name: str) -> Any:
+        numbers = read_field(self._mujoco, self.model, self.path, name).tolist()
+        return numbers[0] if len(numbers) == 1 else numbers
 
     @property
     def settable(self) -> tuple[str, ...]:
@@ -378,15 +481,19 @@ class MujocoPlant:
         option.gravity[:] = options.gravity_m_s2
         option.wind[:] = options.wind_m_s
         option.density, option.viscosity = options.fluid_density_kg_m3, options.fluid_viscosity_pa_s
+        fields = [name for name in given if name not in self._declared]
+        for name in fields:
+            self._unchanged.setdefault(name, self._read_field(name))
         for change in changes:
             change.apply()
         if any(change.derived for change in changes):
             if self._scratch is None:
                 self._scratch = self._new_data()
             mujoco.mj_setConst(model, self._scratch)
-        for name in (name for name in given if name not in self._declared):
-            numbers = read_field(mujoco, model, self.path, name).tolist()
-            self._fields[name] = numbers[0] if len(numbers) == 1 else numbers
+        for name in fields:
+            self._fields[name] = self._read_field(name)
+            if self._fields[name] == self._unchanged[name]:  # the model of the file again, as its snapshots have it
+                del self._fields[name]
 
     def _key(self) -> bytes:
         """Bytes of whatever decides the dynamics: the model, MuJoCo's version, and what was set."""

@@ -575,6 +575,38 @@ class Forking(Protocol):
         """The plant stands there, as after `restore`."""
 
 
+class RolledOut(NamedTuple):
+    """What `RollsOut.roll_out` returns.
+
+    outputs   {name: (runs, samples, *shape)}
+    ends      (runs, width) states at the end, as `present` returns them
+    sound     (runs,) bool; a run that is not must be repeated by `step`, which raises what failed
+    """
+
+    outputs: dict[str, Array]
+    ends: Array
+    sound: npt.NDArray[np.bool_]
+
+
+@runtime_checkable
+class RollsOut(Protocol):
+    """A plant without forks that advances many runs at once by a simulator of its own (rtmms.analysis.rollouts)."""
+
+    def can_roll_out(self) -> bool:
+        """Return whether the simulator that is installed can; otherwise runs are stepped in turn."""
+
+    def roll_out(
+        self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
+    ) -> RolledOut:
+        """Advance runs from `starts` (runs, width) under `commands` (runs or 1, steps or 1, n_actuators)."""
+
+    def present(self) -> tuple[Array, int]:
+        """A copy of the present state, and the steps since the reset."""
+
+    def put(self, state: Array, steps: int) -> None:
+        """Go to a state, as after `restore`."""
+
+
 class Coordinates(NamedTuple):
     """Coordinates of a state as a Fork has it. Each is a word of it, but for a free body's pose.
 
