@@ -20,6 +20,7 @@ import numpy.typing as npt
 import rtmms
 from rtmms.base.errors import ModelError
 
+from .requirements import module, requires
 from .setting import machine, refuse_less
 
 Array = npt.NDArray[np.float64]
@@ -95,6 +96,7 @@ def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
     }  # fmt: skip
 
 
+@requires(lambda **_: [module("mujoco", "mujoco")])
 def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float = 0.0) -> int:
     """Measure and print; 0.  model: an MJCF file, '' for the usual ones.  dt: s, 0 for the model's step."""
     refuse_less("mujoco: --blocks", blocks, 1)
