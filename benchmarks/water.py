@@ -12,11 +12,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import integrate
+from scipy.integrate import quad, solve_ivp  # type: ignore[attr-defined]
 
 import rtmms
 from rtmms import model as m
@@ -159,7 +158,7 @@ def ellipsoid_added(half_axes: tuple[float, float, float]) -> Array:
             shifted = [one * one + x for one in half_axes]
             return 1.0 / (shifted[k] * math.sqrt(shifted[0] * shifted[1] * shifted[2]))
 
-        return float(a * b * c * integrate.quad(slope, 0.0, math.inf, epsabs=0.0, epsrel=1e-10, limit=500)[0])
+        return float(a * b * c * quad(slope, 0.0, math.inf, epsabs=0.0, epsrel=1e-10, limit=500)[0])
 
     k = [coefficient(i) for i in range(3)]
     out = [displaced * one / (2.0 - one) for one in k]
@@ -214,8 +213,7 @@ def kirchhoff(body: Body, start: Start, seconds: float) -> tuple[Array, Array]:
         return np.concatenate([np.cross(p, w), np.cross(h, w) + np.cross(p, v)]) / whole
 
     first = np.concatenate([start.velocity, start.angular_velocity])
-    solve: Any = integrate.solve_ivp
-    end = solve(rate, (0.0, seconds), first, method="DOP853", rtol=1e-11, atol=1e-13).y[:, -1]
+    end = solve_ivp(rate, (0.0, seconds), first, method="DOP853", rtol=1e-11, atol=1e-13).y[:, -1]
     return end[:3], end[3:]
 
 
