@@ -33,7 +33,7 @@ def test_rtmms_has_the_closed_form(case: Case) -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda one: one.name)
-def test_mujoco_is_right_where_the_page_says_so(case: Case) -> None:
+def test_mujoco_is_right_where_the_page_has_it(case: Case) -> None:
     assert is_right(case, case.measure(by_mujoco)) == (case.name in RIGHT)
     row = next(line for line in PAGE.splitlines() if line.startswith(f"| {case.name} "))
     assert row.endswith("| right |" if case.name in RIGHT else "| wrong |")

@@ -212,18 +212,18 @@ def test_a_failing_step_leaves_the_state_and_the_readings_before_it(
 ) -> None:
     """However many steps lie between the state that the plant has saved and the step that fails."""
     text = mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER)
-    failed, twin = made(tmp_path, text), made(tmp_path, text)
+    failed, reference = made(tmp_path, text), made(tmp_path, text)
     for command in 1e-15 * np.random.default_rng(1).random((taken, 1)):
         failed.step(command)
-        twin.step(command)
+        reference.step(command)
     with pytest.raises(DivergedError, match=f"t = {0.002 * (taken + 1):.6g} s"):
         failed.step(np.array([1.0]))
-    before = copied(twin.observe())
+    before = copied(reference.observe())
     assert all(np.array_equal(value, before[name]) for name, value in failed.observe().items())
-    assert failed.snapshot() == twin.snapshot()
-    for plant in (failed, twin):
+    assert failed.snapshot() == reference.snapshot()
+    for plant in (failed, reference):
         plant.step(np.array([1e-15]))
-    assert failed.snapshot() == twin.snapshot()
+    assert failed.snapshot() == reference.snapshot()
 
 
 @pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicit", "implicitfast"])
