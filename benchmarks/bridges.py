@@ -48,7 +48,7 @@ def main(as_json: bool = False, seconds: float = 5.0, what: str = "", rates: str
         "bridges": {name: row(name, wanted, seconds) for name in names},
     }  # fmt: skip
     result["load"].append(setting.load())
-    print(json.dumps(result)) if as_json else tell(result)
+    print(json.dumps(result)) if as_json else print_result(result)
     return int(any("failed" in one for found in result["bridges"].values() for one in found.values()))
 
 
@@ -142,7 +142,7 @@ def _quantiles(values: list[float]) -> dict[str, float | None]:
 # -- telling --------------------------------------------------------------------------------------------------------
 
 
-def tell(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     """Print it for a reader."""
     print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after")
     print(

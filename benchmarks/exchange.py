@@ -79,7 +79,7 @@ def main(as_json: bool = False, steps: int = 4000, blocks: int = 3, core: int = 
     out["realtime"] = ready.report()
     out["cases"] = [{"transport": case.transport, "controllers": case.controllers, "us": _medians(rows)}
                     for case, rows in found.items()]  # fmt: skip
-    print(json.dumps(out)) if as_json else tell(out)
+    print(json.dumps(out)) if as_json else print_result(out)
     return 0
 
 
@@ -236,7 +236,7 @@ def _medians(blocks: list[dict[str, Any]]) -> dict[str, Any]:
     return out | {name: sum(block[name] for block in blocks) for name in ("missed", "steps")}
 
 
-def tell(result: dict[str, Any]) -> None:
+def print_result(result: dict[str, Any]) -> None:
     """Print it for a reader."""
     print(f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; us, p50 and p99")
     head = "".join(f"{name:>14}" for name in (*PARTS, "exchange"))

@@ -71,7 +71,7 @@ def main(
     wanted = _read_rates(blocks, seconds, rates, load)
     conditions = {"both": ("idle", "loaded")}.get(load, (load,))
     result = measure(blocks, seconds, wanted, conditions)
-    print(json.dumps(result)) if as_json else tell(result)
+    print(json.dumps(result)) if as_json else print_result(result)
     return int(any("failed" in block[who] for who in LOOPS for case in result["cases"] for block in case["blocks"]))
 
 
@@ -228,7 +228,7 @@ def _dig(block: Mapping[str, Any], path: tuple[str, ...]) -> Mapping[str, Any] |
     return value if isinstance(value, Mapping) and value.get("p50") is not None else None
 
 
-def tell(result: Mapping[str, Any]) -> None:
+def print_result(result: Mapping[str, Any]) -> None:
     """Print it for a reader."""
     print(
         f"commit {result['commit']}, load {result['load'][0]} before, {result['load'][-1]} after; medians over blocks "

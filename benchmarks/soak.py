@@ -42,7 +42,7 @@ def main(
         words = ["run", "manta", "--duration", f"{duration:g}", "--rate", f"{rate:g}", "--priority", priority,
                  "--log", str(path), "--json", "--quiet", *options.split()]  # fmt: skip
         result = soak(words, duration / rate, path)
-    print(json.dumps(result)) if as_json else tell(result)
+    print(json.dumps(result)) if as_json else print_result(result)
     return 0 if result["ended"] == "duration" and result["log"]["whole"] else 1
 
 
@@ -179,7 +179,7 @@ def _log(path: Path, report: Mapping[str, Any], steps: int) -> dict[str, Any]:
             "dropped": report.get("dropped"), "mib": path.stat().st_size / (1 << 20)}  # fmt: skip
 
 
-def tell(result: Mapping[str, Any]) -> None:
+def print_result(result: Mapping[str, Any]) -> None:
     """Print it for a reader."""
     schedule, exchange, load = result["schedule"] or {}, result["exchange"], result["load"]
     print(f"{result['command']}\ncommit {result['commit']}, load {load[0]} before, {load[-1]} after")

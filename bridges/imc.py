@@ -134,7 +134,7 @@ class Imc(Worded):
         except rtmms.RtmmsError as fault:
             self.io.tell(f"{fault}: only those in `nodes`, and those that speak to us, are found")
         else:
-            self.attend(announces, lambda: self._hear(announces))
+            self.attend(announces, lambda: self._receive(announces))
             self.io.tell(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
         if self._map or self._words:
             self.io.tell(self._admission.sentence(f"UDP {self.network}:{self._port}"))
@@ -154,7 +154,7 @@ class Imc(Worded):
         self._motion = motion
         if self._course:
             self._follow(motion)
-        self._tell(self._estimated(motion))
+        self._send_to_all(self._estimated(motion))
 
     def tick(self, now: float) -> None:
         for node in self._nodes.forget(now):
@@ -165,7 +165,7 @@ class Imc(Worded):
         if now >= self._beat_at:
             self._beat_at = now + _BEAT_S
             for message in (self._of.Heartbeat(), self._vehicle_state(), self._plan_state(), self._medium()):
-                self._tell(message)
+                self._send_to_all(message)
 
     def on_peer_lost(self, why: str) -> None:
         """Set-points stay, as at an autopilot; a plan goes on by itself."""
@@ -186,7 +186,7 @@ class Imc(Worded):
     def _send(self, data: bytes, place: tuple[str, int]) -> None:
         send(self._socket, data, place, self.counts)
 
-    def _tell(self, message: Any) -> None:
+    def _send_to_all(self, message: Any) -> None:
         """To all that are there."""
         for node in self._nodes:
             self._send(self._pack(message, node.number), node.place)
@@ -260,9 +260,9 @@ class Imc(Worded):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_message(self) -> None:
-        self._hear(self._socket)
+        self._receive(self._socket)
 
-    def _hear(self, where: Any) -> None:
+    def _receive(self, where: Any) -> None:
         for data, sender in datagrams(where, MAX_MESSAGE_BYTES + 1, _MAX_READS):
             try:
                 self._take(data, sender)

@@ -157,7 +157,7 @@ class Zenoh(rtmms.Bridge):
         self._alive = self.session.liveliness().declare_token(self.root)
         if self.claim:
             self._subscribers = [
-                self.session.declare_subscriber(f"{self.root}/{key}", self._heard) for key in ("command", "command/*")
+                self.session.declare_subscriber(f"{self.root}/{key}", self._on_data) for key in ("command", "command/*")
             ]
 
     def _config(self) -> Any:
@@ -207,7 +207,7 @@ class Zenoh(rtmms.Bridge):
         """In one of Zenoh's threads: somebody asks what this is."""
         query.reply(f"{self.root}/info", self._info)
 
-    def _heard(self, sample: Any) -> None:
+    def _on_data(self, sample: Any) -> None:
         """In one of Zenoh's threads."""
         key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
         self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()[: LONGEST + 1]))  # more is only kept

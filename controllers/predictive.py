@@ -204,8 +204,8 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError("controller 'predictive': waypoints: they go with course=waypoints, got no course")
         self._tick_s = self._per_tick * grid
         self._tries = {LINEAR: 1, ILQR: int(self.iterations)}.get(self.method, int(self.samples or 32))
-        self._senses, self._watch = Senses("predictive"), Watch("predictive", _tell)
-        self._following = Following("predictive", _tell)
+        self._senses, self._watch = Senses("predictive"), Watch("predictive", _print)
+        self._following = Following("predictive", _print)
         self._own: Any = None
         self._made: Any = None
         self._preset: dict[str, Any] = {}
@@ -239,7 +239,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             raise rtmms.ModelError(f"controller 'predictive': {fault}") from None
         self.cross_track_m = spelled(self.course, self.waypoints, **numbers)
         self._track(("cross_track_m",))
-        self._progress = CourseProgress("predictive", self._way.whole_m, _tell)
+        self._progress = CourseProgress("predictive", self._way.whole_m, _print)
 
     def _stroke_plans(self, stage: float) -> StrokePlans:
         if self._per_tick * self._grid != stage or self._per_tick % 2:
@@ -482,7 +482,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         if plan.good:
             return
         if self.failed_plans == 1:
-            _tell(f"predictive: at t = {self._time:.4g} s no candidate of a plan has a cost that is a number (its run "
+            _print(f"predictive: at t = {self._time:.4g} s no candidate of a plan has a cost that is a number (its run "
                   "ended early, or the cost is nan or inf): the last plan goes on")  # fmt: skip
         if self._since > self._horizon:
             of = f"cost '{self.cost}'" if self.cost else "cost"
@@ -553,10 +553,10 @@ class Predictive(PlanFigures, rtmms.Controller):
         if self._strokes is not None:
             self._strokes.finish()
         if self._plans:
-            _tell(f"predictive: {summary(self._plans, self._late, self._tries, self.method in (ILQR, LINEAR))}")
+            _print(f"predictive: {summary(self._plans, self._late, self._tries, self.method in (ILQR, LINEAR))}")
             if self.model_error_m is not None:
                 off = f"{100.0 * self.model_error_m:.2g} cm"
-                _tell(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
+                _print(f"predictive: the planner's model is off by {off} after {self._horizon:g} s of its first plan")
         self._close()
         if self._background is not None:
             self._background.close()
@@ -587,5 +587,5 @@ def _whole(name: str, span: float, unit: str, of: float) -> int:
     return steps
 
 
-def _tell(text: str) -> None:
+def _print(text: str) -> None:
     print_text(text, err=True)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model import Mechanism
     from rtmms.model import compile_model as compile
+    from rtmms.mujoco_models.own_engine import from_mjcf
     from rtmms.planning.cost import cost
     from rtmms.record.log_arrays import read_log
     from rtmms.wire.peer.client import Link, connect
@@ -43,7 +44,8 @@ __all__ = [
     "ArgumentError", "Bridge", "Channel", "Controller", "DivergedError", "Link", "Mechanism", "ModelError",
     "NotConnectedError", "Parameter", "Plant", "PlantInfo", "RefusedError", "RenamedWarning", "RequestError", "Rollout",
     "RtmmsError", "RtmmsWarning", "State", "TreePlant", "UnknownNameError", "World",
-    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "identify",
+    "__version__", "analysis", "compile", "compiled", "connect", "cost", "dynamics", "embed", "fluids", "from_mjcf",
+    "identify",
     "linearise", "load", "model", "read_log", "rollout", "sensing", "trim",
 ]  # fmt: skip
 
@@ -53,7 +55,7 @@ _LATE = {
     "Controller": "rtmms.wire.peer.controller", "compiled": "rtmms.wire.peer.controller",
     "Bridge": "rtmms.bridging.bridge", "TreePlant": "rtmms.mechanism.plant", "World": "rtmms.world.world",
     "cost": "rtmms.planning.cost", "linearise": "rtmms.analysis.derivatives", "trim": "rtmms.analysis.steady_motion",
-    "read_log": "rtmms.record.log_arrays",
+    "read_log": "rtmms.record.log_arrays", "from_mjcf": "rtmms.mujoco_models.own_engine",
     **dict.fromkeys(("Rollout", "rollout"), "rtmms.analysis.rollouts"),
     **dict.fromkeys(("Mechanism", "compile"), "rtmms.model"),
     **dict.fromkeys(("NotConnectedError", "RefusedError", "RequestError"), "rtmms.wire.protocol.messages"),

@@ -52,7 +52,7 @@ class Words:
         """Values by channel, -1 to 1; False where none of them is a word."""
         found = {self._table[c][0]: self._table[c][1] * value for c, value in values.items() if c in self._table}
         self._driven.update(found)
-        self._say(found)
+        self._publish(found)
         return bool(found)
 
     def knows(self, values: Iterable[str]) -> bool:
@@ -62,7 +62,7 @@ class Words:
     def rest(self, channels: tuple[str, ...] | None = None) -> None:
         """All words that were driven to 0, or those of some channels."""
         names = [name for channel, (name, _) in self._table.items() if channels is None or channel in channels]
-        self._say({name: 0.0 for name in names if name in self._driven})
+        self._publish({name: 0.0 for name in names if name in self._driven})
 
     def _begin(self) -> None:
         self._said: dict[str, float] = {}
@@ -70,7 +70,7 @@ class Words:
         self._driven: set[str] = set()
         self._under_way = False
 
-    def _say(self, values: Mapping[str, float]) -> None:
+    def _publish(self, values: Mapping[str, float]) -> None:
         self._wanted.update(values)
         if self._under_way or self._ask is None:
             return
@@ -86,7 +86,7 @@ class Words:
         if not ok:
             self._said.clear()  # what is there now is not known
             self._refused(str(answer))
-        self._say({})
+        self._publish({})
 
 
 class Worded(rtmms.Bridge):

@@ -197,7 +197,7 @@ class DriveNode:
         for pdo in self._pdos(_SENT):
             if pdo.kind >= _EVENT and now - pdo.sent >= (pdo.timer_s or every_s) - 1e-6:
                 pdo.sent = now
-                self._tell(pdo)
+                self._send_pdo(pdo)
 
     def sync(self) -> None:
         if not self.operational:
@@ -207,7 +207,7 @@ class DriveNode:
                 pdo.count += 1
                 if pdo.count >= pdo.kind:
                     pdo.count = 0
-                    self._tell(pdo)
+                    self._send_pdo(pdo)
 
     def fail(self) -> None:
         """The controller is silent: a fault, sent as an emergency."""
@@ -349,7 +349,7 @@ class DriveNode:
             except SdoAbortedError:
                 raise Refusal("range", "the control word") from None
 
-    def _tell(self, pdo: _Pdo) -> None:
+    def _send_pdo(self, pdo: _Pdo) -> None:
         parts = [self._node.get_data(index, subindex)[:size] for index, subindex, size in pdo.entries]
         self._send(pdo.identifier, b"".join(parts))
 

@@ -409,7 +409,7 @@ class _Complex:
         kind, joint = drive.kind, drive.joint
         where = joint if joint >= 0 else slice(None)
         if kind == TORQUE:
-            torque[where] += 1j * STEP
+            torque[where] += 1j * STEP * drive.gain
         else:
             target[where, kind - 1] += 1j * STEP
         return self._rate(vector, torque, target, servo)

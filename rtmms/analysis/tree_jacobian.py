@@ -86,7 +86,7 @@ def _begin(system: Any, room: Any) -> None:
         given[k] = room.commands_given[k]
     _command_slopes(system, room)
     saturate(given, command.limits)
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew, hold.goal)
+    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
     for k in range(given.shape[0]):
         pushes.command[k] = given[k]
 
@@ -502,7 +502,7 @@ def covered(plant: Running) -> bool:
     """Whether the structure is that of a step of such a tree.
 
     Rigid bodies, one-step methods, no contacts, floors, tendons, limits or stops of joints, sections' couples,
-    commanded rates, or Coulomb friction of a free joint.
+    commanded rates, commands with a gain, or Coulomb friction of a free joint.
     """
     system, method, free = plant.system, METHODS[plant.method], ~plant.model.imposed
     tree = system.tree
@@ -517,7 +517,7 @@ def covered(plant: Running) -> bool:
         and not np.any(tree.constant[1:][free, C_COULOMB])
         and not len(plant.attached.tendons) and not len(plant.model.floor)
         and not any(getattr(element, "couple", 0.0) for _, element in plant.model.elements)
-        and len(owned) == len(set(owned))
+        and len(owned) == len(set(owned)) and all(drive.gain == 1.0 for drive in plant.drives)
     )  # fmt: skip
 
 

@@ -94,12 +94,12 @@ def bridge(
     named = "" if reason.startswith("bridge '") else f"bridge '{spec}': "
     if runner is not None and status == 0:
         if not child:
-            _say(named + reason)
-        _say(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")  # last: `rtmms run` reads it there
+            _print_line(named + reason)
+        _print_line(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")  # last: `rtmms run` reads it there
     else:
         if runner is not None:
-            _say(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")
-        _say(named + reason)  # last: `rtmms run` tells it
+            _print_line(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")
+        _print_line(named + reason)  # last: `rtmms run` tells it
     raise SystemExit(status)
 
 
@@ -108,10 +108,10 @@ def _made(spec: str, exchange: str, peer: str | None, keys: Path | None) -> Runn
     made = build_bridge(spec)
     elsewhere = loaded_elsewhere(GROUP, name)
     if elsewhere:
-        _say(f"bridge '{name}' {elsewhere}")
+        _print_line(f"bridge '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: later collections need not look at it
-    return Runner(made, exchange, peer or name, None, _tell, keys)
+    return Runner(made, exchange, peer or name, None, _print_in_time, keys)
 
 
 def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_s: float) -> None:
@@ -125,7 +125,7 @@ def _write_dbc(path: Path, spec: str, exchange: str, keys: Path | None, timeout_
         text = made.dbc_of(link.plant)
     with beside(path, "--write-dbc") as part:
         part.write_text(text, encoding="cp1252", errors="replace")  # as DBC files are
-    _say(f"{path}: written")
+    _print_line(f"{path}: written")
 
 
 @contextlib.contextmanager
@@ -143,7 +143,7 @@ def _ended_by_sigterm() -> Iterator[None]:
         signal.signal(signal.SIGTERM, before)
 
 
-def _tell(text: str) -> None:
+def _print_in_time(text: str) -> None:
     """While it works: a reader that has stopped (a full pipe, a held terminal) costs the line, not the bridge."""
     try:
         free = bool(select.select([], [sys.stderr], [], 0.0)[1])
@@ -151,8 +151,8 @@ def _tell(text: str) -> None:
         free = True
     if free:
         with contextlib.suppress(OSError):
-            _say(text)
+            _print_line(text)
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print_text(f"rtmms bridge: {text}", err=True)

@@ -53,23 +53,23 @@ def control(
     try:
         reason = _drive(spec, exchange, peer, timeout_s, keys, reconnect)
     except (EndpointError, ModelError) as fault:
-        _say(str(fault))
+        _print_line(str(fault))
         raise SystemExit(2) from None
     except NotConnectedError as fault:
-        _say(_named(spec, fault))
+        _print_line(_named(spec, fault))
         raise SystemExit(2 if fault.code in WRONG_WORDS else 1) from None
     except RtmmsError as fault:
-        _say(_named(spec, fault))
+        _print_line(_named(spec, fault))
         raise SystemExit(1) from None
     except KeyboardInterrupt:
         reason = "interrupted"
     except Exception as fault:  # whatever a user's controller does wrong, they need to see where
         lines, where = own_lines(fault)
         print_text(lines, err=True)
-        _say(f"controller '{spec}' failed: {where}: {type(fault).__name__}: {fault}")
+        _print_line(f"controller '{spec}' failed: {where}: {type(fault).__name__}: {fault}")
         raise SystemExit(1) from None
     if not child or reason == GONE:
-        _say(f"controller '{spec}': {reason}")
+        _print_line(f"controller '{spec}': {reason}")
     raise SystemExit(1 if reason == GONE else 0)
 
 
@@ -80,7 +80,7 @@ def _drive(
     controller = build(spec)
     elsewhere = loaded_elsewhere(GROUP, name)
     if elsewhere:
-        _say(f"controller '{name}' {elsewhere}")
+        _print_line(f"controller '{name}' {elsewhere}")
     gc.collect()
     gc.freeze()  # what is loaded by now stays: collections within the steps need not look at it
     answering = None
@@ -91,11 +91,11 @@ def _drive(
         answering = Answering
     return run_controller(
         controller, exchange, answering=answering, name=peer or called(name), timeout_s=timeout_s, keys=keys,
-        reconnect=reconnect, tell=_say,
+        reconnect=reconnect, tell=_print_line,
     )  # fmt: skip
 
 
-def _say(text: str) -> None:
+def _print_line(text: str) -> None:
     print_text(f"rtmms control: {text}", err=True)
 
 

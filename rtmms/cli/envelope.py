@@ -105,7 +105,7 @@ def envelope(
     if as_json:
         print_json(json.dumps(result))
     else:
-        _tell(result)
+        _print_result(result)
     return 0
 
 
@@ -150,7 +150,7 @@ def _in_real_time(scenario: str, found: Scenario, duration: float) -> dict[str, 
     return report
 
 
-def _tell(result: dict[str, Any]) -> None:
+def _print_result(result: dict[str, Any]) -> None:
     print_text(f"{result['controller']}: {result['runs']:,} runs; all of {result['seeds']} seeds keep "
                + ", ".join(f"{name} {text}" for name, text in result["tolerance"].items()))  # fmt: skip
     for key, text in (("delay_ms", "delay up to {:g} ms each way"), ("loss", "loss up to {:g} each way"),

@@ -123,7 +123,7 @@ def _carry_out(
     found = carried_out(study, output, workers, dask, budget, quiet=quiet)
     if found is None:
         return INTERRUPTED if budget.left else INCOMPLETE
-    _tell(study, found[0], found[1], output, figure, as_json=as_json)
+    _print_summary(study, found[0], found[1], output, figure, as_json=as_json)
     return 0
 
 
@@ -197,7 +197,7 @@ class _Progress:
             self._bar.update(self._task, advance=runs)
 
 
-def _tell(
+def _print_summary(
     study: Study, table: pa.Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
 ) -> None:
     from rtmms.sweep.figure import draw, first_order

@@ -106,7 +106,7 @@ def _steady(
         plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
     if targets["turn_rate"] is not None:
         targets = {**targets, "turn_rate": math.radians(targets["turn_rate"])}
-    _say(f"looking for a steady motion of '{robot}' (seconds to minutes)")
+    _print_line(f"looking for a steady motion of '{robot}' (seconds to minutes)")
     motion = steady_motion(plant, **targets)
     numbers = motion_numbers(robot, motion)
     if as_json:
@@ -114,7 +114,7 @@ def _steady(
     else:
         print_text(steady_table(numbers))
     if not motion.is_reached:
-        _say(motion.message)
+        _print_line(motion.message)
     return 0 if motion.is_reached else 1
 
 
@@ -159,7 +159,7 @@ def _own_gait(plant: Plant, robot: str, given: dict[str, Any], unknown: str | No
     if given["dt"] is None and plant.dt != (fits := fitting_dt(plant)):
         plant = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": fits})
         assert isinstance(plant, TreePlant)
-    _say(f"looking for the periodic gait of '{robot}' (seconds)")
+    _print_line(f"looking for the periodic gait of '{robot}' (seconds)")
     return as_words(plant, trimmed(plant, unknown))
 
 
@@ -181,10 +181,10 @@ def _by_commands(
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
     fitting = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": period / steps})
-    return as_words(robot, trim_commands(fitting, commands, say=_say))
+    return as_words(robot, trim_commands(fitting, commands, say=_print_line))
 
 
-def _say(words: str) -> None:
+def _print_line(words: str) -> None:
     print_text(f"rtmms: {words}", err=True)
 
 

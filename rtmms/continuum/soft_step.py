@@ -479,7 +479,7 @@ def take_step(system: Any) -> int:
     for k in range(memory.shape[0]):
         last[k] = memory[k]
     saturate(given, command.limits)
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew, hold.goal)
+    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
     take_command(system.pulled, given)
     status = advance(system)
     if status == SOUND:

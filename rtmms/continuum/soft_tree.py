@@ -87,6 +87,7 @@ class SoftTree(KernelPlant):
         self.actuators = tuple(drive.channel for drive in more.drives)
         kinds = np.array([drive.kind for drive in more.drives], dtype=np.int64)
         joints = np.array([drive.joint for drive in more.drives], dtype=np.int64)
+        gains = np.array([drive.gain for drive in more.drives], dtype=float)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         law = Law(np.zeros((n, 3))) if self.law is None else self.law
         motion = np.array(law.motion, dtype=float, order="C")
@@ -104,7 +105,7 @@ class SoftTree(KernelPlant):
         self.system = SYSTEM.make({
             "motion": {}, "work": {}, "soft": soft, "room": {},
             "hold": {"bandwidth": bandwidth, "slew": np.full(n, np.inf), "slews": False},
-            "command": {"kinds": kinds, "joints": joints, "limits": limits_of(self.actuators)},
+            "command": {"kinds": kinds, "joints": joints, "gains": gains, "limits": limits_of(self.actuators)},
             "fluid": immerse(model, self.flow, strip_nodes=self.strip_nodes), "dt": self.dt,
             **self._tendons(),
             "law": {"motion": motion, "omega": law.omega, "ramp": law.ramp, "kp": np.zeros(n), "kd": np.zeros(n)},
@@ -190,7 +191,7 @@ class SoftTree(KernelPlant):
         self.memory[:], self._steps, self._start[0] = 0.0, 0, 0.0
         self.state[3] = 1.0
         command, hold = self.system.command, self.system.hold
-        hold_commands(command.kinds, command.joints, self.neutral, hold.torque, hold.target, hold.slew, hold.goal)
+        hold_commands(command, self.neutral, hold.torque, hold.target, hold.slew, hold.goal)
         if self.system.tendons is not None:
             self.system.tendons.servo[:, 0] = self.attached.tendons[:, START]
             self.system.pulled.command[:] = self.neutral

@@ -212,7 +212,7 @@ class FmuPlant:
             going_on = self.library.do_step(self._steps * self.dt, self.dt)
             self._outputs.read()
         except FAULTS as fault:
-            raise DivergedError(self._time(1), self._said(fault), self._last(), "") from None
+            raise DivergedError(self._time(1), self._with_messages(fault), self._last(), "") from None
         if not going_on:
             raise DivergedError(self._time(1), "the FMU", self._last(), "asked to end the simulation")
         if not np.isfinite(self._outputs.values).all():
@@ -293,7 +293,7 @@ class FmuPlant:
     def _last(self) -> dict[str, Array]:
         return self._sound
 
-    def _said(self, fault: Exception) -> str:
+    def _with_messages(self, fault: Exception) -> str:
         messages = "; ".join(self.library.messages)
         return f"{self.path}: {fault}" + (f": {messages}" if messages else "")
 

@@ -171,7 +171,7 @@ def descend(
         gradient, information = jacobian.T @ residual, jacobian.T @ jacobian
         size = np.maximum(np.diag(information), 1e-12 * max(float(np.diag(information).max(initial=0.0)), 1e-300))
         reachable = _fall(_bounded(information, gradient, size, MIN_DAMPING, z, low, high), information, gradient)
-        _tell(watch, values_of(z), cost, len(residual), moved, reachable)
+        _show_step(watch, values_of(z), cost, len(residual), moved, reachable)
         if reachable <= max(SETTLED, ROUGH * cost if rough else 0.0):
             step = _bounded(information, gradient, size, MIN_DAMPING, z, low, high)
             found = problem.value(np.clip(z + step, low, high))
@@ -248,7 +248,7 @@ def _bounded(
     return np.clip(z + step, low, high) - z
 
 
-def _tell(watch: Watch, values: dict[str, float], cost: float, rows: int, moved: float, reachable: float) -> None:
+def _show_step(watch: Watch, values: dict[str, float], cost: float, rows: int, moved: float, reachable: float) -> None:
     watch.count += 1
     elapsed = watch.budget.elapsed
     if watch.searching_s is None:  # the first derivatives are there: kernels are compiled

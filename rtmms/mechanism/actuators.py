@@ -34,6 +34,7 @@ from rtmms.mechanism.joint_laws import (
     LOWER,
     MOST,
     OFFSET,
+    SATURATES,
     STOP_DAMPING,
     STOP_STIFFNESS,
     TORQUE,
@@ -44,6 +45,7 @@ from rtmms.mechanism.joint_laws import (
 from rtmms.mechanism.tendons import POINT_WIDTH, TENDON_WIDTH
 from rtmms.model.compiled import Model
 from rtmms.model.description import JOINT_TYPES, Mechanism
+from rtmms.model.elements import checked_numbers
 from rtmms.model.layout import PRISMATIC, T_KIND
 from rtmms.model.rods import Rod
 from rtmms.model.solids import Placement
@@ -231,6 +233,59 @@ class JointServo:
 
 
 @dataclass(frozen=True)
+class JointAffine:
+    """An affine law without a filter, as MJCF's motor, position and velocity: channel JOINT.command.
+
+    Several of them may drive one joint; their torques add.
+
+    Parameters
+    ----------
+    joint : str
+        Name of the joint.
+    gain : float
+        N m (N) for a command of 1.
+    stiffness, damping : float
+        N m/rad and N m s/rad (N/m, N s/m): the torque is gain command - stiffness q - damping qd.
+    limit : float, optional
+        N m or N, largest size of all that drives the joint.
+    lower, upper, neutral : float, optional
+        Of the command.
+    name, unit : str, optional
+        Of the channel.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> position = m.JointAffine("shoulder", gain=20.0, stiffness=20.0, damping=1.0, unit="rad")
+    """
+
+    joint: str
+    gain: float = 1.0
+    stiffness: float = 0.0
+    damping: float = 0.0
+    limit: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    neutral: float = 0.0
+    name: str | None = None
+    unit: str = ""
+
+    def attach(self, to: Attachment) -> None:
+        j = to.joint(self.joint)
+        refuse_imposed(to, j)
+        gain = to.number("gain", self.gain, least=-math.inf)
+        to.kp[j] += to.number("stiffness", self.stiffness)
+        to.kd[j] += to.number("damping", self.damping)
+        if self.limit is not None:
+            to.bounds[j, MOST] = min(to.bounds[j, MOST], to.number("limit", self.limit, above=True))
+            to.bounds[j, FIRM] = SATURATES
+        lower, upper = to.limits(self.lower, self.upper)
+        neutral = to.number("neutral", self.neutral, least=-math.inf)
+        channel = to.channel(self.name or f"{self.joint}.command", self.unit, lower, upper, neutral)
+        to.drives.append(Actuator(channel, TORQUE, j, gain))
+
+
+@dataclass(frozen=True)
 class JointMotion:
     """An imposed motion: the joint stands where a linear servo of second order has it, and its torque follows.
 
@@ -389,6 +444,46 @@ class BodyWrench:
 
 
 @dataclass(frozen=True)
+class DirectedWrench:
+    """A force and a moment on a body in a fixed direction, times the command: channel BODY.command.
+
+    Parameters
+    ----------
+    body : str
+        Name of the body.
+    wrench : sequence of float, length 6
+        N and N m for a command of 1, along the axes of `placement`; the force is at its origin.
+    placement : Placement
+        Pose in the body's frame.
+    lower, upper, neutral : float, optional
+        Of the command.
+    name, unit : str, optional
+        Of the channel.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> rotor = m.DirectedWrench("hull", (0, 0, 1, 0, 0, 0.02), m.at(0.1, 0.1), lower=0, unit="N")
+    """
+
+    body: str
+    wrench: Sequence[float]
+    placement: Placement = field(default_factory=Placement)
+    lower: float | None = None
+    upper: float | None = None
+    neutral: float = 0.0
+    name: str | None = None
+    unit: str = ""
+
+    def attach(self, to: Attachment) -> None:
+        wrench = checked_numbers(self.wrench, (6,), f"{to.place}: wrench")
+        lower, upper = to.limits(self.lower, self.upper)
+        neutral = to.number("neutral", self.neutral, least=-math.inf)
+        channel = to.channel(self.name or f"{self.body}.command", self.unit, lower, upper, neutral)
+        to.on_body(channel, self.body, self.placement, wrench)
+
+
+@dataclass(frozen=True)
 class Thruster:
     """A thrust along x of its pose: channel NAME.command. The command x lags, the thrust is f(x) at once.
 
@@ -539,8 +634,8 @@ def attached(
         to.place = f"{model.name}: actuators[{k}] ({type(one).__name__})"
         if isinstance(one, type) or not isinstance(one, Attachable):
             kinds = (
-                "JointTorque, JointServo, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, Thruster, Rotor, "
-                "ReactionWheel, Tendon"
+                "JointTorque, JointServo, JointAffine, JointMotion, JointSpeed, JointStop, JointLimit, BodyWrench, "
+                "DirectedWrench, Thruster, Rotor, ReactionWheel, Tendon"
             )
             raise ModelError(f"{model.name}: actuators[{k}]: expected a {kinds}, got {one!r}")
         one.attach(to)

@@ -24,7 +24,7 @@ from rtmms.mechanism.tendons import TENDONS
 COMMAND = Layout(
     "Command",
     given("given", "commands"), model("kinds", "commands", dtype=INTEGER), model("joints", "commands", dtype=INTEGER),
-    model("limits", "commands", 2),
+    model("limits", "commands", 2), model("gains", "commands"),
 )  # fmt: skip
 """The command of a step, what each of its numbers moves (rtmms.mechanism.joint_laws.Actuator), and its limits."""
 SYSTEM = Layout(

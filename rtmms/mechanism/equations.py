@@ -25,7 +25,9 @@ from rtmms.mechanism.joint_laws import (
     FROM_ABOVE,
     FROM_BELOW,
     GREAT,
+    HELD_FIRMLY,
     MOST,
+    SATURATES,
     STEPS,
     TRACKING,
     acceleration_within,
@@ -109,7 +111,7 @@ def keep_within_limits(
     n, begun = q.shape[0], False
     for j in range(n):
         given[j], held[j], side[j], grip[j], stop[j] = drive[j], s[j + 1, S_HELD], FREE, TRACKING, 0.0 * q[j]
-        begun = begun or (bounds[j, FIRM] > 0.0 and not imposed[j])
+        begun = begun or (bounds[j, FIRM] == HELD_FIRMLY and not imposed[j])
     for turn in range(ROUNDS):
         changed = begun and turn == 0
         if not changed:
@@ -117,7 +119,9 @@ def keep_within_limits(
                 if bounds[j, GREAT] > 0.0 and not imposed[j]:
                     found = next_side(bounds, j, side[j], q[j], qd[j], qdd[j], least)
                     if bounds[j, FIRM] > 0.0 and found == side[j]:
-                        tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j]) if found == FREE else grip[j]
+                        tight = grip[j]
+                        if found == FREE:
+                            tight = next_grip(bounds, j, grip[j], wanted[j], qdd[j], given[j], held[j])
                         changed = changed or tight != grip[j]
                         grip[j] = tight
                     changed = changed or found != side[j]
@@ -127,7 +131,9 @@ def keep_within_limits(
         for j in range(n):
             if bounds[j, GREAT] > 0.0 and not imposed[j]:
                 great, extra, target = bounds[j, GREAT], 0.0, 0.0 * q[j]
-                if bounds[j, FIRM] > 0.0:
+                if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
+                    extra, target = -held[j], grip[j] * bounds[j, MOST] - given[j]
+                elif bounds[j, FIRM] == HELD_FIRMLY:
                     if grip[j] == TRACKING:
                         extra, target = great, great * wanted[j]
                     else:
@@ -142,9 +148,12 @@ def keep_within_limits(
             great, own = bounds[j, GREAT], given[j]
             if side[j] != FREE:
                 stop[j] = great * (acceleration_within(bounds, j, side[j], q[j], qd[j], least) - qdd[j])
-            if bounds[j, FIRM] > 0.0:
+            kept = held[j]
+            if bounds[j, FIRM] == SATURATES and grip[j] != TRACKING:
+                own, kept = grip[j] * bounds[j, MOST] + 0.0 * q[j], 0.0 * held[j]
+            elif bounds[j, FIRM] == HELD_FIRMLY:
                 own += great * (wanted[j] - qdd[j]) if grip[j] == TRACKING else grip[j] * bounds[j, MOST]
-            drive[j], torque[j], s[j + 1, S_HELD] = own, own, held[j]
+            drive[j], torque[j], s[j + 1, S_HELD] = own, own, kept
 
 
 @kernel(inline=True)
@@ -161,7 +170,7 @@ def drive_joint(
     s[j + 1, S_HELD] = implicit * (kd[j] + implicit * kp[j])
     if bounds[j, BOUNDED] > 0.0:
         bind(bounds, j, q[j], qd[j], implicit, drive, s)
-    if bounds[j, FIRM] > 0.0:
+    if bounds[j, FIRM] == HELD_FIRMLY:
         # as critically as a stop brakes: c + 2 (b - qd) / T + (a - q) / T^2
         time = braking_time(bounds, j, least)
         wanted = c + (2.0 * (b - qd[j]) + (a - q[j]) / time) / time

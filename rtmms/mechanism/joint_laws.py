@@ -65,11 +65,15 @@ class Law:
 
 @dataclass(frozen=True, eq=False)
 class Actuator:
-    """A channel and what it moves: kind TORQUE, OFFSET or GAIN of the joint of that index, -1 for all joints."""
+    """A channel and what it moves: kind TORQUE, OFFSET or GAIN of the joint of that index, -1 for all joints.
+
+    gain  of a TORQUE: N m (N) for a command of 1; a joint adds the torques of its channels
+    """
 
     channel: Channel
     kind: int
     joint: int
+    gain: float = 1.0
 
 
 @scalar
@@ -182,13 +186,21 @@ def follow(system: Any, state: Any, t: float) -> None:
 
 
 @kernel
-def hold_commands(kinds: Any, joints: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
-    """Spread a command over joints. kinds: 0 torque, 1 offset, 2 gain; joint -1: all of them. slew, goal: see HOLD."""
+def hold_commands(table: Any, command: Any, torque: Any, target: Any, slew: Any, goal: Any) -> None:
+    """Spread a command over joints; torques of several channels are added.
+
+    table  kinds (0 torque, 1 offset, 2 gain), joints (-1: all of them) and gains of the channels;  slew, goal  see HOLD
+    """
+    kinds, joints, gains = table.kinds, table.joints, table.gains
+    for a in range(kinds.shape[0]):
+        for j in range(torque.shape[0]):
+            if kinds[a] == 0 and (joints[a] == j or joints[a] < 0):
+                torque[j] = 0.0
     for a in range(kinds.shape[0]):
         for j in range(torque.shape[0]):
             if joints[a] == j or joints[a] < 0:
                 if kinds[a] == 0:
-                    torque[j] = command[a]
+                    torque[j] += gains[a] * command[a]
                 elif kinds[a] == 1 and slew[j] < np.inf:
                     goal[j] = command[a]
                 else:
@@ -241,7 +253,7 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
 # bounds  (n, BOUND_WIDTH): most torque (inf for any); lower and upper of the spring (-inf, inf for none), its stiffness
 #         and damping; whether any of these is there; lower, upper (-inf, inf) and fastest (inf) that are never passed,
 #         H (0 for none of these) and T (s) of them; whether the joint is held to its law as firmly, with the most
-# torque
+#         torque (HELD_FIRMLY), or whether the most torque bounds its law at the step's end (SATURATES)
 
 
 (
@@ -249,6 +261,9 @@ def finish_servo(hold: Any, coast_: Any, dt: float) -> None:
     FLOOR, CEILING, FASTEST, GREAT, BRAKING, FIRM,
 ) = range(12)  # fmt: skip
 BOUND_WIDTH = 12
+HELD_FIRMLY, SATURATES = 1.0, 2.0
+"""Of FIRM. A law that saturates is linearly implicit while it does not, however stiff it is: the torque that counts is
+that of the solution, drive - S_HELD qdd."""
 
 RATIO = 1e6
 """H over the inertia that the joint meets with all others locked: what is left of a bound is a part as small."""
@@ -346,8 +361,14 @@ def next_side(bounds: Any, j: Any, side: Any, q: Any, qd: Any, qdd: Any, least: 
 
 
 @scalar
-def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any) -> Any:
-    """Whether a firmly held joint still has its torque, after a solution with the present grip."""
+def next_grip(bounds: Any, j: Any, grip: Any, wanted: Any, qdd: Any, given: Any, held: Any) -> Any:
+    """Whether a firmly held joint still has its torque, after a solution with the present grip.
+
+    given, held  drive and S_HELD of the joint's own law
+    """
+    if bounds[j, FIRM] == SATURATES:
+        own = given.real - held.real * qdd.real
+        return TOO_MUCH if own > bounds[j, MOST] else TOO_LITTLE if own < -bounds[j, MOST] else TRACKING
     if grip == TRACKING:
         torque = bounds[j, GREAT] * (wanted.real - qdd.real)
         if torque > bounds[j, MOST]:

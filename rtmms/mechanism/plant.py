@@ -41,7 +41,7 @@ from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_TORQUE, POINT_OUT, drawn, observed
 from rtmms.mechanism.running import Running
 from rtmms.mechanism.step import AGAINST, keep_to_ground
-from rtmms.mechanism.tendons import START
+from rtmms.mechanism.tendons import FACTOR, START
 from rtmms.mechanism.thrusters import thruster_table
 from rtmms.model.compiled import Model, State
 from rtmms.model.compiler import compile_model
@@ -137,6 +137,7 @@ class TreePlant(Running):
         self.immersed = self._immerse(model, self.flow)
         self._kinds = np.array([drive.kind for drive in self.drives], dtype=np.int64)
         self._joints = np.array([drive.joint for drive in self.drives], dtype=np.int64)
+        self._gains = np.array([drive.gain for drive in self.drives], dtype=float)
         self.neutral = np.array([channel.neutral for channel in self.actuators], dtype=float)
         self._given = self.neutral.copy()
         if len(model.modes) and np.any(self.attached.bandwidth < 0.0):
@@ -308,7 +309,7 @@ class TreePlant(Running):
                     "modal": modal_record(model) if len(model.modes) else None,
                 },
                 "command": {
-                    "given": self._given, "kinds": self._kinds, "joints": self._joints,
+                    "given": self._given, "kinds": self._kinds, "joints": self._joints, "gains": self._gains,
                     "limits": limits_of(self.actuators),
                 },
                 "outputs": {"points": self._observed.points}, "dt": self.dt, "substeps": self.substeps,
@@ -328,7 +329,10 @@ class TreePlant(Running):
             bounds, more.pushes, more.curve,
         ]  # fmt: skip
         if further:
-            decisive += [momentum, more.tendons, more.tendon_points, fluid.foils, fluid.polars, fluid.resistances]
+            tendons = more.tendons if np.any(more.tendons[:, FACTOR] != 1.0) else more.tendons[:, :FACTOR]
+            decisive += [momentum, tendons, more.tendon_points, fluid.foils, fluid.polars, fluid.resistances]
+        if np.any(self._gains != 1.0):
+            decisive.append(self._gains)
         contents = b"".join(np.ascontiguousarray(array).tobytes() for array in decisive)
         words = f"{model.digest} {self.method} {self.substeps}".encode() + self.flow.contents
         self._key = hashlib.sha256(words + contents + self._kinds.tobytes() + self._joints.tobytes()).digest()
@@ -361,7 +365,7 @@ class TreePlant(Running):
         self.commanded[:] = self.neutral
         self._motor[:] = self.neutral[self.attached.pushes[:, CHANNEL].astype(int)]  # as after a long time at neutral
         at_once = np.full(self.model.n, np.inf)
-        hold_commands(self._kinds, self._joints, self.neutral, hold.torque, hold.target, at_once, hold.goal)
+        hold_commands(system.command, self.neutral, hold.torque, hold.target, at_once, hold.goal)
         # of a commanded rate the angle is a state of its own: it begins where `place` has put it
         hold.servo[:, 0] = np.where(self.bandwidth < 0.0, hold.servo[:, 0], hold.target[:, 0])
         hold.servo[:, 1] = np.where(self.bandwidth < 0.0, hold.target[:, 0], 0.0)  # commanded rates: at neutral

@@ -247,7 +247,7 @@ class Running(KernelPlant):
                 own = found.setdefault(self.model.joint_names[drive.joint], {})
                 upper = drive.channel.upper
                 if drive.kind == TORQUE and upper is not None:
-                    own["effort"] = upper
+                    own["effort"] = upper * abs(drive.gain)
                 elif drive.kind == OFFSET and self.bandwidth[drive.joint] > 0.0:
                     for word, value in (("lower", drive.channel.lower), ("upper", upper)):
                         if value is not None:

@@ -407,7 +407,7 @@ def take_step(system: Any) -> int:
     if not finite(given):
         return BAD_COMMAND
     saturate(given, command.limits)
-    hold_commands(command.kinds, command.joints, given, hold.torque, hold.target, hold.slew, hold.goal)
+    hold_commands(command, given, hold.torque, hold.target, hold.slew, hold.goal)
     for k in range(memory.shape[0]):
         last[k] = memory[k]
     for k in range(given.shape[0]):

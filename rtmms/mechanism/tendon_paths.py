@@ -18,6 +18,7 @@ from rtmms.mechanism.tendons import (
     CHANNEL,
     COUNT,
     DAMPING,
+    FACTOR,
     FIRST,
     FIXED,
     FRICTION,
@@ -62,6 +63,8 @@ class Tendon:
     bandwidth      rad/s: how fast length and rate follow the command (JointMotion, JointSpeed)
     time_constant  s: the tension follows the command with that lag; 0 for none
     pushes         True: a stiff rod in place of a cable, it pushes as well as it pulls; without friction
+    gain           N, of a tension that pushes as well: the tension is the gain times the command
+    channel        whole name of its channel, in place of NAME.COMMAND
     An explicit method needs sqrt(stiffness / mass) dt < 1.
     """
 
@@ -78,6 +81,8 @@ class Tendon:
     bandwidth: float = 20.0
     time_constant: float = 0.0
     pushes: bool = False
+    gain: float = 1.0
+    channel: str | None = None
 
     def attach(self, to: Attachment) -> None:
         to.place = f"{to.place} '{self.name}'"
@@ -89,7 +94,9 @@ class Tendon:
         lower, upper = to.limits(self.lower, self.upper)
         taut = taut_length(to, points)
         start, neutral = self._start(to, taut)
-        row[PUSHES] = float(self.pushes)
+        row[PUSHES], row[FACTOR] = float(self.pushes), to.number("gain", self.gain, least=-math.inf)
+        if self.gain != 1.0 and not (self.pushes and kind == TENSION):
+            raise ModelError(f"{to.place}: gain: expected 1 but of a tension that pushes, got {self.gain:g}")
         if self.pushes and any(point[FRICTION] > 0.0 for point in points):
             raise ModelError(f"{to.place}: friction: expected 0 of a rod that pushes, got {self.friction!r}")
         if kind == TENSION:
@@ -112,7 +119,9 @@ class Tendon:
             to.tendons.append(row)
             to.tendon_points += points
             return
-        channel = to.channel(f"{self.name}.{self.command}", UNITS[self.command], lower, upper, neutral)
+        unit = UNITS[self.command] if self.gain == 1.0 else ""
+        name = self.channel or f"{self.name}.{self.command}"
+        channel = to.channel(name, unit, lower, upper, neutral)
         to.tendons.append(row)
         to.tendon_points += points
         to.drives.append(Actuator(channel, PUSH, to.model.n))
@@ -124,7 +133,7 @@ class Tendon:
             length = taut if given is None else given
             return length, length
         neutral = 0.0 if given is None else given
-        return (taut if self.command == "rate" else neutral), neutral
+        return (taut if self.command == "rate" else self.gain * neutral), neutral
 
     def points(self, to: Attachment) -> list[Array]:
         """Its points as rows of rtmms.mechanism.tendons. ModelError, UnknownNameError for those that cannot be."""

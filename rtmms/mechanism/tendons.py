@@ -34,9 +34,9 @@ from rtmms.model.layout import S_TWIST, S_WORLD_POS, S_WORLD_ROT, S_WRENCH
 TENSION, LENGTH, RATE, FIXED = 0, 1, 2, 3
 """What is commanded of a tendon; FIXED: nothing, its channel is -1."""
 # columns of a tendon: first point and how many, channel, what is commanded, N/m and N s/m, v_0 (m/s), bandwidth (rad/s)
-# or time constant (s), command or length at the start, 1 where it pushes as well
-FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START, PUSHES = range(10)
-TENDON_WIDTH = 10
+# or time constant (s), command or length at the start, 1 where it pushes as well, N for a command of 1 (of a tension)
+FIRST, COUNT, CHANNEL, KIND, STIFFNESS, DAMPING, SLIP, SPEED, START, PUSHES, FACTOR = range(11)
+TENDON_WIDTH = 11
 # of a point: row of the model, place in the row's frame, coefficient of friction; on a rod by strain modes (row -1 for
 # the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
 ROW, PLACE, FRICTION = 0, 1, 4
@@ -72,9 +72,9 @@ def commanded(numbers: Any, servo: Any, i: Any, command: Any, t: Any) -> Any:
 
 @scalar
 def command_of(numbers: Any, command: Any, i: Any, zero: Any) -> Any:
-    """Return the command of a tendon; `zero` of one that has none."""
+    """Return the command of a tendon, a tension in N; `zero` of one that has none."""
     channel = int(numbers[i, CHANNEL])
-    return command[channel] if channel >= 0 else zero
+    return numbers[i, FACTOR] * command[channel] if channel >= 0 else zero
 
 
 @kernel

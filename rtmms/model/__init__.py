@@ -22,6 +22,8 @@ from rtmms.model.urdf import from_urdf
 if TYPE_CHECKING:
     from rtmms.mechanism.actuators import (
         BodyWrench,
+        DirectedWrench,
+        JointAffine,
         JointLimit,
         JointMotion,
         JointServo,
@@ -35,17 +37,18 @@ if TYPE_CHECKING:
     from rtmms.mechanism.tendon_paths import Tendon
 
 __all__ = [
-    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "DragArea", "Ellipsoid", "EllipticCylinder", "Floor",
-    "HalfEllipsoid", "Joint", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop", "JointTorque",
-    "LinearDrag", "Marker", "Mechanism", "MeshSolid", "Modal", "Model",
+    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "DirectedWrench", "DragArea", "Ellipsoid",
+    "EllipticCylinder", "Floor",
+    "HalfEllipsoid", "Joint", "JointAffine", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",
+    "JointTorque", "LinearDrag", "Marker", "Mechanism", "MeshSolid", "Modal", "Model",
     "Placement", "Plane", "Polar", "ReactionWheel", "Rod", "RodSection", "Rotor", "Section", "SkinFriction", "State",
     "Strip", "Tendon", "Tether", "Thruster", "Wake", "Wheel", "at", "compile_model", "elliptic_section",
     "elliptic_strip", "from_urdf", "khalil_kleinfinger", "plate_strip", "plate_strips", "rod_resistance",
     "solid_from_mesh",
 ]  # fmt: skip
 
-_ACTUATORS = frozenset({"BodyWrench", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",
-                        "JointTorque", "ReactionWheel", "Rotor", "Thruster"})  # fmt: skip
+_ACTUATORS = frozenset({"BodyWrench", "DirectedWrench", "JointAffine", "JointLimit", "JointMotion", "JointServo",
+                        "JointSpeed", "JointStop", "JointTorque", "ReactionWheel", "Rotor", "Thruster"})  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

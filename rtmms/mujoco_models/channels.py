@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rtmms.base.errors import UnknownNameError
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import Channel
 
@@ -53,6 +54,18 @@ class FreeBody:
 def object_name(mujoco: Any, model: Any, kind: str, number: int) -> str:
     """Return the name of an object, '' for none.  kind: 'JOINT', 'BODY', ... of mjtObj"""
     return mujoco.mj_id2name(model, int(getattr(mujoco.mjtObj, f"mjOBJ_{kind}")), number) or ""
+
+
+def keyframe_number(mujoco: Any, model: Any, path: str, preset: str | None) -> int | None:
+    """Return the number of a keyframe by its name or its number; None for None, UnknownNameError for another word."""
+    if preset is None:
+        return None
+    names = [object_name(mujoco, model, "KEY", k) or str(k) for k in range(model.nkey)]
+    if preset in names:
+        return names.index(preset)
+    if preset.isdecimal() and int(preset) < model.nkey:
+        return int(preset)
+    raise UnknownNameError(f"keyframe of {path}", preset, names)
 
 
 def actuators_of(mujoco: Any, model: Any, neutral: Array) -> tuple[Channel, ...]:

@@ -6,13 +6,13 @@ base frame is the world.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rtmms.base.spatial import Array, matrix_quaternion, quaternion_matrix, rotation_to, rotation_z
-from rtmms.model.description import MAX_DRAWN_POINTS, mesh
+from rtmms.model.description import MAX_DRAWN_POINTS, Drawing, Indices, mesh
 from rtmms.model.solids import Placement
 from rtmms.mujoco_models.channels import Outputs, object_name
 
@@ -82,28 +82,52 @@ def _frames(mujoco: Any, model: Any, outputs: Outputs) -> tuple[list[dict[str, A
 
 
 def _parts(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:
-    visible = [k for k in range(model.ngeom) if seats[int(model.geom_bodyid[k])].shown and _alpha(model, k) > 0.0]
+    found = []
+    for k, suffix, one in geom_drawings(mujoco, model, [seat.shown for seat in seats]):
+        seat = seats[int(model.geom_bodyid[k])]
+        here = seat.placement @ one.placement
+        found.append({
+            "name": (object_name(mujoco, model, "GEOM", k) or f"geom{k}") + suffix, "body": seat.frame,
+            "kind": one.kind, "position": here.position.tolist(),
+            "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(one.size), "colour": one.colour,
+            **one.as_data(),
+        })  # fmt: skip
+    return found
+
+
+def geom_drawings(mujoco: Any, model: Any, shown: Sequence[bool]) -> list[tuple[int, str, Drawing]]:
+    """Return the parts that viewers draw of the geoms.
+
+    Parameters
+    ----------
+    mujoco, model
+        The module and the compiled model.
+    shown : sequence of bool, length nbody
+        Whether viewers show the body.
+
+    Returns
+    -------
+    list of (int, str, Drawing)
+        Number of the geom, suffix of the part's name, and the part in the frame of the geom's body.
+    """
+    visible = [k for k in range(model.ngeom) if shown[int(model.geom_bodyid[k])] and _alpha(model, k) > 0.0]
     usual = [k for k in visible if model.geom_group[k] <= MAX_VISIBLE_GROUP]
     chosen = usual or visible
     of_mesh = int(mujoco.mjtGeom.mjGEOM_MESH)
     points = MAX_DRAWN_POINTS // max(sum(int(model.geom_type[k]) == of_mesh for k in chosen), 1)
-    return [part for k in chosen for part in _geom(mujoco, model, k, seats[int(model.geom_bodyid[k])], points)]
+    return [(k, *part) for k in chosen for part in _geom(mujoco, model, k, points)]
 
 
-def _geom(mujoco: Any, model: Any, k: int, seat: _Seat, points: int) -> list[dict[str, Any]]:
+def _geom(mujoco: Any, model: Any, k: int, points: int) -> list[tuple[str, Drawing]]:
     """Parts of a geom; none of a plane, a height field or a signed distance field."""
-    name = object_name(mujoco, model, "GEOM", k) or f"geom{k}"
     kind = mujoco.mjtGeom(int(model.geom_type[k])).name.removeprefix("mjGEOM_").lower()
-    place = seat.placement @ Placement(quaternion_matrix(model.geom_quat[k]), model.geom_pos[k])
+    place = Placement(quaternion_matrix(model.geom_quat[k]), model.geom_pos[k])
     colour = tuple(round(255.0 * float(min(max(c, 0.0), 1.0))) for c in _rgba(model, k)[:3])
     a, b, c = (2.0 * float(one) for one in model.geom_size[k])
 
-    def part(shape: str, size: tuple[float, float, float], along: float = 0.0, end: str = "") -> dict[str, Any]:
+    def part(shape: str, size: tuple[float, float, float], along: float = 0.0, end: str = "") -> tuple[str, Drawing]:
         here = place @ Placement(np.eye(3), np.array([0.0, 0.0, along]))
-        return {
-            "name": name + end, "body": seat.frame, "kind": shape, "position": here.position.tolist(),
-            "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(size), "colour": colour,
-        }  # fmt: skip
+        return end, Drawing(shape, here, size, colour=colour)
 
     if kind == "sphere":
         return [part("ellipsoid", (a, a, a))]
@@ -117,28 +141,19 @@ def _geom(mujoco: Any, model: Any, k: int, seat: _Seat, points: int) -> list[dic
         ends = [part("ellipsoid", (a, a, a), sign * 0.5 * b, end) for sign, end in ((1.0, ".top"), (-1.0, ".bottom"))]
         return [part("cylinder", (a, a, b)), *ends]
     if kind == "mesh":
-        return _mesh(model, k, seat, place, points, name, colour)
+        vertices, triangles = mesh_triangles(model, k)
+        made = mesh(vertices, triangles, place, colour, points) if len(triangles) and len(vertices) else None
+        return [] if made is None else [("", made)]
     return []
 
 
-def _mesh(
-    model: Any, k: int, seat: _Seat, place: Placement, points: int, name: str, colour: tuple[int, ...]
-) -> list[dict[str, Any]]:
+def mesh_triangles(model: Any, k: int) -> tuple[Array, Indices]:
+    """Return the vertices (n, 3) m, in the frame of geom k, and the triangles (t, 3) of its mesh."""
     number = int(model.geom_dataid[k])
     first, count = int(model.mesh_vertadr[number]), int(model.mesh_vertnum[number])
     face, faces = int(model.mesh_faceadr[number]), int(model.mesh_facenum[number])
     vertices = np.array(model.mesh_vert[first : first + count], dtype=float)
-    if not faces or not count:
-        return []
-    made = mesh(vertices, np.array(model.mesh_face[face : face + faces], dtype=np.int64), place, colour, points)
-    if made is None:
-        return []
-    here = made.placement
-    return [{
-        "name": name, "body": seat.frame, "kind": "mesh", "position": here.position.tolist(),
-        "quaternion": matrix_quaternion(here.rotation).tolist(), "size": list(made.size), "colour": colour,
-        **made.as_data(),
-    }]  # fmt: skip
+    return vertices, np.array(model.mesh_face[face : face + faces], dtype=np.int64)
 
 
 def _cords(mujoco: Any, model: Any, seats: list[_Seat]) -> list[dict[str, Any]]:

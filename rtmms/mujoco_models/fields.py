@@ -10,11 +10,13 @@ import difflib
 import math
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from rtmms.base.errors import ModelError, UnknownNameError
+from rtmms.base.parameters import parameters_of, read_value
 from rtmms.base.spatial import Array
 from rtmms.mujoco_models.channels import object_name
 
@@ -123,6 +125,43 @@ def read_change(mujoco: Any, model: Any, path: str, key: str, given: Any) -> Cha
     if (strict and not (values > 0.0).all()) or (label in _NOT_NEGATIVE and not (values >= 0.0).all()):
         raise ModelError(f"{path}: {key}: expected numbers {'>' if strict else '>='} 0, got {given!r:.60}")
     return Change(numbers[: len(values)], values, label in _CONSTANTS)
+
+
+def read_parameters(
+    mujoco: Any, model: Any, path: str, options: Any, given: Mapping[str, Any]
+) -> tuple[Any, list[Change]]:  # fmt: skip
+    """Return the options and the changes of fields that given values ask for; nothing is changed yet.
+
+    Parameters
+    ----------
+    mujoco, model
+        The module and the compiled model.
+    path : str
+        The file, for errors.
+    options
+        Dataclass of the plant's own parameters, with their present values.
+    given : mapping
+        Values by the names of these parameters, and by KIND/NAME/FIELD.
+
+    Raises
+    ------
+    UnknownNameError, ModelError
+        There is no such parameter, or it cannot have this value.
+    """
+    declared, changes, new = parameters_of(type(options)), [], options
+    for name, value in given.items():
+        if name in declared:
+            if name == "gravity_m_s2" and isinstance(value, int | float) and not isinstance(value, bool):
+                value = (0.0, 0.0, -value)
+            number = read_value(f"{path}: {name}{{}}", getattr(options, name), declared[name], value)
+            new = replace(new, **{name: number})
+        elif name.partition("/")[0] in KINDS and "/" in name:
+            changes.append(read_change(mujoco, model, path, name, value))
+        else:
+            example = next(field_names(mujoco, model), "geom/floor/friction")
+            more = f"numbers of the model are KIND/NAME/FIELD, for example {example}"
+            raise UnknownNameError(f"parameter of {path}", name, declared, more)
+    return new, changes
 
 
 def _found(mujoco: Any, model: Any, path: str, key: str) -> tuple[Array, str, bool]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
+from rtmms.mujoco_models.files import check_model_files
 
 OLDEST = (3, 2)
 """First version of MuJoCo whose Python interface the plant uses."""
@@ -44,6 +45,25 @@ def load_mujoco(place: str) -> Any:
     if mujoco.get_mju_user_warning() is None:  # a program's own handler stays
         mujoco.set_mju_user_warning(recent_warnings.append)
     return mujoco
+
+
+def load_model(path: str) -> tuple[Any, Any]:
+    """Return the module `mujoco` and the compiled model of an MJCF file, whose files are checked first.
+
+    Parameters
+    ----------
+    path : str
+        The file. Files that it names must be in its folder or below.
+
+    Raises
+    ------
+    ModelError
+        MuJoCo is missing, or the file, or a file that it names, is wrong.
+    """
+    mujoco = load_mujoco(path)
+    file = resolved(path)
+    check_model_files(file)
+    return mujoco, compile_model(mujoco, path, lambda: mujoco.MjModel.from_xml_path(str(file)))
 
 
 def compile_model(mujoco: Any, path: str, make: Callable[[], Any]) -> Any:

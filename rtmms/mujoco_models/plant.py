@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError, ModelError, UnknownNameError
+from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.base.snapshot import pack_state, unpack_state
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of, object_name
+from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of, keyframe_number, object_name
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
-from rtmms.mujoco_models.fields import KINDS, Change, field_names, read_change, read_field
-from rtmms.mujoco_models.files import check_model_files
-from rtmms.mujoco_models.library import compile_model, load_mujoco, model_bytes, one_line, recent_warnings, resolved
+from rtmms.mujoco_models.fields import Change, field_names, read_field, read_parameters
+from rtmms.mujoco_models.library import load_model, model_bytes, one_line, recent_warnings
 from rtmms.mujoco_models.step_kernel import accept_command
-from rtmms.plant.protocol import RolledOut, Surroundings
+from rtmms.plant.protocol import Plant, RolledOut, Surroundings
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
 
 if TYPE_CHECKING:
@@ -44,7 +43,9 @@ class Options:
     """Parameters of a MuJoCo plant that are not fields of single objects; their defaults are the model's."""
 
     # fmt: off
-    engine: Annotated[str, Parameter("The simulator of the file.", choices=("mujoco",))] = "mujoco"
+    engine: Annotated[str, Parameter(
+        "Simulator of the file; rtmms has parameters of its own.", choices=("mujoco", "rtmms"),
+    )] = "mujoco"
     substeps: Annotated[int, Parameter("Steps of MuJoCo in a step of the plant.")] = 1
     gravity_m_s2: Annotated[tuple[float, float, float], Parameter(
         "Gravity, world frame; one number: along -z.", "m/s2", signed=True, live=True,
@@ -75,7 +76,7 @@ class _Parameters(dict[str, Any]):
 _LIVE = tuple(name for name, one in parameters_of(Options).items() if one.live)
 
 
-def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> MujocoPlant:
+def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **parameters: Any) -> Plant:
     """Build the plant of an MJCF file (for `rtmms.load('robot.xml')`).
 
     Parameters
@@ -87,20 +88,19 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
     preset : str, optional
         A keyframe by its name, or by its number.
     **parameters
-        Fields of `Options`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields).
+        Fields of `Options`, and numeric fields by KIND/NAME/FIELD (rtmms.mujoco_models.fields). With engine=rtmms
+        those of `rtmms.mujoco_models.own_engine.OwnOptions`.
 
     Raises
     ------
     ModelError
         MuJoCo is missing, or the file, a file that it names, or a parameter is wrong.
     """
-    engine = parameters.get("engine", "mujoco")
-    if engine == "rtmms":
-        raise ModelError(f"{path}: engine=rtmms does not read MJCF yet; run it without engine, or with engine=mujoco")
-    mujoco = load_mujoco(path)
-    file = resolved(path)
-    check_model_files(file)
-    model = compile_model(mujoco, path, lambda: mujoco.MjModel.from_xml_path(str(file)))
+    if parameters.get("engine") == "rtmms":
+        from rtmms.mujoco_models.own_engine import load_own
+
+        return load_own(path, dt=dt, preset=preset, **parameters)
+    mujoco, model = load_model(path)
     return MujocoPlant(mujoco, model, path, dt, preset, parameters)
 
 
@@ -135,7 +135,7 @@ class MujocoPlant:
         self._base_key = hashlib.sha256(mujoco.__version__.encode() + model_bytes(mujoco, model)).digest()
         self.keywords = self._model_options(kind)
         self._substeps(dt, parameters)
-        self._keyframe = self._keyframe_number(preset)
+        self._keyframe = keyframe_number(mujoco, model, path, preset)
         self._configure()
         options, changes = self._read(parameters)
         self._apply(options, changes, parameters)
@@ -445,34 +445,11 @@ class MujocoPlant:
         self.dt = step
         self.keywords = replace(self.keywords, substeps=count)
 
-    def _keyframe_number(self, preset: str | None) -> int | None:
-        if preset is None:
-            return None
-        names = [object_name(self._mujoco, self.model, "KEY", k) or str(k) for k in range(self.model.nkey)]
-        if preset in names:
-            return names.index(preset)
-        if preset.isdecimal() and int(preset) < self.model.nkey:
-            return int(preset)
-        raise UnknownNameError(f"keyframe of {self.path}", preset, names)
-
     # --- parameters -----------------------------------------------------------------------------------------------
 
     def _read(self, given: Mapping[str, Any]) -> tuple[Options, list[Change]]:
         """Options and changes of fields that given values ask for; nothing is changed yet."""
-        declared, changes, options = self._declared, [], self.keywords
-        for name, value in given.items():
-            if name in declared:
-                if name == "gravity_m_s2" and isinstance(value, int | float) and not isinstance(value, bool):
-                    value = (0.0, 0.0, -value)
-                place = f"{self.path}: {name}{{}}"
-                number = read_value(place, getattr(self.keywords, name), declared[name], value)
-                options = replace(options, **{name: number})
-            elif name.partition("/")[0] in KINDS and "/" in name:
-                changes.append(read_change(self._mujoco, self.model, self.path, name, value))
-            else:
-                example = next(field_names(self._mujoco, self.model), "geom/floor/friction")
-                more = f"numbers of the model are KIND/NAME/FIELD, for example {example}"
-                raise UnknownNameError(f"parameter of {self.path}", name, declared, more)
+        options, changes = read_parameters(self._mujoco, self.model, self.path, self.keywords, given)
         return options, changes
 
     def _apply(self, options: Options, changes: list[Change], given: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from rtmms.papers import boyer2017_fish as fish
 from rtmms.papers import boyer2017_wings as wings
 from rtmms.papers.boyer2015_claims import CLAIMS
 from rtmms.report.gait_figure import draw as gait_figures
-from rtmms.report.tables import tell
+from rtmms.report.tables import print_rows
 from rtmms.report.verdict import PICTURE, Row, rows_of
 from rtmms.robots.shape_gaits import CENTRED, GAITS
 
@@ -34,7 +34,7 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
         more, drawn = part(out)
         rows += more
         figures += drawn
-    return tell("boyer2015", rows, figures, as_json, out)
+    return print_rows("boyer2015", rows, figures, as_json, out)
 
 
 def connections(out: Path | None) -> tuple[list[Row], list[Path]]:

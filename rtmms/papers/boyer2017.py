@@ -8,7 +8,7 @@ from pathlib import Path
 from rtmms.papers import boyer2017_fish as fish
 from rtmms.papers import boyer2017_wings as wings
 from rtmms.papers.boyer2017_claims import MISSING
-from rtmms.report.tables import tell
+from rtmms.report.tables import print_rows
 from rtmms.report.verdict import PICTURE, Row
 
 
@@ -19,4 +19,4 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
     missing = Row(
         "figures 1 to 7 of the paper", math.nan, "not to be had", remarks=(MISSING,), shown="-", unjudged=PICTURE
     )
-    return tell("boyer2017", [*rows, *more, missing], [*drawn, *stroke], as_json, out)
+    return print_rows("boyer2017", [*rows, *more, missing], [*drawn, *stroke], as_json, out)

@@ -12,7 +12,7 @@ import numpy as np
 from rtmms.analysis.trim import trim
 from rtmms.base.spatial import Array
 from rtmms.dynamics import body_poses
-from rtmms.report.tables import canvas, save, tell
+from rtmms.report.tables import canvas, print_rows, save
 from rtmms.report.verdict import Claim, at_most
 from rtmms.robots import eel
 
@@ -193,7 +193,7 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
     planar, loop = swim(30.0), swim(120.0, gait="loop")
     found, more = numbers(planar, loop, final_speed()), remarks(planar, loop)
     rows = [claim.row(found[claim.key], remark=more.get(claim.key, "")) for claim in CLAIMS]
-    return tell("khalil2007", rows, draw(planar, loop, out) if out is not None else [], as_json, out)
+    return print_rows("khalil2007", rows, draw(planar, loop, out) if out is not None else [], as_json, out)
 
 
 def draw(planar: Swim, loop: Swim, out: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from rtmms.dynamics import body_poses, centre_of_mass
 from rtmms.model import Blade, Model, State
 from rtmms.plant.monitor import UNSTABLE, Monitor
 from rtmms.report.cycles import peak
-from rtmms.report.tables import canvas, save, tell
+from rtmms.report.tables import canvas, print_rows, save
 from rtmms.report.verdict import OTHER_MACHINE, Claim, Row, Target, about, at_most
 from rtmms.robots import moth
 
@@ -316,4 +316,4 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
     strokes = {name: stroke(**given) for name, given in READINGS.items()}
     rows = [row for name, s in strokes.items() for row in rows_of_reading(name, s, READINGS[name])]
     rows.append(CLOCK.row(1e3 * period_seconds()))
-    return tell("porez2014", rows, draw(strokes, out) if out is not None else [], as_json, out)
+    return print_rows("porez2014", rows, draw(strokes, out) if out is not None else [], as_json, out)

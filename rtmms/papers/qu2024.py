@@ -173,39 +173,39 @@ def main(out: Path | None, as_json: bool, settings: Settings | None = None) -> i
         from rtmms.papers.qu2024_figures import draw_all
 
         for path in draw_all(found, out):
-            _say(f"wrote {path}")
+            _print_line(f"wrote {path}")
         for name, text in (("qu2024.json", json.dumps(data) + "\n"), ("qu2024.md", beside.page(made))):
             with whole_file.beside(out / name, "-o") as part:
                 part.write_text(text, encoding="utf-8")
-        _say(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
+        _print_line(f"wrote {out / 'qu2024.json'} and {out / 'qu2024.md'}")
     if as_json:
         print_json(json.dumps(data))
     else:
         print_text("".join(table.text() for table in made.values()))
     if out is None and not as_json:
-        _say("for the figures: -o DIR")
-    _say(f"done in {time.monotonic() - began:.0f} s")
+        _print_line("for the figures: -o DIR")
+    _print_line(f"done in {time.monotonic() - began:.0f} s")
     return beside.print_verdicts(listed)
 
 
 def compute(settings: Settings) -> dict[str, Any]:
     """Everything the figures and tables are made of."""
     found: dict[str, Any] = {}
-    _say("figure 7: waves")
+    _print_line("figure 7: waves")
     found["fig7"] = runs.waves(settings)
-    _say("figure 8: thrust")
+    _print_line("figure 8: thrust")
     found["fig8"] = runs.thrust_sweeps(settings)
-    _say("figure 9: speed")
+    _print_line("figure 9: speed")
     found["fig9"] = runs.speeds(settings)
-    _say("figures 10 and 11: turning")
+    _print_line("figures 10 and 11: turning")
     found["fig10_11"] = runs.turns(settings)
     found["cost"] = {"ms_for_10_ms": _cost()}
-    found["paper_preset"] = choices.paper_preset(settings, _say)
+    found["paper_preset"] = choices.paper_preset(settings, _print_line)
     found["refusals"], found["rk4_step_s"] = choices.refusals(), choices.longest_rk4_step()
-    found["power_balance"] = choices.power_balance(settings, _say)
-    found["coupling"] = choices.coupling_error(settings, _say)
-    found["thrust_error"] = choices.thrust_error(settings, _say)
-    found["readings"] = choices.readings(settings, _say)
+    found["power_balance"] = choices.power_balance(settings, _print_line)
+    found["coupling"] = choices.coupling_error(settings, _print_line)
+    found["thrust_error"] = choices.thrust_error(settings, _print_line)
+    found["readings"] = choices.readings(settings, _print_line)
     return found
 
 
@@ -218,7 +218,7 @@ def _cost() -> float:
     return (time.perf_counter() - began) / COST_STEPS * 1e3 * (10e-3 / float(free.dt))
 
 
-def _say(words: str) -> None:
+def _print_line(words: str) -> None:
     print_text(f"rtmms: {words}", err=True)
 
 

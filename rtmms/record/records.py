@@ -96,7 +96,7 @@ class _Scan:
             if code == 0:  # of no record: a machine that went down leaves zeros where a file was being written
                 after = self._zeros(at)
                 following = self._next(at, after)
-                self._tell(at, following, f"{after - at} bytes that are zero")
+                self._report_damage(at, following, f"{after - at} bytes that are zero")
                 yield from self._channels
                 at = following
                 continue
@@ -106,7 +106,7 @@ class _Scan:
                 yield from self._record(code, at, end)
             except _Damaged as fault:
                 following = end if fault.framed else self._next(at, end)
-                self._tell(at, following, str(fault))
+                self._report_damage(at, following, str(fault))
                 yield from self._channels  # they may have stood there
                 at = following
                 continue
@@ -117,7 +117,7 @@ class _Scan:
                 return
             at = end
 
-    def _tell(self, at: int, following: int | None, why: str) -> None:
+    def _report_damage(self, at: int, following: int | None, why: str) -> None:
         """One sentence for damage in a row: a hostile file has a damaged record in each nine bytes."""
         in_a_row, self._damaged_to = at == self._damaged_to, -1 if following is None else following
         if in_a_row:

@@ -177,7 +177,7 @@ class Log:
 
     def add(self, head: Head, floats: bytes) -> None:
         """One row. Its time is the start's, by the wall, and from there on simulated."""
-        self._tell(head.wall_ns)
+        self._write_notes(head.wall_ns)
         if head.kind == START:
             self.base_ns = max(head.wall_ns + self.offset_ns, self.log_ns + 1) - self._simulated_ns(head.step)
         before = 0 if self.last is None else self.last.dropped
@@ -204,7 +204,7 @@ class Log:
         """An event with values, set-points at the end of a step among them; it stands after so many rows (`after`)."""
         self._notes.append(note)
 
-    def _tell(self, wall_ns: int) -> None:
+    def _write_notes(self, wall_ns: int) -> None:
         """Notes whose place in the log is here."""
         while self._notes and self._notes[0]["after"] <= self.rows:
             note = self._notes.popleft()
@@ -240,7 +240,7 @@ class Log:
     def finish(self, end: dict[str, Any]) -> None:
         """Times of the last step, the end, the index."""
         if self.last is not None:
-            self._tell(self.last.wall_ns)
+            self._write_notes(self.last.wall_ns)
         if self.last is not None and "timed" in end:
             head = self.last._replace(timed=end["timed"], **end["times"])
             self._add("/timing", head.timed, head.wall_ns, encode(self.encoder.timing(head)))

@@ -151,7 +151,7 @@ def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
     return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
 
 
-def tell(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
+def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
     """Print the rows and the figures' names, write the tables as `out`/PAPER.md; 1 if a row that must hold does not."""
     tables = as_tables(paper, rows)
     if out is not None:

@@ -287,7 +287,7 @@ class Estimated(Sensed):
     def step(self, command: Array) -> None:
         """See Plant."""
         super().step(command)
-        self._hear()
+        self._read_sensors()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
         """None: the estimate is made in Python, after each step."""
@@ -299,12 +299,12 @@ class Estimated(Sensed):
 
     def _after_step(self) -> None:
         super()._after_step()
-        self._hear()
+        self._read_sensors()
 
     def observe(self) -> dict[str, Array]:
         """See Plant."""
         if self._estimate_seen is None:
-            self._estimate_seen = self._tell()
+            self._estimate_seen = self._estimate()
         return super().observe() | {name: value.copy() for name, value in self._estimate_seen.items()}
 
     def _parts_at(self, own: Mapping[str, Any]) -> Sequence[Any]:
@@ -331,12 +331,12 @@ class Estimated(Sensed):
             deviations=BEGINS, gravity=around.gravity, surface=around.surface,
         )  # fmt: skip
 
-    def _hear(self) -> None:
+    def _read_sensors(self) -> None:
         """What the sensors tell now, as views: nothing is copied that is not new."""
         if self.estimator.hear(self._views):
             self._estimate_seen = None
 
-    def _tell(self) -> dict[str, Array]:
+    def _estimate(self) -> dict[str, Array]:
         now = self.estimator.estimate()
         found = now.position, now.quaternion, quaternion_matrix(now.quaternion).T @ now.velocity
         return {channel.name: value for channel, value in zip(_CHANNELS, found, strict=True)}

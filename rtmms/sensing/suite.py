@@ -162,13 +162,13 @@ class _Made:
         self._widest = max(self._widest, width)
         at = first + TOLD_VALUES
         for quantity, unit, size, frame in channels:
-            self._tell(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
+            self._add_output(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
             at += size or 1
         if isinstance(sensor, (Dvl, Gps, Sight)):
-            self._tell(f"{name}.valid", "", (), "", first + TOLD_VALID)
-        self._tell(f"{name}.time", "s", (), "", first + TOLD_TIME)
+            self._add_output(f"{name}.valid", "", (), "", first + TOLD_VALID)
+        self._add_output(f"{name}.time", "s", (), "", first + TOLD_TIME)
 
-    def _tell(self, name: str, unit: str, shape: tuple[int, ...], frame: str, at: int) -> None:
+    def _add_output(self, name: str, unit: str, shape: tuple[int, ...], frame: str, at: int) -> None:
         self._channels.append(Channel(name, unit, shape, frame))
         self._places.append(slice(at, at + (shape[0] if shape else 1)))
 

@@ -154,6 +154,7 @@ def test_of_trees(robot: str, given: dict[str, Any]):
     assert off(found, reference, plant) < 1e-9 + 3.0 * (found.error + reference.error)
 
 
+@pytest.mark.full  # another tree's kernels
 def test_of_a_tree_in_coordinates_of_another_hand():
     """The chart of rtmms.analysis.trim, written apart from the compiled one; and exp(A dt) of the complex step."""
     plant: Any = eel.load(joints=3, dt=2e-3, drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0)
@@ -435,6 +436,7 @@ def test_placed(small: Any, copter: Any):
     copter.reset()
 
 
+@pytest.mark.full  # another tree's kernels
 def test_the_pages_examples(capsys: pytest.CaptureFixture[str]):
     """The quadrotor comes back to its place; a beat's slowest errors outlast it."""
     page = (Path(__file__).parents[2] / "docs" / "linear_models.md").read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def test_against_central_differences(make):
 
             hold = plant.system.hold
             fastest = np.full(plant.model.n, np.inf)
-            hold_commands(plant._kinds, plant._joints, command, hold.torque, hold.target, fastest, hold.goal)
+            hold_commands(plant.system.command, command, hold.torque, hold.target, fastest, hold.goal)
             rate = plant.evaluate()
             ends.append(np.concatenate([rate[6 + n : 12 + n], rate[12 + n + free]]))
         got = np.concatenate([linear.b[6:12, k], linear.b[12 + m : 12 + 2 * m, k]])

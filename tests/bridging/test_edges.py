@@ -138,11 +138,11 @@ def test_a_reader_that_has_stopped_costs_the_line_and_no_more(monkeypatch: pytes
     os.set_blocking(theirs, True)
     with os.fdopen(theirs, "w") as found, os.fdopen(ours, "rb") as read:
         monkeypatch.setattr(sys, "stderr", found)
-        done = threading.Thread(target=command._tell, args=("nobody reads this",), daemon=True)
+        done = threading.Thread(target=command._print_in_time, args=("nobody reads this",), daemon=True)
         done.start()
         done.join(PATIENCE_S)
         assert not done.is_alive()
         assert read.read(full) == b"x" * full
-        command._tell("and this one comes")
+        command._print_in_time("and this one comes")
         assert read.readline() == b"rtmms bridge: and this one comes\n"
         monkeypatch.undo()

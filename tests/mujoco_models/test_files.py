@@ -99,8 +99,3 @@ def test_without_mujoco_the_error_has_the_command(tmp_path: Path, monkeypatch: p
     for make in (lambda: rtmms.load(str(written(tmp_path, mjcf(BOX)))), lambda: load_mujoco("robot.xml")):
         with pytest.raises(ModelError, match=r"robot\.xml: .*MuJoCo, which is not installed: pip install .*\[mujoco\]"):
             make()
-
-
-def test_the_other_engine_is_named_as_missing(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"robot\.xml: engine=rtmms does not read MJCF yet"):
-        rtmms.load(str(written(tmp_path, mjcf(BOX))), engine="rtmms")

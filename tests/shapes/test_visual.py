@@ -38,6 +38,8 @@ from rtmms.wire.protocol.state import PlantInfo
 from tests.shapes.test_shape import plant_info
 
 ROBOTS = sorted(one.name for one in entry_points(group="rtmms.plants") if one.module.startswith("rtmms."))
+LONG = ("modal_moth", "tendon_fish")
+"""Robots whose kernels compile longest: in the full suite."""
 RNG = np.random.default_rng(3)
 
 
@@ -93,7 +95,7 @@ def test_meshes_are_closed_and_outwards(mesh: Mesh) -> None:
 
 
 @pytest.mark.parametrize(
-    "robot", [pytest.param(one, marks=[pytest.mark.full] if one == "modal_moth" else []) for one in ROBOTS]
+    "robot", [pytest.param(one, marks=[pytest.mark.full] if one in LONG else []) for one in ROBOTS]
 )
 def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
     plant, info = welcomed(robot)
@@ -114,7 +116,7 @@ def test_every_robot_has_a_look_of_its_own_that_is_whole(robot: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "robot", [pytest.param(one, marks=[pytest.mark.full] if one == "modal_moth" else []) for one in ROBOTS]
+    "robot", [pytest.param(one, marks=[pytest.mark.full] if one in LONG else []) for one in ROBOTS]
 )
 def test_a_drawing_is_data(robot: str) -> None:
     drawing = robot_drawing(welcomed(robot)[1])

@@ -258,15 +258,17 @@ class HandshakePort:
                 raise not_a_message(kind, self._cap)
             if self._allowed is not None and key not in self._allowed.names:
                 raise Refused(Reason.TOKEN, "this key is no longer among those that the plant lets in")
-            self._hear(exchange_id, peer, decode(frame, self._cap), key)
+            self._receive(exchange_id, peer, decode(frame, self._cap), key)
         except Refused as refusal:
             self._count(refusal.code)
             if peer is not None:
                 peer.refused(refusal.text)
-            self._tell(exchange_id, peer, refusal)
+            self._send_refusal(exchange_id, peer, refusal)
         return True
 
-    def _hear(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any], key: bytes | None = None) -> None:
+    def _receive(
+        self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any], key: bytes | None = None
+    ) -> None:
         kind = message["type"]
         if kind == "hello":
             hello = read_hello(message)
@@ -312,7 +314,7 @@ class HandshakePort:
         if not self._relay.passes_on(request):
             self._requests.append(request)
 
-    def _tell(self, exchange_id: bytes, peer: Peer | None, refusal: Refused) -> None:
+    def _send_refusal(self, exchange_id: bytes, peer: Peer | None, refusal: Refused) -> None:
         """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
 
         Peers have a measure of their own, so that strangers cannot use up theirs.

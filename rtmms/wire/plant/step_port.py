@@ -496,7 +496,7 @@ class StepPort:
                 if message["step"] >= 0:
                     peer.heard = frame
             else:
-                self._hear(peer, message)
+                self._receive(peer, message)
         except Refused as refusal:
             self.count(refusal.code)
             peer.refused(refusal.text, self._step)
@@ -517,7 +517,7 @@ class StepPort:
         """Something was refused."""
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
-    def _hear(self, peer: Peer, message: dict[str, Any]) -> None:
+    def _receive(self, peer: Peer, message: dict[str, Any]) -> None:
         kind = message["type"]
         if kind == "bye":
             self._peers.depart(peer)

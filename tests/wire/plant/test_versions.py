@@ -63,8 +63,8 @@ def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
             raise Refused(Reason.PROTOCOL, "hello: protocol 2 is not spoken here; spoken: 1")
         hear(self, exchange_id, peer, message, key)
 
-    hear = HandshakePort._hear
-    monkeypatch.setattr(HandshakePort, "_hear", of_version_1)
+    hear = HandshakePort._receive
+    monkeypatch.setattr(HandshakePort, "_receive", of_version_1)
     with (
         Looping(make_host(token="secret")) as running,
         rtmms.connect(

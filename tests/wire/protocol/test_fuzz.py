@@ -93,7 +93,7 @@ def test_the_step_socket_survives_anything_a_peer_says(driven: Host, stream: lis
     for frame in stream:
         before = peer.seq
         port._command = driven.command
-        if refused(lambda frame=frame: port._hear(peer, decode(frame, 4096))):
+        if refused(lambda frame=frame: port._receive(peer, decode(frame, 4096))):
             assert peer.seq == before, "a refused message must not count"
         port._command = None
     driven.collect(0.0)
@@ -128,7 +128,7 @@ at_the_door = st.lists(frames_near(packed(HELLO, BYE, *REQUESTS)), min_size=1, m
 def test_the_door_survives_anything_anyone_says(host: Host, stream: list[bytes]) -> None:
     door = host.server._handshakes
     for frame in stream:
-        refused(lambda frame=frame: door._hear(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
+        refused(lambda frame=frame: door._receive(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
     assert host.server.requests() == []
     assert not host.server.claimed.any()
 
