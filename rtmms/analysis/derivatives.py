@@ -36,7 +36,7 @@ from rtmms.analysis.fork_pool import (
     displaced_by_each,
 )
 from rtmms.analysis.linearise import DIFFERENCE_STEP as STEP
-from rtmms.analysis.linearise import Around, Linear, linearise_step, reach_of
+from rtmms.analysis.linearise import Around, HasStepDerivatives, Linear, linearise_step, reach_of
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.jit import COMPILED
 from rtmms.base.snapshot import model_of
@@ -127,7 +127,8 @@ def linearise(
                 f"linearise: {what}: expected a plant with compiled steps, and a {type(plant).__name__} is stepped by "
                 "Python alone"
             )
-        found = linearise_step(plant, commands)
+        own = plant.step_derivatives(commands[0]) if isinstance(plant, HasStepDerivatives) else None
+        found = linearise_step(plant, commands) if own is None else own
     if outputs:
         rows, units, c = _output_slopes(plant, outputs)
         found = replace(found, c=c, outputs=rows, output_units=units)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -119,6 +119,14 @@ def _other(states: tuple[str, ...], plant: Any) -> str:
         f"deviation: expected a plant with the {len(states)} states of this linear model ({', '.join(states[:3])}, "
         f"...), got a {type(plant).__name__} of others"
     )
+
+
+@runtime_checkable
+class HasStepDerivatives(Protocol):
+    """A plant whose simulator computes the derivatives of a step."""
+
+    def step_derivatives(self, command: Array) -> Linear | None:
+        """Return A and B at the present state, which stays; None where differences of the plant's steps must do."""
 
 
 # Linearisation of any plant: A and B of one step, by central differences through snapshot, restore and step.

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.fork_pool import ForkPool, batch_of, core_count
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.plant.protocol import Forking, Plant, describe_plant
+from rtmms.plant.protocol import Forking, Plant, RollsOut, describe_plant
 from rtmms.plant.validation import obeyed, read_out, read_table
 
 Array = npt.NDArray[np.float64]
@@ -128,7 +128,13 @@ class Rollout:
         usual = _values(plant, asked.parameters)
         try:
             with np.errstate(all="ignore"):
-                work = _Compiled(asked, self.pool) if self.pool.has_forks() else _Plain(asked)
+                work: _Outcome
+                if self.pool.has_forks():
+                    work = _Compiled(asked, self.pool)
+                elif isinstance(plant, RollsOut) and plant.can_roll_out():
+                    work = _Batched(asked, self.threads)
+                else:
+                    work = _Plain(asked)
                 work.run(before)
         finally:
             if usual:
@@ -273,6 +279,10 @@ class _Outcome:
         self.final: list[bytes] = [b""] * runs
         self.reasons: dict[int, str] = {}
 
+    def run(self, before: bytes) -> None:
+        """Advance all runs; `before` is the plant's state where a run has no start of its own."""
+        raise NotImplementedError
+
     def outputs(self) -> dict[str, Array]:
         runs, samples = self.rows.shape[:2]
         return {
@@ -327,6 +337,42 @@ class _Plain(_Outcome):
         except DivergedError as fault:
             self.status[run], self.reasons[run] = FAILED, str(fault)
         self.final[run] = plant.snapshot()
+
+
+class _Batched(_Plain):
+    """By the plant's own simulator, many runs together."""
+
+    def __init__(self, asked: _Asked, threads: int) -> None:
+        super().__init__(asked)
+        self._threads = threads
+
+    def run(self, before: bytes) -> None:
+        """Advance the runs of each set of parameters; those that fail are repeated by the plant's step."""
+        asked, plant = self.asked, self.asked.plant
+        assert isinstance(plant, RollsOut)
+        starts = []
+        for blob in asked.initial:  # before parameters change: a snapshot is of the plant with its own
+            asked.plant.restore(before if blob is None else blob)
+            starts.append(plant.present())
+        names = [channel.name for channel in asked.channels]
+        for values, runs in asked.groups():
+            if values:
+                plant.set(**values)  # type: ignore[attr-defined]
+            begun = [starts[run if len(starts) > 1 else 0] for run in runs.tolist()]
+            commands = asked.commands[runs] if len(asked.commands) > 1 else asked.commands
+            first = np.array([state for state, _ in begun])
+            found = plant.roll_out(first, commands, asked.length, asked.every, names, self._threads)
+            for k, run in enumerate(runs.tolist()):
+                state, count = begun[k]
+                if not found.sound[k]:
+                    plant.put(state, count)
+                    self._one(run, asked.command(run))
+                    continue
+                for name in names:
+                    self.rows[run, :, self.parts[name]] = found.outputs[name][k].reshape(asked.samples, -1)
+                self.steps[run] = asked.length
+                plant.put(found.ends[k], count + asked.length)
+                self.final[run] = asked.plant.snapshot()
 
 
 class _Compiled(_Outcome):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from time import monotonic_ns, sleep
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -22,8 +22,15 @@ LONGEST_NS = 150_000_000
 COLD_STEPS, COLD_S = 40, 5e-3
 
 
-def trial(plant: Plant, seed: int, steps: int = STEPS) -> float:
-    """Step the plant at neutral, then reset it. Returns the p99.9 of step and observation together, in s.
+class StepTime(NamedTuple):
+    """Percentiles of a step and the observation after it, s of wall time; 0 where no step was taken."""
+
+    p99_s: float = 0.0
+    p999_s: float = 0.0
+
+
+def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
+    """Step the plant at neutral, then reset it. Return how long a step takes.
 
     Ends early after 0.15 s, or when the plant diverges (the run will say so in earnest).
     """
@@ -44,7 +51,7 @@ def trial(plant: Plant, seed: int, steps: int = STEPS) -> float:
     except DivergedError:
         pass
     plant.reset(seed)
-    return quantile(taken, 0.999) * 1e-9 if taken else 0.0
+    return StepTime(quantile(taken, 0.99) * 1e-9, quantile(taken, 0.999) * 1e-9) if taken else StepTime()
 
 
 def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:

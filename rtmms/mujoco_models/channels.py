@@ -6,9 +6,9 @@ accelerations at the beginning of its step, all other sensors at the present sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -129,6 +129,36 @@ def _units_of_joint(mujoco: Any, model: Any, joint: int) -> tuple[str, str, str]
     return _SLIDING if int(model.jnt_type[joint]) == int(mujoco.mjtJoint.mjJNT_SLIDE) else _TURNING
 
 
+class Source(NamedTuple):
+    """Where MuJoCo's arrays of many simulations have an output.
+
+    name     of the output
+    field    of MjData, and the numbers of it, flattened
+    body     whose attitude turns the numbers from the world into the body; -1: they are as they are
+    shape    of the output
+    """
+
+    name: str
+    field: str
+    where: Any
+    body: int
+    shape: tuple[int, ...]
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Fields of MjData that `sample` needs."""
+        return (self.field,) if self.body < 0 else (self.field, "xmat")
+
+    def sample(self, fields: Mapping[str, Array], out: Array) -> None:
+        """Write the output of each simulation into `out` (simulations, *shape)."""
+        numbers = fields[self.field].reshape(len(out), -1)[:, self.where]
+        if self.body < 0:
+            out[:] = numbers.reshape(len(out), *self.shape)
+            return
+        for k in range(len(out)):  # the product of a single run, for its bits
+            numbers[k].dot(fields["xmat"][k, self.body].reshape(3, 3), out[k])
+
+
 class Outputs:
     """Outputs of a model, and the arrays that hold their present values.
 
@@ -136,51 +166,52 @@ class Outputs:
     ----------
     channels : tuple of Channel
     values : dict of str to ndarray
-        By name; `read` rewrites them.
-    sensors : ndarray, shape (nsensordata,)
-        Readings of the sensors, which outputs are views of.
+        By name: read-only views of MuJoCo's arrays where these have the output, else arrays that `read` rewrites.
     free : tuple of FreeBody
         Bodies with a free joint, in the order of the model.
     scalar_joints : tuple of int
         Hinges and slides, in the order of `joint_position`.
+    sources : dict of str to Source
+        By name: where batches of simulations have an output.
     """
 
     def __init__(self, mujoco: Any, model: Any, data: Any) -> None:
         self._mujoco, self._data = mujoco, data
+        self.sources: dict[str, Source] = {}
         self.channels: tuple[Channel, ...] = ()
         self.values: dict[str, Array] = {}
         free, balls = int(mujoco.mjtJoint.mjJNT_FREE), int(mujoco.mjtJoint.mjJNT_BALL)
         joints = range(model.njnt)
         self.scalar_joints = tuple(k for k in joints if _is_scalar(mujoco, model, k))
         self.free = self._free_bodies(model, [k for k in joints if model.jnt_type[k] == free])
-        self._conjugate = np.zeros(4)
-        self._poses: list[tuple[FreeBody, Array, Array, Array, Array]] = []
-        for one in self.free:
-            self._poses.append((
-                one, self._add(f"{one.prefix}position", "m", (3,), "world"),
-                self._add(f"{one.prefix}quaternion", "", (4,), "world"),
-                self._add(f"{one.prefix}velocity", "m/s", (3,), "body"),
-                self._add(f"{one.prefix}angular_velocity", "rad/s", (3,), "body"),
-            ))  # fmt: skip
+        self._turned: list[tuple[Array, Array, Array]] = []
         self._gathered: list[tuple[Array, Array, Any]] = []
+        for one in self.free:
+            first, body, prefix = one.velocity, one.body, one.prefix
+            linear, angular = slice(first, first + 3), slice(first + 3, first + 6)
+            self._add(f"{prefix}position", "m", data.xpos[body], "world", ("xpos", slice(3 * body, 3 * body + 3)))
+            self._add(f"{prefix}quaternion", "", data.xquat[body], "world", ("xquat", slice(4 * body, 4 * body + 4)))
+            velocity, attitude = np.zeros(3), data.xmat[body].reshape(3, 3)
+            self._turned.append((velocity, data.qvel[linear], attitude))
+            self._add(f"{prefix}velocity", "m/s", velocity, "body", ("qvel", linear), body)
+            self._add(f"{prefix}angular_velocity", "rad/s", data.qvel[angular], "body", ("qvel", angular))
         if self.scalar_joints:
             chosen = list(self.scalar_joints)
             units = {_units_of_joint(mujoco, model, k)[:2] for k in chosen}
             angle, rate = units.pop() if len(units) == 1 else ("", "")
-            self._gather("joint_position", angle, data.qpos, model.jnt_qposadr[chosen])
-            self._gather("joint_velocity", rate, data.qvel, model.jnt_dofadr[chosen])
+            self._gather("joint_position", angle, "qpos", model.jnt_qposadr[chosen])
+            self._gather("joint_velocity", rate, "qvel", model.jnt_dofadr[chosen])
         for k in (k for k in joints if model.jnt_type[k] == balls):
             name = object_name(mujoco, model, "JOINT", k) or f"ball{k}"
             place, dof = int(model.jnt_qposadr[k]), int(model.jnt_dofadr[k])
-            self._gather(f"{name}.quaternion", "", data.qpos, np.arange(place, place + 4))
-            self._gather(f"{name}.angular_velocity", "rad/s", data.qvel, np.arange(dof, dof + 3))
+            self._gather(f"{name}.quaternion", "", "qpos", np.arange(place, place + 4))
+            self._gather(f"{name}.angular_velocity", "rad/s", "qvel", np.arange(dof, dof + 3))
         if model.ntendon:
             spatial = not any(self._is_fixed_tendon(model, k) for k in range(model.ntendon))
-            self._gather("tendon_length", "m" if spatial else "", data.ten_length, np.arange(model.ntendon))
-            self._gather("tendon_velocity", "m/s" if spatial else "", data.ten_velocity, np.arange(model.ntendon))
+            self._gather("tendon_length", "m" if spatial else "", "ten_length", np.arange(model.ntendon))
+            self._gather("tendon_velocity", "m/s" if spatial else "", "ten_velocity", np.arange(model.ntendon))
         if model.na:
-            self._gather("activation", "", data.act, np.arange(model.na))
-        self.sensors = np.zeros(model.nsensordata)
+            self._gather("activation", "", "act", np.arange(model.na))
         for k in range(model.nsensor):
             self._add_sensor(model, k)
 
@@ -192,20 +223,28 @@ class Outputs:
             found.append(FreeBody(f"{name}." if found else "", body, int(model.jnt_dofadr[k])))
         return tuple(found)
 
-    def _add(self, name: str, unit: str, shape: tuple[int, ...], frame: str = "", value: Array | None = None) -> Array:
+    def _add(
+        self, name: str, unit: str, value: Array, frame: str, source: tuple[str, Any], body: int = -1
+    ) -> None:  # fmt: skip
         unique, number = name, 2
         while unique in self.values:
             unique, number = f"{name}_{number}", number + 1
-        self.values[unique] = np.zeros(shape) if value is None else value
-        self.channels += (Channel(unique, unit, shape, frame),)
-        return self.values[unique]
+        self.values[unique] = value.view()
+        self.values[unique].flags.writeable = False
+        self.channels += (Channel(unique, unit, value.shape, frame),)
+        self.sources[unique] = Source(unique, *source, body, value.shape)
 
-    def _gather(self, name: str, unit: str, source: Array, indices: Any) -> None:
-        indices = np.asarray(indices, dtype=np.intp)
+    def _gather(self, name: str, unit: str, field: str, indices: Any) -> None:
+        """Add an output of numbers of a field of MjData: a view where they are in a row."""
+        indices, source = np.asarray(indices, dtype=np.intp), getattr(self._data, field)
         first, count = int(indices[0]), len(indices)
-        contiguous = bool((indices == np.arange(first, first + count)).all())
-        out = self._add(name, unit, (count,))
-        self._gathered.append((out, source, slice(first, first + count) if contiguous else indices))
+        if bool((indices == np.arange(first, first + count)).all()):
+            where = slice(first, first + count)
+            self._add(name, unit, source[where], "", (field, where))
+            return
+        out = np.zeros(count)
+        self._gathered.append((out, source, indices))
+        self._add(name, unit, out, "", (field, indices))
 
     def _add_sensor(self, model: Any, k: int) -> None:
         mujoco = self._mujoco
@@ -214,10 +253,12 @@ class Outputs:
         if name in self.values:
             name = f"sensor.{name}"
         first, size = int(model.sensor_adr[k]), int(model.sensor_dim[k])
-        numbers: Array = self.sensors[first : first + size]
+        where = slice(first, first + size)
+        numbers: Array = self._data.sensordata[where]
         of_world = kind in _IN_WORLD and int(model.sensor_refid[k]) < 0
         shape = () if size == 1 else (size,)
-        self._add(name, self._sensor_unit(model, k, kind), shape, "world" if of_world else "", numbers.reshape(shape))
+        unit, frame = self._sensor_unit(model, k, kind), "world" if of_world else ""
+        self._add(name, unit, numbers.reshape(shape), frame, ("sensordata", where))
 
     def _sensor_unit(self, model: Any, k: int, kind: str) -> str:
         of = int(model.sensor_objid[k])
@@ -232,15 +273,9 @@ class Outputs:
         return int(model.wrap_type[first]) == int(self._mujoco.mjtWrap.mjWRAP_JOINT)
 
     def read(self) -> dict[str, Array]:
-        """Write the present outputs into `values` and return these. It allocates nothing but the dictionary."""
-        data, rotate = self._data, self._mujoco.mju_rotVecQuat
-        for one, position, quaternion, velocity, rate in self._poses:
-            position[:] = data.xpos[one.body]
-            quaternion[:] = data.xquat[one.body]
-            np.negative(quaternion, out=self._conjugate)
-            self._conjugate[0] = quaternion[0]
-            rotate(velocity, data.qvel[one.velocity : one.velocity + 3], self._conjugate)
-            rate[:] = data.qvel[one.velocity + 3 : one.velocity + 6]
+        """Compute the outputs that are no views, and return all. It allocates nothing but the dictionary."""
+        for velocity, of_world, attitude in self._turned:
+            of_world.dot(attitude, velocity)  # R^T v
         for out, source, where in self._gathered:
-            out[:] = source[where]
+            source.take(where, out=out)
         return dict(self.values)

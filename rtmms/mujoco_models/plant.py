@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 
@@ -14,17 +15,27 @@ from rtmms.base.errors import DivergedError, ModelError
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.base.snapshot import pack_state, unpack_state
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import Outputs, actuators_of, keyframe_number, object_name
+from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of, keyframe_number, object_name
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import Change, field_names, read_field, read_parameters
 from rtmms.mujoco_models.library import load_model, model_bytes, one_line, recent_warnings
-from rtmms.plant.protocol import Plant, Surroundings
+from rtmms.mujoco_models.step_kernel import accept_command
+from rtmms.plant.protocol import Plant, RolledOut, Surroundings
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
+
+if TYPE_CHECKING:
+    from rtmms.analysis.linearise import Linear
+    from rtmms.mujoco_models.coordinates import MujocoChart
 
 MAX_STATE = 1e10
 """Largest coordinate, velocity or acceleration (mjMAXVAL); MuJoCo counts larger ones as unstable."""
 _STEP_TOLERANCE = 1e-9
 """Relative error within which dt is a multiple of the model's step."""
+_VELOCITIES_DONE = 2
+"""mjSTAGE_VEL: stages up to it are skipped."""
+_NUMBER = np.dtype(np.float64)
+_REPEATED = 16
+"""Most steps that a failing step repeats to reach the state before it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +58,19 @@ class Options:
     )] = 0.0
     fluid_viscosity_pa_s: Annotated[float, Parameter("Viscosity of the fluid.", "Pa s", ge=0, live=True)] = 0.0
     # fmt: on
+
+
+class _Parameters(dict[str, Any]):
+    """Options and the fields that were set; another numeric field is read from the model when it is asked for."""
+
+    def __init__(self, read: Callable[[str], Any], values: Mapping[str, Any]) -> None:
+        super().__init__(values)
+        self._read = read
+
+    def __missing__(self, name: str) -> Any:
+        if name.count("/") < 2:
+            raise KeyError(name)
+        return self._read(name)
 
 
 _LIVE = tuple(name for name, one in parameters_of(Options).items() if one.live)
@@ -90,6 +114,12 @@ class MujocoPlant:
     """
 
     trace_outputs: tuple[str, ...] = ()
+    step_time_varies = "contacts and the iterations of MuJoCo's solver"
+    _known: Array
+    """The last command whose shape and type were checked: a loop passes the same array in each step."""
+    _taken: Array
+    """Commands of the steps since the saved state; `_row` of them."""
+    _row: int
 
     def __init__(
         self, mujoco: Any, model: Any, path: str, dt: float | None, preset: str | None,
@@ -100,6 +130,7 @@ class MujocoPlant:
         self._refuse_sleep()
         self.robot = path
         self._fields: dict[str, Any] = {}
+        self._unchanged: dict[str, Any] = {}
         self._scratch: Any = None
         self._base_key = hashlib.sha256(mujoco.__version__.encode() + model_bytes(mujoco, model)).digest()
         self.keywords = self._model_options(kind)
@@ -160,38 +191,42 @@ class MujocoPlant:
         DivergedError
             The state is no longer finite, or MuJoCo ran out of memory for contacts. The plant is at its last state.
         """
-        if not (type(command) is np.ndarray and command.shape == self._neutral.shape and command.dtype == np.float64
-                and math.isfinite(command.dot(command))):  # fmt: skip
-            command = read_command(self.path, self.actuators, command)
-        mujoco, model, data = self._mujoco, self.model, self.data
-        mujoco.mj_getState(model, data, self._state, self._signature)
-        if self._has_sensors:
-            np.copyto(self._last_sensors, self._sensors)
-        np.copyto(self._ctrl, command)
+        if command is not self._known:
+            if type(command) is not np.ndarray or command.dtype is not _NUMBER or command.shape != self._shape or (
+                not command.flags.c_contiguous
+            ):  # fmt: skip
+                command = read_command(self.path, self.actuators, command)
+            self._known = command
+        row = self._row
+        if row == _REPEATED:
+            self._save()
+            row = 0
+        if not accept_command(command, self._ctrl, self._taken, row):
+            read_command(self.path, self.actuators, command)
         try:
-            if self._split:
-                mujoco.mj_step2(model, data)
-                if self.keywords.substeps > 1:
-                    mujoco.mj_step(model, data, self.keywords.substeps - 1)
-            else:
-                mujoco.mj_step(model, data, self.keywords.substeps)
-            mujoco.mj_step1(model, data)  # poses, velocities and their sensors at the new state
-        except mujoco.FatalError as fault:
+            self._advance()
+        except self._mujoco.FatalError as fault:
             self._diverge("MuJoCo", f"stopped: {one_line(fault)}")
-        for one in self._warnings:
-            if one.number:
-                self._diverge_by_warning()
-        if self._has_sensors:
-            np.copyto(self._sensors, self._sensor_data)
+        if self._warnings.raw != self._no_warnings:
+            self._diverge_by_warning()
+        self._row = row + 1
         self._steps += 1
 
+    def _advance(self) -> None:
+        """Take a step with the command in place."""
+        model, data = self.model, self.data
+        self._first(model, data)
+        if self._more:
+            self._mujoco.mj_step(model, data, self._more)
+        self._step1(model, data)  # poses, velocities and their sensors at the new state
+
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state; the next call rewrites their arrays."""
+        """Return the outputs at the present state, as read-only arrays; the next step rewrites these."""
         return self._outputs.read()
 
     def snapshot(self) -> bytes:
         """Return MuJoCo's whole state (mjSTATE_INTEGRATION) and the readings of the sensors."""
-        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._save()
         return pack_state(self._key(), self.dt, self._steps, self._state, self._sensors)
 
     def restore(self, blob: bytes) -> None:
@@ -201,12 +236,97 @@ class MujocoPlant:
         self._put(found["state"], found["sensors"])
         self._steps = steps
 
+    # --- analysis -------------------------------------------------------------------------------------------------
+
+    @property
+    def mujoco(self) -> Any:
+        """The module `mujoco`."""
+        return self._mujoco
+
+    @property
+    def free_bodies(self) -> tuple[FreeBody, ...]:
+        """Bodies with a free joint, in the order of the model."""
+        return self._outputs.free
+
+    @property
+    def scalar_joints(self) -> tuple[int, ...]:
+        """Hinges and slides, in the order of `joint_position`."""
+        return self._outputs.scalar_joints
+
+    def output_sources(self, names: Sequence[str]) -> list[Source]:
+        """Return where batches of simulations have these outputs."""
+        return [self._outputs.sources[name] for name in names]
+
+    def present(self) -> tuple[Array, int]:
+        """Return a copy of the state with the readings of the sensors, and the steps since the reset."""
+        self._save()
+        return np.concatenate([self._state, self._sensors]), self._steps
+
+    def put(self, state: Array, steps: int) -> None:
+        """Go to a state that `present` returned."""
+        width = len(self._state)
+        self._put(state[:width], state[width:])
+        self._steps = steps
+
+    def take_up_present(self) -> None:
+        """Compute what follows from the positions and velocities in `data`; readings of forces stay."""
+        self._save()
+        self._take_up()
+
+    def place(self, **given: Any) -> None:
+        """Change the present state by the names of outputs; what is not given stays.
+
+        Parameters
+        ----------
+        **given
+            position, quaternion, velocity, angular_velocity of the first free body, joint_position, joint_velocity:
+            in the units and frames of these outputs.
+
+        Raises
+        ------
+        UnknownNameError, ArgumentError
+            The model has no such output, or a value does not fit; nothing has changed then.
+        """
+        from rtmms.mujoco_models.coordinates import place
+
+        place(self, given)
+
+    def chart(self) -> MujocoChart:
+        """Return coordinates around the present state (rtmms.analysis.chart.Chart)."""
+        from rtmms.mujoco_models.coordinates import MujocoChart
+
+        return MujocoChart(self)
+
+    def step_derivatives(self, command: Array) -> Linear | None:
+        """Return A and B of a step by mjd_transitionFD; None with RK4."""
+        from rtmms.mujoco_models.coordinates import step_derivatives
+
+        return step_derivatives(self, command)
+
+    def can_roll_out(self) -> bool:
+        """Return whether the installed MuJoCo has `mujoco.batch`."""
+        from rtmms.mujoco_models.batches import batch_class
+
+        return batch_class() is not None
+
+    def roll_out(
+        self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
+    ) -> RolledOut:
+        """Advance many runs by `mujoco.batch` (rtmms.plant.protocol.RollsOut)."""
+        from rtmms.mujoco_models.batches import batch_class, roll_out
+
+        return roll_out(self, batch_class(), starts, commands, steps, every, names, threads)
+
     # --- what a plant may have ------------------------------------------------------------------------------------
 
     @property
     def parameters(self) -> dict[str, Any]:
         """Options, and the numeric fields that were set."""
-        return {**asdict(self.keywords), **self._fields}
+        return _Parameters(self._read_field, {**asdict(self.keywords), **self._fields})
+
+    def _read_field(self, name: str) -> Any:
+        numbers = read_field(self._mujoco, self.model, self.path, name).tolist()
+        return numbers[0] if len(numbers) == 1 else numbers
 
     @property
     def settable(self) -> tuple[str, ...]:
@@ -221,7 +341,7 @@ class MujocoPlant:
         if fixed is not None:
             raise ModelError(f"set: {self.path}: {fixed} stays as it was built; restart with --set {fixed}=...")
         options, changes = self._read(values)
-        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._save()
         self._apply(options, changes, values)
         self._take_up()
 
@@ -257,10 +377,18 @@ class MujocoPlant:
         """MuJoCo must not reset an unstable state by itself: the plant reports it."""
         mujoco, option = self._mujoco, self.model.opt
         option.disableflags |= int(mujoco.mjtDisableBit.mjDSBL_AUTORESET)
-        one_stage = option.integrator != int(mujoco.mjtIntegrator.mjINT_RK4)
-        speculative = getattr(mujoco.mjtEnableBit, "mjENBL_SPECULATIVE", None)
-        special = speculative is not None and bool(option.enableflags & int(speculative))
-        self._split = bool(one_stage and not special)
+        several_stages = option.integrator == int(mujoco.mjtIntegrator.mjINT_RK4)
+        bits = (getattr(mujoco.mjtEnableBit, f"mjENBL_{name}", 0) for name in ("SPECULATIVE", "FWDINV"))
+        whole = any(option.enableflags & int(bit) for bit in bits)
+        self._first = mujoco.mj_step if whole else self._runge_kutta if several_stages else mujoco.mj_step2
+        """MuJoCo's first step in a step of the plant. mj_step1 has computed positions and velocities before it."""
+
+    def _runge_kutta(self, model: Any, data: Any) -> None:
+        """Take a step by RK4 after mj_step1; mj_step2 would take one by Euler."""
+        mujoco = self._mujoco
+        mujoco.mj_forwardSkip(model, data, _VELOCITIES_DONE, 0)
+        mujoco.mj_checkAcc(model, data)
+        mujoco.mj_RungeKutta(model, data, 4)
 
     def _new_data(self) -> Any:
         try:
@@ -270,11 +398,20 @@ class MujocoPlant:
 
     def _views(self) -> None:
         """Views of MuJoCo's arrays, taken once: an attribute of MjData costs a look-up."""
-        data = self.data
-        self._ctrl, self._sensor_data, self._sensors = data.ctrl, data.sensordata, self._outputs.sensors
-        self._last_sensors = np.zeros_like(self._sensors)
-        self._has_sensors = len(self._sensors) > 0
-        self._warnings = [data.warning[k] for k in range(len(data.warning.number))]
+        data, mujoco = self.data, self._mujoco
+        self._ctrl, self._sensors = data.ctrl, data.sensordata
+        self._saved_sensors = np.zeros_like(self._sensors)
+        counts = data.warning.number  # in one block with what MuJoCo stores of a warning; all 0 without one
+        size = (len(counts) - 1) * counts.strides[0] + counts.itemsize
+        self._warnings = (ctypes.c_char * size).from_address(counts.ctypes.data)
+        self._no_warnings = bytes(size)
+        self._shape = self._neutral.shape
+        self._known = self._neutral
+        self._taken = np.zeros((_REPEATED, len(self._neutral)))
+        self._row = 0
+        accept_command(self._neutral, self._ctrl, self._taken, 0)  # compiles
+        self._more = self.keywords.substeps - 1
+        self._step1 = mujoco.mj_step1
 
     def _model_options(self, kind: type[Options]) -> Options:
         option = self.model.opt
@@ -321,15 +458,19 @@ class MujocoPlant:
         option.gravity[:] = options.gravity_m_s2
         option.wind[:] = options.wind_m_s
         option.density, option.viscosity = options.fluid_density_kg_m3, options.fluid_viscosity_pa_s
+        fields = [name for name in given if name not in self._declared]
+        for name in fields:
+            self._unchanged.setdefault(name, self._read_field(name))
         for change in changes:
             change.apply()
         if any(change.derived for change in changes):
             if self._scratch is None:
                 self._scratch = self._new_data()
             mujoco.mj_setConst(model, self._scratch)
-        for name in (name for name in given if name not in self._declared):
-            numbers = read_field(mujoco, model, self.path, name).tolist()
-            self._fields[name] = numbers[0] if len(numbers) == 1 else numbers
+        for name in fields:
+            self._fields[name] = self._read_field(name)
+            if self._fields[name] == self._unchanged[name]:  # the model of the file again, as its snapshots have it
+                del self._fields[name]
 
     def _key(self) -> bytes:
         """Bytes of whatever decides the dynamics: the model, MuJoCo's version, and what was set."""
@@ -338,22 +479,29 @@ class MujocoPlant:
 
     # --- state ----------------------------------------------------------------------------------------------------
 
+    def _save(self) -> None:
+        """Save the present state, to which a step that fails goes back."""
+        self._mujoco.mj_getState(self.model, self.data, self._state, self._signature)
+        self._saved_sensors[:] = self._sensors
+        self._row = 0
+
     def _take_up(self) -> None:
         """Compute what follows from `_state` under the present parameters; sensors of forces stay."""
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_setState(model, data, self._state, self._signature)
         mujoco.mj_step1(model, data)
-        np.copyto(self._sensors, self._sensor_data)
+        self._saved_sensors[:] = self._sensors
+        self._row = 0
 
     def _put(self, state: Array, sensors: Array) -> None:
         """Go to a state, with the readings of the sensors that were taken there."""
         mujoco, model, data = self._mujoco, self.model, self.data
         mujoco.mj_resetData(model, data)  # no count of warnings stays
         np.copyto(self._state, state)
-        np.copyto(self._sensor_data, sensors)
-        self._take_up()
-        np.copyto(self._sensor_data, sensors)
         np.copyto(self._sensors, sensors)
+        self._take_up()
+        np.copyto(self._sensors, sensors)
+        self._saved_sensors[:] = sensors
 
     def _refuse_unsound_start(self) -> None:
         if self.data.warning.number.any():
@@ -391,8 +539,17 @@ class MujocoPlant:
         return f"{quantity} of '{name}'" if name else f"{quantity} [{first}]"
 
     def _diverge(self, quantity: str, reason: str) -> None:
-        """Go back to the state before the step, and raise DivergedError."""
+        """Go back to the state before the step, and raise DivergedError.
+
+        Saving a state costs more than a command, so a step stores its command alone. The steps since the saved state
+        are repeated here, with the same bits.
+        """
         recent_warnings.clear()
-        self._put(self._state.copy(), self._last_sensors)
+        taken = self._taken[: self._row].copy()
+        self._put(self._state.copy(), self._saved_sensors.copy())
+        for command in taken:
+            accept_command(command, self._ctrl, self._taken, self._row)
+            self._advance()
+            self._row += 1
         last = {name: value.copy() for name, value in self.observe().items()}
         raise DivergedError((self._steps + 1) * self.dt, quantity, last, reason)

@@ -29,6 +29,7 @@ from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
 from rtmms.planning.shadow import POINTS, chosen, places
+from rtmms.plant.protocol import Coordinated
 
 Array = npt.NDArray[np.float64]
 
@@ -200,6 +201,10 @@ class IterativeLqr:
         per = round(span / model.dt)
         if stages < 1 or per < 1 or abs(per * model.dt - span) > 1e-6 * span:
             raise ModelError(f"ilqr: knots must be whole steps of {model.dt:g} s apart, got {span:g} s")
+        if not isinstance(model, Coordinated):
+            raise ModelError(
+                f"ilqr: a {type(model).__name__} has no compiled derivatives of its steps; give method=cem, mppi or ps"
+            )
         self.stages = Stages(model, per, tuple(dict.fromkeys((*cost.outputs, "position"))), threads)
         for name in cost.outputs:
             if name not in self.stages.shapes:

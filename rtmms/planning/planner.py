@@ -20,7 +20,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.planning.cost import Cost
 from rtmms.planning.shadow import chosen, places
-from rtmms.plant.protocol import Channel, Forking
+from rtmms.plant.protocol import Channel, Forking, RollsOut
 
 Array = npt.NDArray[np.float64]
 
@@ -213,9 +213,14 @@ class Planner:
         if method not in METHODS:
             raise UnknownNameError("method", method, METHODS)
         forking: Any = model if isinstance(model, Forking) else None
-        if forking is None or forking.fork() is None:
+        if (forking is None or forking.fork() is None) and not isinstance(model, RollsOut):
             raise ModelError("planner: this robot has no compiled steps to plan with")
         known = {channel.name for channel in model.outputs}
+        if "position" not in known:
+            raise ModelError(
+                "planner: this robot has no output 'position', by which plans are drawn: plan for a robot with a free "
+                "body"
+            )
         for name in cost.outputs:
             if name not in known:
                 raise UnknownNameError("output (of the cost)", name, sorted(known))

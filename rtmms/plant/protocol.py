@@ -312,6 +312,8 @@ class PlantDescription:
     accurate       error of the path, a fraction -> the longest step, s (`StepErrorEstimator.finer`), of its own gait
     truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
     estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
+    step_time_varies   why the time of a step has no bound, as 'contacts'; a run then states the measured time before it
+                   starts. '': each step takes the same time
     """
 
     medium: str = ""
@@ -336,11 +338,12 @@ class PlantDescription:
     truth: Plant | None = None
     sensors: Mapping[str, Any] = field(default_factory=dict)
     estimates: bool = False
+    step_time_varies: str = ""
 
 
 _VALUES = (
     "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin",
-    "accurate",
+    "accurate", "step_time_varies",
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
@@ -585,6 +588,38 @@ class Forking(Protocol):
 
     def put(self, state: Array, steps: int) -> None:
         """The plant stands there, as after `restore`."""
+
+
+class RolledOut(NamedTuple):
+    """What `RollsOut.roll_out` returns.
+
+    outputs   {name: (runs, samples, *shape)}
+    ends      (runs, width) states at the end, as `present` returns them
+    sound     (runs,) bool; a run that is not must be repeated by `step`, which raises what failed
+    """
+
+    outputs: dict[str, Array]
+    ends: Array
+    sound: npt.NDArray[np.bool_]
+
+
+@runtime_checkable
+class RollsOut(Protocol):
+    """A plant without forks that advances many runs at once by a simulator of its own (rtmms.analysis.rollouts)."""
+
+    def can_roll_out(self) -> bool:
+        """Return whether the simulator that is installed can; otherwise runs are stepped in turn."""
+
+    def roll_out(
+        self, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str], threads: int
+    ) -> RolledOut:
+        """Advance runs from `starts` (runs, width) under `commands` (runs or 1, steps or 1, n_actuators)."""
+
+    def present(self) -> tuple[Array, int]:
+        """A copy of the present state, and the steps since the reset."""
+
+    def put(self, state: Array, steps: int) -> None:
+        """Go to a state, as after `restore`."""
 
 
 class Coordinates(NamedTuple):

@@ -49,7 +49,9 @@ def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) 
     assert (swing["connected_s"], swing["first_command_s"], swing["disconnected_s"]) == (0.0, 0.0, None)
     assert (swing["silences"], swing["losses"], swing["restarts"], swing["watch"]) == ([], [], 0, None)
     assert swing["steps"] == {"applied": exchange["commands_applied"], "stale": 0, "missed": exchange["misses"]}
-    assert set(report["schedule"]) == {"period_us", "deadline_us", "overruns", "skipped", "policy", "causes", "blame"}
+    schedule = {"period_us", "deadline_us", "trial_us", "overruns", "skipped", "policy", "causes", "blame"}
+    assert set(report["schedule"]) == schedule
+    assert 0.0 < report["schedule"]["trial_us"]["p99"] <= report["schedule"]["trial_us"]["p999"]
     assert sum(report["schedule"]["causes"].values()) == exchange["misses"] + report["schedule"]["overruns"]
     assert report["schedule"]["period_us"] == pytest.approx(10_000)
     assert report["schedule"]["policy"] == {"miss": "hold", "overrun": "skip"}

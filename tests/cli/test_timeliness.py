@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rtmms.cli.running.plan import Plan
-from rtmms.cli.running.timing import warnings_before, warnings_of
+from rtmms.cli.running.timing import step_time, warnings_before, warnings_of
+from rtmms.loop.trial import StepTime
 
 
 def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
@@ -63,6 +65,20 @@ def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
     assert "50 us" in line
     assert "period of 10 us" in line
     assert "--rate 10 " in line
+
+
+def test_a_plant_whose_step_time_has_no_bound_states_the_measured_time_before_the_run() -> None:
+    made: dict[str, Any] = {"schedule": {}}
+    varying = SimpleNamespace(step_time_varies="contacts")
+    (line,) = step_time(Plan("toy"), 2e-3, varying, StepTime(46e-6, 61e-6), made)  # type: ignore[arg-type]
+    assert line.startswith("step: 46 us (p99, measured at neutral commands) of a period of 2000 us; contacts can make")
+    assert made["schedule"]["trial_us"] == {"p99": pytest.approx(46.0), "p999": pytest.approx(61.0)}
+    for plan, plant in (
+        (Plan("toy", mode="lockstep"), varying), (Plan("toy", quiet=True), varying), (Plan("toy"), SimpleNamespace()),
+    ):  # fmt: skip
+        made = {"schedule": {}}
+        assert step_time(plan, 2e-3, plant, StepTime(46e-6, 61e-6), made) == []  # type: ignore[arg-type]
+        assert made["schedule"]["trial_us"]["p99"] == pytest.approx(46.0)
 
 
 def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:

@@ -165,6 +165,21 @@ def test_meshes_of_a_urdf(tmp_path: Path) -> None:
         rtmms.load(urdf(tmp_path, MESH.format(tag="collision", file="none.stl")), engine="mujoco")
 
 
+def test_a_run_states_the_time_of_a_step_before_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "walker.xml").write_text(WALKER)
+    two = '[[robot]]\nname = "a"\nrobot = "walker.xml"\n[[robot]]\nname = "b"\nrobot = "walker.xml"\n'
+    (tmp_path / "two.toml").write_text("duration = 0.05\n" + two)
+    for subject in (["walker.xml", "--duration", "0.05"], ["two.toml"]):
+        done = process(tmp_path, "run", *subject, "--json")
+        assert done.status == 0, done.err
+        measured = done.report["schedule"]["trial_us"]
+        assert 0.0 < measured["p99"] <= measured["p999"]
+        assert f"step: {measured['p99']:.3g} us (p99, measured at neutral commands) of a period of 2000 us" in done.err
+        assert "contacts and the iterations of MuJoCo's solver can make a step longer" in done.err
+    free = process(tmp_path, "run", "walker.xml", "--duration", "0.05", "--mode", "free", "--json")
+    assert "step:" not in free.err
+
+
 def test_a_run_is_replayed_to_the_bit(tmp_path: Path) -> None:
     (tmp_path / "walker.xml").write_text(WALKER)
     (tmp_path / "walk.toml").write_text(

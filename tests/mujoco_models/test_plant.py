@@ -193,6 +193,63 @@ def test_a_step_that_diverges_says_where_and_stays_at_the_last_state(tmp_path: P
         plant.step(np.zeros(2))
 
 
+RAIL = """
+    <geom type="plane" size="5 5 .1"/>
+    <body name="box" pos="0 0 .3"><freejoint/><geom size=".1 .2 .1" type="box"/><site name="imu"/></body>
+    <body pos="0 3 0"><joint name="rail" type="slide"/><geom size=".1"/></body>
+"""
+AFTER = """
+    <actuator><motor joint="rail" gear="1e15"/></actuator>
+    <sensor><accelerometer name="acceleration" site="imu"/>
+      <framepos objtype="site" objname="imu" name="place"/></sensor>
+"""
+
+
+@pytest.mark.parametrize("taken", [0, 1, 15, 16, 17, 150])
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicitfast"])
+def test_a_failing_step_leaves_the_state_and_the_readings_before_it(
+    tmp_path: Path, integrator: str, taken: int
+) -> None:
+    """However many steps lie between the state that the plant has saved and the step that fails."""
+    text = mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER)
+    failed, reference = made(tmp_path, text), made(tmp_path, text)
+    for command in 1e-15 * np.random.default_rng(1).random((taken, 1)):
+        failed.step(command)
+        reference.step(command)
+    with pytest.raises(DivergedError, match=f"t = {0.002 * (taken + 1):.6g} s"):
+        failed.step(np.array([1.0]))
+    before = copied(reference.observe())
+    assert all(np.array_equal(value, before[name]) for name, value in failed.observe().items())
+    assert failed.snapshot() == reference.snapshot()
+    for plant in (failed, reference):
+        plant.step(np.array([1e-15]))
+    assert failed.snapshot() == reference.snapshot()
+
+
+@pytest.mark.parametrize("integrator", ["Euler", "RK4", "implicit", "implicitfast"])
+def test_a_step_evaluates_positions_as_often_as_mujocos(tmp_path: Path, integrator: str) -> None:
+    """Outputs are of the new state, but the next step computes no position again."""
+    plant = made(tmp_path, mjcf(RAIL, f'<option integrator="{integrator}"/>', AFTER))
+    alone = mujoco.MjData(plant.model)
+    position = int(mujoco.mjtTimer.mjTIMER_POSITION)
+    before = plant.data.timer[position].number
+    for _ in range(10):
+        mujoco.mj_step(plant.model, alone)
+        plant.step(np.zeros(1))
+    assert alone.timer[position].number >= 10
+    assert plant.data.timer[position].number - before == alone.timer[position].number
+
+
+def test_outputs_are_read_only_and_allocate_nothing(tmp_path: Path) -> None:
+    plant = made(tmp_path, WALKER)
+    first = plant.observe()
+    plant.step(np.array([0.3, 0.1]))
+    second = plant.observe()
+    assert all(second[name] is first[name] for name in second)
+    with pytest.raises(ValueError, match="read-only"):
+        second["position"][0] = 1.0
+
+
 def test_contacts_without_memory_end_the_run(tmp_path: Path) -> None:
     """MuJoCo would leave contacts out."""
     bodies = "".join(

@@ -35,7 +35,7 @@ def blank(plan: Plan) -> dict[str, Any]:
         "version": rtmms.__version__, "ended": None,
         "exchange": {"commands_applied": 0, "stale": 0, "misses": 0, "unclaimed": 0, "reused": 0,
                      "max_consecutive_misses": 0, "late": 0, "rejected": {}, "peers": [], "links": {}},
-        "schedule": {"period_us": None, "deadline_us": None, "overruns": 0, "skipped": 0,
+        "schedule": {"period_us": None, "deadline_us": None, "trial_us": None, "overruns": 0, "skipped": 0,
                      "policy": {"miss": plan.on_miss, "overrun": plan.on_overrun}, "causes": dict.fromkeys(CAUSES, 0)},
         "stall_detector": None,
         "timing_us": {part: dict.fromkeys(QUANTILES) for part in PARTS},

@@ -41,7 +41,7 @@ from rtmms.cli.running.report import (
 from rtmms.cli.running.report_table import as_table
 from rtmms.cli.running.setup import await_stall_detector, begin_attribution, moved, open_sockets
 from rtmms.cli.running.slow_peers import Pace, SlowPeers
-from rtmms.cli.running.timing import Ticking, pacing, policies, warnings_before, warnings_of
+from rtmms.cli.running.timing import Ticking, pacing, policies, step_time, warnings_before, warnings_of
 from rtmms.plant.protocol import Composed, describe_plant
 from rtmms.report.figures import drawing
 from rtmms.scenario import judge
@@ -308,7 +308,8 @@ class Session:
         keep = Keepers(plan, plant, steps, self._first)
         with raised(ready.asked):  # as the run will be: what starts beside us must not count as the plant's
             try:
-                p999_s = trial(plant, plan.seed)
+                measured = trial(plant, plan.seed)
+                p999_s = measured.p999_s
                 if plan.mode in TIMED:
                     # a miss must not cost a period as well
                     p999_s = max(p999_s, cold_trial(plant, policies(plan), plan.seed))
@@ -325,6 +326,7 @@ class Session:
         if self.branch is not None:  # the trials had the plant
             plant.restore(self.branch.state)
         pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
+        self.teller.note(step_time(plan, plant.dt, plant, measured, self.report))
         self.teller.note(warnings_before(plan, plant.dt, p999_s))
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
 from rtmms.loop.policies import WORDS
+from rtmms.plant.protocol import Composed, describe_plant
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from rtmms.loop.pace import Pace
     from rtmms.loop.policies import Policies
     from rtmms.loop.statistics import Statistics
+    from rtmms.loop.trial import StepTime
+    from rtmms.plant.protocol import Plant
 
 
 def limits(plan: Plan) -> dict[str, str]:
@@ -142,6 +145,32 @@ def warnings_before(plan: Plan, dt: float, p999_s: float) -> list[str]:
     return [
         f"warning: a step takes up to {1e6 * p999_s:.3g} us here (p99.9) of a period of {1e6 * period:.3g} us: many "
         f"will be late. --rate {_HALF * dt / p999_s:.2g} leaves half of each period, --mode free goes as fast as it can"
+    ]
+
+
+def step_time(plan: Plan, dt: float, plant: Plant, measured: StepTime, report: dict[str, Any]) -> list[str]:
+    """Return a sentence on the time of a step where nothing bounds it, and put the measured time into the report.
+
+    Parameters
+    ----------
+    plan : Plan
+    dt : float
+        Step of the plant, s.
+    plant : Plant
+    measured : StepTime
+        Of the trial before the run.
+    report : dict
+        Its `schedule` gets `trial_us`.
+    """
+    report["schedule"]["trial_us"] = {"p99": 1e6 * measured.p99_s, "p999": 1e6 * measured.p999_s}
+    parts = plant.robots.values() if isinstance(plant, Composed) else [plant]
+    reasons = dict.fromkeys(reason for one in parts if (reason := describe_plant(one).step_time_varies))
+    if plan.mode != "realtime" or plan.quiet or not reasons:
+        return []
+    period = dt / plan.rate
+    return [
+        f"step: {1e6 * measured.p99_s:.3g} us (p99, measured at neutral commands) of a period of {1e6 * period:.4g} "
+        f"us; {' and '.join(reasons)} can make a step longer: see timing_us.plant of the report"
     ]
 
 

@@ -1,0 +1,116 @@
+"""`rtmms bench mujoco`: a step of MuJoCo plants against `mj_step` alone, in the same run.
+
+Both arms move through the same states with the same commands, in short blocks that alternate. MuJoCo's step has the
+bits of the plant's step, so each pair of blocks computes the same contacts. Each arm includes Python's call.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import rtmms
+from rtmms.base.errors import ModelError
+
+from .requirements import module, requires
+from .setting import machine, refuse_less
+
+Array = npt.NDArray[np.float64]
+ROOT = Path(__file__).resolve().parents[1]
+BLOCK = 20
+"""Steps of a block; the command is constant within it."""
+BLOCKS_OF_A_RUN = 25
+"""Blocks after which both arms begin again, so that a model does not lie on the floor all the time."""
+
+
+def usual_models() -> list[str]:
+    """Return the example's model and the humanoids of installed packages."""
+    found = [ROOT / "examples" / "mujoco" / "crawler.xml"]
+    for package, file in (("gymnasium", "envs/mujoco/assets/humanoid.xml"), ("dm_control", "suite/humanoid.xml")):
+        spec = find_spec(package)
+        places = (spec.submodule_search_locations or []) if spec is not None else []
+        found += [Path(place) / file for place in places if (Path(place) / file).is_file()]
+    return [str(path) for path in found]
+
+
+def _us(work: Callable[[], Any]) -> float:
+    """Return the time of one of BLOCK calls, us."""
+    began = time.perf_counter_ns()
+    for _ in range(BLOCK):
+        work()
+    return (time.perf_counter_ns() - began) / 1e3 / BLOCK
+
+
+def measure(path: str, blocks: int, dt: float | None = None) -> dict[str, Any]:
+    """Return the times of a model, us, medians of its blocks, and the medians of the ratios of paired blocks.
+
+    Parameters
+    ----------
+    path : str
+        An MJCF file.
+    blocks : int
+        Pairs of blocks.
+    dt : float, optional
+        Step of MuJoCo and of the plant, s. Default: the model's.
+    """
+    given: dict[str, Any] = {} if dt is None else {"dt": dt, "substeps": 1}
+    if not path.endswith(".xml"):
+        raise ModelError(f"bench mujoco: expected an MJCF file (FILE.xml), got '{path}'")
+    plant: Any = rtmms.load(path, **given)
+    from rtmms.mujoco_models.library import load_mujoco
+
+    mujoco = load_mujoco(path)
+    model, alone = plant.model, mujoco.MjData(plant.model)
+    lower = np.array([-1.0 if one.lower is None else one.lower for one in plant.actuators])
+    upper = np.array([1.0 if one.upper is None else one.upper for one in plant.actuators])
+    random = np.random.default_rng(1)
+    begun = plant.snapshot()
+    times: list[list[float]] = [[], [], []]
+    for k in range(blocks):
+        if k % BLOCKS_OF_A_RUN == 0:
+            plant.restore(begun)
+            plant.data.qacc_warmstart[:] = 0.0
+            mujoco.mj_resetData(model, alone)
+        command = 0.5 * (lower + upper) + 0.2 * (upper - lower) * (random.random(len(lower)) - 0.5)
+        alone.ctrl[:] = command
+        arms = [partial(mujoco.mj_step, model, alone), partial(plant.step, command), plant.observe]
+        for arm in (0, 1, 2) if k % 2 else (1, 2, 0):
+            times[arm].append(_us(arms[arm]))
+    if not np.array_equal(alone.qpos, plant.data.qpos):
+        raise ModelError(f"bench mujoco: {path}: plant.step and mj_step ended in different states")
+    mj_step, step, observe = (np.array(one) for one in times)
+    return {
+        "model": Path(path).parent.name + "/" + Path(path).name, "dof": int(model.nv), "dt": plant.dt,
+        "integrator": mujoco.mjtIntegrator(int(model.opt.integrator)).name.removeprefix("mjINT_"),
+        "sensors": int(model.nsensor), "mj_step_us": float(np.median(mj_step)), "step_us": float(np.median(step)),
+        "observe_us": float(np.median(observe)), "step_ratio": float(np.median(step / mj_step)),
+        "step_and_outputs_ratio": float(np.median((step + observe) / mj_step)),
+    }  # fmt: skip
+
+
+@requires(lambda **_: [module("mujoco", "mujoco")])
+def main(as_json: bool = False, model: str = "", /, blocks: int = 400, dt: float = 0.0) -> int:
+    """Measure and print; 0.  model: an MJCF file, '' for the usual ones.  dt: s, 0 for the model's step."""
+    refuse_less("mujoco: --blocks", blocks, 1)
+    refuse_less("mujoco: --dt", dt, 0.0)
+    found = [measure(path, blocks, dt or None) for path in ([model] if model else usual_models())]
+    if as_json:
+        print(json.dumps({"machine": machine(), "models": found}))
+        return 0
+    print("times in us; ratios to mj_step of the same run, Python's call included")
+    heads = f"{'mj_step':>8}{'step':>8}{'outputs':>9}{'ratio':>7}{'with outputs':>14}"
+    print(f"{'model':<26}{'dof':>4}  {'integrator':<13}{heads}")
+    for one in found:
+        print(
+            f"{one['model']:<26}{one['dof']:>4}  {one['integrator']:<13}{one['mj_step_us']:>8.1f}{one['step_us']:>8.1f}"
+            f"{one['observe_us']:>9.1f}{one['step_ratio']:>7.2f}{one['step_and_outputs_ratio']:>14.2f}"
+        )
+    return 0

@@ -1,0 +1,82 @@
+"""Many runs of a MuJoCo plant at once by `mujoco.batch` (MuJoCo 4.0 and newer), for `rtmms.rollout`.
+
+A simulation of a batch is a row of mjSTATE_INTEGRATION, and its steps have the bits of `mj_step`. Runs that MuJoCo
+warns of are returned as unsound: the caller repeats these by the plant's own step, which names what failed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from rtmms.base.spatial import Array
+from rtmms.mujoco_models.simulated import Simulated
+from rtmms.plant.protocol import RolledOut
+
+RUNS_TOGETHER = 64
+"""Runs of a batch: each has its own MjData, so that the stages of a sample serve the next step."""
+_VELOCITIES, _NOTHING = 2, 0
+"""mjSTAGE_VEL, mjSTAGE_NONE: what a batch computes at the new state."""
+
+
+def batch_class() -> Any:
+    """Return mujoco.batch.Batch; None where the installed MuJoCo has none."""
+    try:
+        return import_module("mujoco.batch").Batch
+    except ImportError:
+        return None
+
+
+def roll_out(
+    plant: Simulated, batch: Any, starts: Array, commands: Array, steps: int, every: int, names: Sequence[str],
+    threads: int,
+) -> RolledOut:  # fmt: skip
+    """Advance runs from their starts.
+
+    Parameters
+    ----------
+    plant : Simulated
+        It is not changed.
+    batch : type
+        mujoco.batch.Batch.
+    starts : ndarray, shape (runs, width)
+        States as `MujocoPlant.present` returns them.
+    commands : ndarray, shape (runs or 1, steps or 1, n_actuators)
+    steps, every : int
+        Steps of a run, and from sample to sample.
+    names : sequence of str
+        Outputs to sample.
+    threads : int
+    """
+    outputs = plant.output_sources(names)
+    shapes = {channel.name: channel.shape for channel in plant.outputs}
+    samples = {name: np.full((len(starts), steps // every, *shapes[name]), np.nan) for name in names}
+    ends, sound = np.zeros_like(starts), np.ones(len(starts), dtype=np.bool_)
+    for begin in range(0, len(starts), RUNS_TOGETHER):
+        part = slice(begin, begin + RUNS_TOGETHER)
+        given = commands[part] if len(commands) > 1 else commands
+        simulations = batch(plant.model, nsim=len(starts[part]), nthread=threads, persistent=True)
+        width = simulations.nstate
+        simulations.state[:] = starts[part, :width]
+        control, readings = simulations.bind("ctrl"), simulations.bind("sensordata")
+        fields = {name: simulations.bind(name) for name in dict.fromkeys(one for of in outputs for one in of.fields)}
+        for k in range(steps):
+            control[:] = given[:, k if given.shape[1] > 1 else 0]
+            sampled = (k + 1) % every == 0
+            stage = _VELOCITIES if sampled or k == steps - 1 else _NOTHING
+            try:
+                simulations.step(nstep=plant.keywords.substeps, stage=stage)
+            except RuntimeError as fault:  # those simulations stay where they were, the others went on
+                failed = getattr(fault, "ids", None)
+                if failed is None:
+                    raise
+                sound[part][failed] = False
+            if sampled:
+                for of in outputs:
+                    of.sample(fields, samples[of.name][part, (k + 1) // every - 1])
+        sound[part] &= ~np.asarray(simulations.warning).reshape(len(starts[part]), -1).any(axis=1)
+        ends[part, :width], ends[part, width:] = simulations.state, readings
+    return RolledOut(samples, ends, sound)
