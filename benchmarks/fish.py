@@ -1,8 +1,8 @@
-"""Speed of `tendon_fish` beside the authors' MuJoCo model of the same robot, in one process, on one core.
+"""Speed of `tendon_fish`, and of the authors' MuJoCo model of the same robot (--model), in one process, on one core.
 
-benchmarks/fishsim has their model (MIT licence, arXiv 2602.23283). Both models swim the same time with the motor of one
-recording; blocks of each take turns. Times are processor times, so other programs disturb them less. The least of each
-counts.
+Their model is tendonFish.xml of the repository srl-ethz/fishsim (arXiv 2602.23283). Both models swim the same time with
+the motor of one recording; blocks of each take turns. Times are processor times, so other programs disturb them less.
+The least of each counts.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import json
 import math
 import time
 from collections.abc import Callable
-from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,12 +18,12 @@ import numpy.typing as npt
 
 import rtmms
 from rtmms.base.errors import ModelError
+from rtmms.mujoco_models.library import load_model
 from rtmms.papers.fishsim import BEATS_HZ, SPEED_M_S
 
 from .requirements import module, requires
 from .setting import machine, refuse_less
 
-FILE = Path(__file__).parent / "fishsim" / "tendonFish.xml"
 SETTLE_S = 4.0
 """s, from when on speeds are measured."""
 RAMP_S = 1.0
@@ -55,14 +53,13 @@ def _ours(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
     return {"tendon_fish, rollout": rollout, "tendon_fish, step and observe in Python": steps}
 
 
-def _mujoco(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
+def _mujoco(file: str, seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]]:
     """Return the same of the authors' model; its data are read every 10 steps only.
 
     The authors' integrator, implicitfast, diverges after 4 ms with MuJoCo 4.0; `implicit` does not. Their motor has no
     limit of its acceleration, so its speed rises over a second.
     """
-    mujoco: Any = import_module("mujoco")
-    model = mujoco.MjModel.from_xml_path(str(FILE))
+    mujoco, model = load_model(file)
     model.opt.integrator = mujoco.mjtIntegrator.mjINT_IMPLICIT
     step_s, every = float(model.opt.timestep), 10
 
@@ -74,7 +71,7 @@ def _mujoco(seconds: float, motor_rad_s: float) -> dict[str, Callable[[], float]
             mujoco.mj_step(model, data, every)
             rows.append(data.qpos[:2].copy())
         if data.warning[mujoco.mjtWarning.mjWARN_BADQPOS].number:
-            raise ModelError(f"bench fish: {FILE.name}: MuJoCo {mujoco.__version__} diverges with it")
+            raise ModelError(f"bench fish: {file}: MuJoCo {mujoco.__version__} diverges with it")
         return _slope(np.array(rows)[round(SETTLE_S / step_s / every) :], every * step_s, motor_rad_s)
 
     return {"the authors' model, MuJoCo": swim}
@@ -88,10 +85,11 @@ def _slope(rows: npt.NDArray[np.float64], dt: float, motor_rad_s: float) -> floa
     return float(np.linalg.norm(found[1]))
 
 
-def measure(recording: str, seconds: float, blocks: int) -> dict[str, dict[str, float]]:
+def measure(recording: str, seconds: float, blocks: int, model: str = "") -> dict[str, dict[str, float]]:
     """Return of each model `times_real_time`, processor time on one core, and `speed_m_s`."""
     motor = 2.0 * math.pi * BEATS_HZ[recording]
-    models = {**_ours(seconds, motor), **_mujoco(seconds, motor)}
+    theirs = _mujoco(model, seconds, motor) if model else {}
+    models = {**_ours(seconds, motor), **theirs}
     speed = {name: swim() for name, swim in models.items()}  # compiles
     least = dict.fromkeys(models, math.inf)
     for _ in range(blocks):
@@ -102,12 +100,24 @@ def measure(recording: str, seconds: float, blocks: int) -> dict[str, dict[str, 
     return {name: {"times_real_time": seconds / least[name], "speed_m_s": speed[name]} for name in models}
 
 
-@requires(lambda **_: [module("mujoco", "mujoco")])
-def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5) -> int:
-    """Measure at the two recordings that the package contains, and print; 0."""
+@requires(lambda model, **_: [module("mujoco", "mujoco")] if model else [])
+def main(as_json: bool = False, seconds: float = 8.0, blocks: int = 5, model: str = "") -> int:
+    """Measure at the two recordings that the package contains, and print; 0.
+
+    Parameters
+    ----------
+    as_json : bool
+        Print one JSON object.
+    seconds : float
+        Simulated time of a block, s.
+    blocks : int
+        Blocks of each model.
+    model : str
+        The authors' tendonFish.xml; '': tendon_fish alone.
+    """
     refuse_less("fish: --seconds", seconds, SETTLE_S + 1.0)
     refuse_less("fish: --blocks", blocks, 1)
-    found = {name: measure(name, seconds, blocks) for name in ("f1_00", "f1_75")}
+    found = {name: measure(name, seconds, blocks, model) for name in ("f1_00", "f1_75")}
     if as_json:
         print(json.dumps({"machine": machine(), "recordings": found}))
         return 0

@@ -273,9 +273,9 @@ class Outputs:
         return int(model.wrap_type[first]) == int(self._mujoco.mjtWrap.mjWRAP_JOINT)
 
     def read(self) -> dict[str, Array]:
-        """Compute the outputs that are no views, and return all. It allocates nothing but the dictionary."""
+        """Compute the outputs that are no views, and return copies of all: later steps leave them."""
         for velocity, of_world, attitude in self._turned:
             of_world.dot(attitude, velocity)  # R^T v
         for out, source, where in self._gathered:
             source.take(where, out=out)
-        return dict(self.values)
+        return {name: value.copy() for name, value in self.values.items()}

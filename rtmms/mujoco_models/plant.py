@@ -221,7 +221,7 @@ class MujocoPlant:
         self._step1(model, data)  # poses, velocities and their sensors at the new state
 
     def observe(self) -> dict[str, Array]:
-        """Return the outputs at the present state, as read-only arrays; the next step rewrites these."""
+        """Return the outputs at the present state; later steps leave these arrays."""
         return self._outputs.read()
 
     def snapshot(self) -> bytes:

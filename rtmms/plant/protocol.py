@@ -67,7 +67,7 @@ class Plant(Protocol):
         """Advance by dt with `command` (n_actuators,) held, in the order of `actuators`; DivergedError if it fails."""
 
     def observe(self) -> dict[str, Array]:
-        """The outputs at the present state, by name: a function of the state alone."""
+        """Return the outputs at the present state, by name: a function of the state alone. Later steps leave them."""
 
     def snapshot(self) -> bytes:
         """The whole state; `restore` of it continues with the same bits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,11 +38,24 @@ def test_the_study_counts_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     assert found["inside"] == pytest.approx(np.mean([one["inside"] for one in found["parameters"].values()]))
 
 
+SWIMMER = """<mujoco><option timestep="0.002"/><worldbody><body><freejoint/><geom size="0.1"/><site name="s"/></body>
+</worldbody><actuator><motor site="s" gear="1 0 0 0 0 0"/></actuator></mujoco>"""
+"""A body that a motor pushes along x: the benchmark takes any model whose first free body swims."""
+
+
 @pytest.mark.full
-def test_both_models_swim(capsys: pytest.CaptureFixture[str]) -> None:
+def test_both_models_swim(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
-    assert fish.main(as_json=True, seconds=6.0, blocks=1) == 0
+    (tmp_path / "swimmer.xml").write_text(SWIMMER)
+    assert fish.main(as_json=True, seconds=6.0, blocks=1, model=str(tmp_path / "swimmer.xml")) == 0
     for rows in json.loads(capsys.readouterr().out)["recordings"].values():
-        speeds = [one["speed_m_s"] for one in rows.values()]
-        assert speeds[0] == pytest.approx(speeds[1], rel=1e-9), "a rollout and the steps in Python are one model"
-        assert all(0.05 < speed < 0.25 for speed in speeds)
+        rollout, steps, theirs = (one["speed_m_s"] for one in rows.values())
+        assert rollout == pytest.approx(steps, rel=1e-9), "a rollout and the steps in Python are one model"
+        assert 0.05 < rollout < 0.25
+        assert theirs > 1.0, "a constant force"
+
+
+def test_a_model_that_is_not_there_is_refused() -> None:
+    pytest.importorskip("mujoco")
+    with pytest.raises(ModelError, match=r"none\.xml"):
+        fish.main(seconds=6.0, blocks=1, model="none.xml")
