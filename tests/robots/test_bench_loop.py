@@ -36,7 +36,7 @@ def test_bench_loop_compares_blocks(capsys, monkeypatch, tmp_path: Path) -> None
     assert 0 < case["medians_us"]["datagram, exchange"]["p50"] < case["medians_us"]["loop, exchange"]["max"]
     assert case["ratios"]["exchange_p50"] > 0
     assert set(case["met"]) == {*loop.TARGETS, "unexplained"}
-    loop.tell(result)
+    loop.print_result(result)
     assert "1000 Hz, idle, 1 blocks" in capsys.readouterr().out
 
 
@@ -122,5 +122,5 @@ def test_bench_exchange_names_every_part_of_every_transport(capsys, monkeypatch,
     for case in result["cases"]:
         assert set(exchange.PARTS) < set(case["us"])
         assert 0 <= case["us"]["missed"] <= case["us"]["steps"] == 270
-    exchange.tell(result)
+    exchange.print_result(result)
     assert "curve, 4 controllers" in capsys.readouterr().out

@@ -34,7 +34,7 @@ def test_nothing_grows_and_nothing_is_lost(capsys, monkeypatch, tmp_path) -> Non
     for part in ("plant", "controller", "recorder"):
         assert processes[part]["handles_last"] == processes[part]["handles_first"], part
     assert processes["plant"]["growth_mib"] < (1.0 if DURATION_S >= SETTLED_S else 8.0)
-    soak.tell(result)
+    soak.print_result(result)
     assert f"log: {steps} rows" in capsys.readouterr().out
 
 
