@@ -47,11 +47,15 @@ EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "bas
 PLANNING = ("planning", "gym")
 """Folders of planners and environments, whose kernels call those of plants."""
 
+MUJOCO = ("mujoco_models",)
+"""The step of MuJoCo plants, whose kernel calls no other."""
+
 KINDS: dict[str, tuple[str, ...]] = {
     "plants": COMMON + PLANTS,
     "exchange": COMMON + EXCHANGE,
     "planning": COMMON + PLANTS + PLANNING,
-    "others": COMMON + PLANTS + PLANNING + EXCHANGE,
+    "mujoco": COMMON + MUJOCO,
+    "others": COMMON + PLANTS + PLANNING + EXCHANGE + MUJOCO,
 }
 """Sources of each kind of kernel. The kind `others` is of files outside the package, which may call any kernel."""
 
@@ -76,7 +80,7 @@ def kind_of(module: str) -> str:
     if not module.startswith("rtmms."):
         return "others"
     path = f"{module.removeprefix('rtmms.').replace('.', '/')}/"
-    for kind, sources in (("exchange", EXCHANGE), ("planning", PLANNING)):
+    for kind, sources in (("exchange", EXCHANGE), ("planning", PLANNING), ("mujoco", MUJOCO)):
         if path.startswith(tuple(f"{source}/" for source in sources)):
             return kind
     return "plants"
