@@ -84,13 +84,13 @@ def test_the_words_of_a_tight_target_have_the_digits_of_its_width() -> None:
 
 
 def test_the_status_is_1_only_where_what_must_hold_does_not(capsys: pytest.CaptureFixture[str]) -> None:
-    assert beside.tell("p", [MUST.row(1e-12), FREE.row(9.0), CURVE.row(math.nan)], [], False) == 0
-    assert beside.tell("p", [MUST.row(1e-3)], [], False) == 1
+    assert beside.print_rows("p", [MUST.row(1e-12), FREE.row(9.0), CURVE.row(math.nan)], [], False) == 0
+    assert beside.print_rows("p", [MUST.row(1e-3)], [], False) == 1
     assert "an identity: 1e-03 m, must be at most 1e-09" in capsys.readouterr().err
 
 
 def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
-    beside.tell("p", [FREE.row(9.0), CURVE.row(math.nan, case="one")], [], True)
+    beside.print_rows("p", [FREE.row(9.0), CURVE.row(math.nan, case="one")], [], True)
     free, curve = json.loads(capsys.readouterr().out, parse_constant=lambda word: 1 / 0)["rows"]
     assert free == {
         "name": "a length", "case": "", "where": "", "ours": 9.0, "shown": "9.0", "paper": 2.0, "unit": "m",

@@ -55,6 +55,7 @@ def test_both_models_swim(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
         assert theirs > 1.0, "a constant force"
 
 
+@pytest.mark.full
 def test_a_model_that_is_not_there_is_refused() -> None:
     pytest.importorskip("mujoco")
     with pytest.raises(ModelError, match=r"none\.xml"):
