@@ -54,7 +54,7 @@ def test_the_page_has_the_numbers_that_the_command_prints(capsys: pytest.Capture
         assert closed == pytest.approx(row["closed_form"], rel=1e-3, abs=tiny)
         assert ours == pytest.approx(row["rtmms"], rel=1e-3, abs=tiny)
         assert theirs == pytest.approx(row["mujoco"], rel=1e-3, abs=tiny)
-    assert f"MuJoCo {printed['versions']['mujoco']}" in PAGE or not mujoco.__version__.startswith("4.0")
+    assert "MuJoCo 4.0" in PAGE, "the version whose numbers the page has"
 
 
 @pytest.mark.parametrize("half_axes", [(0.1, 0.1, 0.1), (0.3, 0.06, 0.06), (0.3, 0.1, 0.05)])
