@@ -9,6 +9,7 @@ A run has the bits of stepping by hand, for any number of threads.
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
@@ -247,7 +248,7 @@ def _values(plant: Plant, names: Iterable[str]) -> dict[str, Any]:
     return {name: values[name] if isinstance(values, Mapping) else getattr(values, name) for name in names}
 
 
-class _Outcome:
+class _Outcome(ABC):
     """Arrays of a call's results.
 
     first     {name: width} of numbers that stand first in a row, in this order; the outputs of the call follow
@@ -279,9 +280,9 @@ class _Outcome:
         self.final: list[bytes] = [b""] * runs
         self.reasons: dict[int, str] = {}
 
+    @abstractmethod
     def run(self, before: bytes) -> None:
         """Advance all runs; `before` is the plant's state where a run has no start of its own."""
-        raise NotImplementedError
 
     def outputs(self) -> dict[str, Array]:
         runs, samples = self.rows.shape[:2]

@@ -400,7 +400,7 @@ class Nuisance:
 
 FIRST = 20
 EVERY_S = 2.0
-LONGEST = 1000
+MAX_LINE = 1000
 
 
 class Telling:
@@ -433,5 +433,5 @@ class Telling:
 
 
 def printable(text: str) -> str:
-    """At most LONGEST letters, in one line."""
-    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:LONGEST])
+    """At most MAX_LINE letters, in one line."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:MAX_LINE])

@@ -99,7 +99,7 @@ def bridge(
     else:
         if runner is not None:
             _print_line(f"{split_spec(spec, 'bridge')[0]}: {runner.counts.line()}")
-        _print_line(named + reason)  # last: `rtmms run` tells it
+        _print_line(named + reason)  # last: `rtmms run` reports it
     raise SystemExit(status)
 
 

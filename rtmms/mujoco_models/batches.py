@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.simulated import Simulated
+from rtmms.mujoco_models.channels import Simulated
 from rtmms.plant.protocol import RolledOut
 
 RUNS_TOGETHER = 64
@@ -43,7 +43,7 @@ def roll_out(
     batch : type
         mujoco.batch.Batch.
     starts : ndarray, shape (runs, width)
-        States as `MujocoPlant.present` returns them.
+        States as `Simulated.present` returns them.
     commands : ndarray, shape (runs or 1, steps or 1, n_actuators)
     steps, every : int
         Steps of a run, and from sample to sample.

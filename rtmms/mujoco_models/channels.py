@@ -6,9 +6,9 @@ accelerations at the beginning of its step, all other sensors at the present sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -279,3 +279,32 @@ class Outputs:
         for out, source, where in self._gathered:
             source.take(where, out=out)
         return {name: value.copy() for name, value in self.values.items()}
+
+
+class Simulated(Protocol):
+    """What the analysis uses of `rtmms.mujoco_models.plant.MujocoPlant`: a model with its state."""
+
+    path: str
+    dt: float
+    actuators: tuple[Channel, ...]
+    outputs: tuple[Channel, ...]
+    model: Any
+    data: Any
+    keywords: Any
+
+    @property
+    def mujoco(self) -> Any: ...
+
+    @property
+    def free_bodies(self) -> tuple[FreeBody, ...]: ...
+
+    @property
+    def scalar_joints(self) -> tuple[int, ...]: ...
+
+    def output_sources(self, names: Sequence[str]) -> list[Source]: ...
+
+    def take_up_present(self) -> None: ...
+
+    def snapshot(self) -> bytes: ...
+
+    def restore(self, blob: bytes) -> None: ...

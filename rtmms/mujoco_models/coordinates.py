@@ -10,8 +10,7 @@ import numpy as np
 from rtmms.analysis.linearise import Around, Linear
 from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
 from rtmms.base.spatial import Array
-from rtmms.mujoco_models.channels import object_name
-from rtmms.mujoco_models.simulated import Simulated
+from rtmms.mujoco_models.channels import Simulated, object_name
 
 EPSILON = 1e-6
 """Displacement of a state or a command to either side, as MuJoCo's documentation recommends."""
@@ -162,7 +161,7 @@ def _transition(
 
 
 def place(plant: Simulated, given: Mapping[str, Any]) -> None:
-    """Change the present state by the names of outputs; see `MujocoPlant.place`."""
+    """Change the present state by the names of outputs; see `Simulated.place`."""
     mujoco, model, data = plant.mujoco, plant.model, plant.data
     targets: dict[str, tuple[Array, Any]] = {}
     if plant.free_bodies:

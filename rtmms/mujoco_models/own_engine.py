@@ -34,7 +34,7 @@ from rtmms.mujoco_models.unsupported import (
     tendon_fault,
     tendon_law,
 )
-from rtmms.plant.validation import MOST_SUBSTEPS, refuse_substeps
+from rtmms.plant.validation import MAX_SUBSTEPS, refuse_substeps
 
 AUTO = "auto"
 MAX_EXPLICIT_SUBSTEPS = 10
@@ -58,7 +58,7 @@ class OwnOptions:
         "Method of a step; auto: rk4, or implicit2 where springs or servos are stiff.", choices=(AUTO, *METHODS),
     )] = AUTO
     substeps: Annotated[int | None, Parameter(
-        "Steps of the method in a step of the plant; none: as many as springs and servos need.", le=MOST_SUBSTEPS,
+        "Steps of the method in a step of the plant; none: as many as springs and servos need.", le=MAX_SUBSTEPS,
     )] = None
     sites: Annotated[bool, Parameter("Whether the positions of named sites are outputs.")] = True
     gravity_m_s2: Annotated[tuple[float, float, float], Parameter(
@@ -277,7 +277,7 @@ def _with_method(file: _File, step: float) -> OwnOptions:
     if options.substeps is None:
         implicit = max(1, math.ceil(tendon_rate * step / TENDON_RATE))
         count = implicit if METHODS[method].stability is None else explicit
-        options = replace(options, substeps=min(count, MOST_SUBSTEPS))
+        options = replace(options, substeps=min(count, MAX_SUBSTEPS))
     return replace(options, integrator=method)
 
 

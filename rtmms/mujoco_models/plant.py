@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 
 from rtmms.base.errors import DivergedError, ModelError
+from rtmms.base.jit import kernel
 from rtmms.base.parameters import Parameter, parameters_of, read_value
 from rtmms.base.snapshot import pack_state, unpack_state
 from rtmms.base.spatial import Array
@@ -19,7 +20,6 @@ from rtmms.mujoco_models.channels import FreeBody, Outputs, Source, actuators_of
 from rtmms.mujoco_models.drawing import LIQUID_DENSITY, drawn_shape
 from rtmms.mujoco_models.fields import Change, field_names, read_field, read_parameters
 from rtmms.mujoco_models.library import load_model, model_bytes, one_line, recent_warnings
-from rtmms.mujoco_models.step_kernel import accept_command
 from rtmms.plant.protocol import Plant, RolledOut, Surroundings
 from rtmms.plant.validation import read_command, read_seed, refuse_substeps
 
@@ -102,6 +102,28 @@ def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **
         return load_own(path, dt=dt, preset=preset, **parameters)
     mujoco, model = load_model(path)
     return MujocoPlant(mujoco, model, path, dt, preset, parameters)
+
+
+@kernel(fused=False)
+def accept_command(command: Array, applied: Array, taken: Array, row: int) -> bool:
+    """Write a command into `applied` and into a row of `taken`; False, with nothing written, if it is not finite.
+
+    Parameters
+    ----------
+    command : ndarray, shape (n_actuators,)
+    applied : ndarray, shape (n_actuators,)
+        MuJoCo's `ctrl`.
+    taken : ndarray, shape (steps, n_actuators)
+        Commands since the state that the plant has saved.
+    row : int
+    """
+    for k in range(command.shape[0]):
+        if not math.isfinite(command[k]):
+            return False
+    for k in range(command.shape[0]):
+        applied[k] = command[k]
+        taken[row, k] = command[k]
+    return True
 
 
 class MujocoPlant:

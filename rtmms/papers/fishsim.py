@@ -188,7 +188,7 @@ def objectives(recordings: Sequence[str] = FITTED) -> list[Objective]:
 
 def fit(
     start: Mapping[str, float], fixed: Mapping[str, Any] | None = None, recordings: Sequence[str] = FITTED,
-    tell: Callable[[str], None] | None = None, threads: int | None = None, dt: float | None = None,
+    log: Callable[[str], None] | None = None, threads: int | None = None, dt: float | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Fit parameters of tendon_fish to recordings by `rtmms.identify`.
 
@@ -200,7 +200,7 @@ def fit(
         Other parameters of the robot.
     recordings
         Names of recordings that the package contains.
-    tell
+    log
         Called with a sentence about each iteration.
     threads
         Default one for each core.
@@ -214,8 +214,8 @@ def fit(
     """
 
     def show(one: Iteration) -> None:
-        if tell is not None:
-            tell(f"iteration {one.number}: cost {one.cost:.2f}")
+        if log is not None:
+            log(f"iteration {one.number}: cost {one.cost:.2f}")
 
     found = identify(
         "tendon_fish", [columns(name) for name in recordings], list(start), parameters={**(fixed or {}), **start},
@@ -368,7 +368,7 @@ def main(out: Path | None = None, as_json: bool = False) -> int:
     """Fit, predict, print a table, and draw it into `out` if given. Returns 0."""
     tendon_fish.load(**{**START, **FIXED})  # compiles, so that fit_s is the fit alone
     begun = time.perf_counter()
-    values = fit(START, FIXED, tell=None if as_json else print_text)
+    values = fit(START, FIXED, log=None if as_json else print_text)
     outcome = Outcome(values, time.perf_counter() - begun, predict({**FIXED, **values}))
     data = outcome.as_data()
     figure = None if out is None else _figure(data, out)

@@ -143,7 +143,7 @@ def _world(q: Array, v: Array) -> Array:
 
 PATHS, POINTS = 4, 3
 """Candidates that are shown beside the plan, and points of each after its beginning."""
-LONGEST = 128
+MAX_TEXT = 128
 """Characters of a figure's text (docs/protocol.md)."""
 _FARTHEST = 1e4
 """m, of what is reported."""
@@ -169,7 +169,7 @@ def as_text(begin: Array, paths: Array) -> str:
     paths = paths[np.isfinite(paths).all(axis=(1, 2)) & (np.abs(paths).max(axis=(1, 2), initial=0.0) < _FARTHEST)]
     for some in (paths, *(paths[:k, -1:] for k in range(len(paths), 0, -1))):
         words = ";".join(_steps(np.vstack([begin, path])) for path in some)
-        if len(words) <= LONGEST:
+        if len(words) <= MAX_TEXT:
             return words
     return ""
 

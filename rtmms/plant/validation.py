@@ -160,10 +160,10 @@ def _shown(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-MOST_SUBSTEPS = 10_000
+MAX_SUBSTEPS = 10_000
 
 
 def refuse_substeps(place: str, given: Any) -> None:
-    """ModelError where it is no whole number from 1 to MOST_SUBSTEPS: nothing can end a plant within a step."""
-    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 1 <= given <= MOST_SUBSTEPS:
-        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MOST_SUBSTEPS}, got {given!r:.40}")
+    """ModelError where it is no whole number from 1 to MAX_SUBSTEPS: nothing can end a plant within a step."""
+    if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 1 <= given <= MAX_SUBSTEPS:
+        raise ModelError(f"{place}: substeps must be a whole number from 1 to {MAX_SUBSTEPS}, got {given!r:.40}")

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.bridging.runner import EVERY_S, FIRST, LONGEST, Telling
+from rtmms.bridging.runner import EVERY_S, FIRST, MAX_LINE, Telling
 from rtmms.cli import bridge as command
 from tests.bridges.harness import Beside, Bridged, wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -117,7 +117,7 @@ def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
     tell("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
     assert found[FIRST] == f"({1000 - FIRST} more lines were not printed)"
     assert found[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
-    assert len(found[-1]) < LONGEST + 20
+    assert len(found[-1]) < MAX_LINE + 20
     tell("another", 5.0 + EVERY_S)
     tell.end()
     assert found[-1] == "(1 more lines were not printed)"

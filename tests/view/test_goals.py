@@ -7,7 +7,7 @@ import pytest
 
 from rtmms.analysis.courses import spelled
 from rtmms.base.attitude import HOME
-from rtmms.planning.shadow import LONGEST, as_text, chosen, places
+from rtmms.planning.shadow import MAX_TEXT, as_text, chosen, places
 from rtmms.view.goals import ATTITUDE, ahead, beside, goal, planned, tried
 from rtmms.view.stage import of_output
 
@@ -73,7 +73,7 @@ def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
     paths = begin + np.array([[[0.4, 0.1 * k, 0.0], [0.8, 0.3 * k, 0.1], [1.2, 0.6 * k, 0.3]] for k in range(-2, 2)])
     parts = as_text(begin, paths)
     assert parts.startswith("40,-20,0 40,-40,10 40,-60,20;")
-    assert len(parts) <= LONGEST
+    assert len(parts) <= MAX_TEXT
     expected = {"one.planned_motion": "10.00,-20.00,-1.00 11,-20,-1", "one.planned_samples": parts}
     found = tried(expected)
     assert [len(path) for path in found] == [4] * 4
@@ -88,7 +88,7 @@ def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
 def test_long_motions_are_told_by_their_ends_and_no_text_is_too_long() -> None:
     far = np.random.default_rng(3).uniform(-900.0, 900.0, (4, 3, 3))
     parts = as_text(np.zeros(3), far)
-    assert 0 < len(parts) <= LONGEST
+    assert 0 < len(parts) <= MAX_TEXT
     (first, *_) = tried({"planned_motion": "0,0,0 1,1,1", "planned_samples": parts})
     np.testing.assert_allclose(first, [[0.0] * 3, far[0, -1]], atol=0.0051)
     far[:] = np.nan
