@@ -68,7 +68,7 @@ def test_a_description_of_its_own_wins_and_another_attribute_of_that_name_does_n
 
 
 @pytest.mark.parametrize("wrap", [Faulty, sensed, lambda plant: sensed(Faulty(plant))])
-def test_what_changes_is_told_as_it_is_now_through_any_wrapper(wrap: Any) -> None:
+def test_what_changes_is_reported_as_it_is_now_through_any_wrapper(wrap: Any) -> None:
     plant = Basin()
     outer = wrap(plant)
     about = describe_plant(outer)
@@ -100,7 +100,7 @@ def test_limits_of_two_commands_are_those_of_the_plant_within() -> None:
     assert describe_plant(Faulty(manta)).coupled == manta.coupled  # type: ignore[attr-defined]
 
 
-def test_a_plant_that_lists_what_can_change_says_so() -> None:
+def test_a_plant_that_lists_what_can_change_reports_it() -> None:
     about = describe_plant(Tuned())
     assert about.settable == ("damping",)
     assert about.set is not None

@@ -260,7 +260,7 @@ def test_numbers_that_are_none_are_not_plotted(served: Foxglove, manta: Any) -> 
     assert served.counts["not_finite"] == 1
 
 
-def test_what_is_wrong_is_told(manta: Any) -> None:
+def test_what_is_wrong_is_reported(manta: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(rtmms.ModelError, match=f"cannot listen at 127.0.0.1:{port}: .*Address already in use"):

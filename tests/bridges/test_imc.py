@@ -177,7 +177,7 @@ def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.so
     bridge.close("the test is over")
 
 
-def test_without_words_a_plan_fails_and_says_why(peer: socket.socket) -> None:
+def test_without_words_a_plan_fails_and_reports_why(peer: socket.socket) -> None:
     bridge = opened(Imc(port=0, home=HOME), plant_info(*POSE))
     announce(bridge, peer)
     say(bridge, peer, sample_plan(HOME, ((10.0, 20.0),)))
@@ -289,7 +289,7 @@ def test_one_whose_heartbeat_alone_comes_is_answered(peer: socket.socket) -> Non
     bridge.close("the test is over")
 
 
-def test_a_stranger_is_not_heard(peer: socket.socket) -> None:
+def test_a_stranger_is_not_received(peer: socket.socket) -> None:
     bridge = opened(Imc(port=0, peer=("192.0.2.1",), channels=DRIVES), plant_info(*POSE, actuators=(
         Channel("thrust", "m/s"), Channel("rudder", "rad/s"))))  # fmt: skip
     with pytest.raises(Refusal) as refused:

@@ -172,7 +172,7 @@ def test_a_plant_without_a_pose_has_outputs(url: str) -> None:
         opened(Lcm(url=url, pose=PoseNames(position="angle")), info)
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_what_is_wrong_is_reported() -> None:
     for url in ("tcpq://127.0.0.1:7700", "udpm://bogus", "udpm://1.2.3.4:99", "udpm://239.1.1.1:0", "foo"):
         with pytest.raises(rtmms.ModelError, match=f"url: expected udpm://GROUP:PORT.ttl=N with a .* got '{url}'"):
             Lcm(url=url)

@@ -157,7 +157,7 @@ def test_without_channels_it_only_watches(station: Station) -> None:
         assert not sailing.bridged.bridge._armed  # type: ignore[attr-defined]
 
 
-def test_a_silent_plant_is_told_of(station: Station) -> None:
+def test_a_silent_plant_is_reported(station: Station) -> None:
     with Sailing(driven(station, watchdog_periods=1)) as sailing:
         station.hear("HEARTBEAT", system_status=4)
         step, gate = sailing.plant.step, []
@@ -435,7 +435,7 @@ def test_a_robot_in_air_stands_on_the_ground_or_flies(station: Station) -> None:
         station.hear("EXTENDED_SYS_STATE", landed_state=2)
 
 
-def test_the_ground_is_where_the_configuration_says(station: Station) -> None:
+def test_the_ground_is_where_the_configuration_states(station: Station) -> None:
     plant = Flyer()
     plant.height = -1.9
     with Sailing(driven(station, ground_m=-2.0), plant=plant):

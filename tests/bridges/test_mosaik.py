@@ -59,7 +59,7 @@ def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
         assert value == truth[10 * (time - 2)]
 
 
-def test_a_hybrid_robot_steps_when_it_is_told_something_new() -> None:
+def test_a_hybrid_robot_steps_when_it_receives_something_new() -> None:
     parts = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
     at = [3, 17, 31]
     seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", arguments=parts, at=at, values=TURNS)
@@ -118,7 +118,7 @@ def connect(bridge: Mosaik) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["time-based", "hybrid"])
-def test_a_plant_in_lockstep_goes_as_mosaik_says(kind: str) -> None:
+def test_a_plant_in_lockstep_goes_as_mosaik_states(kind: str) -> None:
     bridge = mosaik_bridge(kind=kind)
     with sailing(bridge) as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
@@ -284,7 +284,7 @@ def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
         assert memory_mib() - before < 64.0
 
 
-def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_sends_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms_bridges.mosaik._FIRST_S", 0.2)
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]

@@ -172,7 +172,7 @@ def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]
 
 
 @needs_mosquitto
-def test_the_last_will_tells_of_one_that_was_killed(broker: Broker, listener: Subscriber, tmp_path: Path) -> None:
+def test_the_last_will_reports_one_that_was_killed(broker: Broker, listener: Subscriber, tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "3600", "--quiet", "--json", "--bridge",
                     f"mqtt:port={broker.port},topic=t")  # fmt: skip
     try:

@@ -402,7 +402,7 @@ def test_opencpns_sentences_are_taken() -> None:
     assert found["RMB.range_m"] == pytest.approx(463.0)
 
 
-def test_an_address_that_cannot_be_sent_to_is_told(hearing: socket.socket) -> None:
+def test_an_address_that_cannot_be_sent_to_is_reported(hearing: socket.socket) -> None:
     with pytest.raises(rtmms.RtmmsError, match=r"to: '\S+' has no address|cannot send to"):
         opened(Nmea(to="udp://no-such-host.invalid:10110"), plant_info(*POSE))
 

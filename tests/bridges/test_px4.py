@@ -386,7 +386,7 @@ def station() -> Iterator[Any]:
     station.close()
 
 
-def test_a_ground_station_hears_both_sides(port: int, station: Any) -> None:
+def test_a_ground_station_receives_from_both_sides(port: int, station: Any) -> None:
     with Sailing(bridge(port, ground=station.address)), Autopilot(port) as px4:
         px4.hear()
         px4.frame()

@@ -41,7 +41,7 @@ def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> Non
             assert px4.hear().time_usec > 0
 
 
-def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
+def test_those_that_knock_and_send_nothing_take_nobodys_place() -> None:
     port = reserve_ports()
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
         for _ in range(20):
@@ -71,7 +71,7 @@ def test_who_is_not_named_cannot_connect() -> None:
         assert not sailing.bridged.counts["connections"]
 
 
-def test_before_px4_has_said_anything_nothing_is_sent() -> None:
+def test_before_px4_has_sent_anything_nothing_is_sent() -> None:
     port = reserve_ports()
     with Sailing(bridge(port), mode="realtime") as sailing, socket.create_connection(("127.0.0.1", port)) as silent:
         wait(lambda: sailing.bridged.counts["connections"])
@@ -137,7 +137,7 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
     assert reader.feed(b"\0" * mavframes._size(bytearray(b"\xfd\xff\x01"), 0) + 2 * good)  # after a broken beginning
 
 
-def test_what_lies_behind_a_broken_frame_is_heard_without_another_byte() -> None:
+def test_what_lies_behind_a_broken_frame_is_received_without_another_byte() -> None:
     port = reserve_ports()
     with Sailing(bridge(port)) as sailing, socket.create_connection(("127.0.0.1", port)) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

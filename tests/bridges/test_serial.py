@@ -137,7 +137,7 @@ def serial(device: Device, **more: Any) -> Serial:
 # -- frames ----------------------------------------------------------------------------------------------------------
 
 
-def test_frames_are_what_the_page_says() -> None:
+def test_frames_are_what_the_page_states() -> None:
     assert crc(b"123456789") == 0x29B1
     noise = random.Random(1)
     for size in (1, 2, 5, 100, 251, 252, 253, 254, 255, 300, 507, 508, 509, 1000):

@@ -39,7 +39,7 @@ def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[...
         assert beside.running.host.rejected == {}
 
 
-def test_what_is_not_ours_is_refused_and_told(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_what_is_not_ours_is_refused_and_reported(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     template = Template(port=peer.getsockname()[1], claim=("left.*",))
     with Beside(template, make_host) as beside:
         _, bridge = peer.recvfrom(65536)

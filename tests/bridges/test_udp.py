@@ -396,7 +396,7 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
         assert sailing.bridged.counts["sent_again"] >= 1
 
 
-def test_a_structure_says_which_step_it_answers(peer: socket.socket) -> None:
+def test_a_structure_reports_which_step_it_answers(peer: socket.socket) -> None:
     bridge = udp(peer, claim=("thrust",), paced=True, format="struct", state_fields=packed("step:u8", "time:f64"),
                  command_fields=packed("step:u8", "thrust:f32"))  # fmt: skip
     with Sailing(bridge) as sailing:

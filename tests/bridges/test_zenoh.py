@@ -267,7 +267,7 @@ def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, 
             assert subscriber is not None
 
 
-def test_what_is_wrong_is_told(endpoint: str) -> None:
+def test_what_is_wrong_is_reported(endpoint: str) -> None:
     info = plant_info()
     address = endpoint.rpartition(":")[2]
     with (

@@ -20,7 +20,7 @@ from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
 
-def test_the_plant_is_told_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
+def test_the_plant_gets_the_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
     """Closing a peer's library may take its time, and a plant in lockstep waits."""
     probe = Probe(claim=("*",))
     with Beside(probe, make_host) as beside:

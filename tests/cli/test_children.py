@@ -65,7 +65,7 @@ def test_the_time_without_a_core_is_the_systems() -> None:
 
 
 @pytest.mark.parametrize("word", ["x", "-1", "\u0661"])
-def test_a_parent_that_is_no_process_is_told(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+def test_a_parent_that_is_no_process_is_reported(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("RTMMS_PARENT", word)
     with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
         end_with_parent()

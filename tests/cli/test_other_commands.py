@@ -37,7 +37,7 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
     assert "robots" not in result.out
 
 
-def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
+def test_list_alone_is_a_line_each_and_a_name_reports_all_of_it(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "list")
     every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
     assert result.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
@@ -63,7 +63,7 @@ def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("package", "state", "status"), [("numpy", "good", 0), ("no-such-package", "bad", 1)])
-def test_doctor_says_of_a_package_what_is_so(
+def test_doctor_reports_of_a_package_what_is_so(
     package: str, state: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", (package,))
@@ -191,7 +191,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
         assert build(urdf.Options, typed, robot="urdf") == known
 
 
-def test_a_robot_of_a_file_is_told_by_its_tree() -> None:
+def test_a_robot_of_a_file_is_reported_by_its_tree() -> None:
     from rtmms import model
     from rtmms.cli.list import _of_a_file
     from rtmms.mechanism.plant import TreePlant
@@ -201,7 +201,7 @@ def test_a_robot_of_a_file_is_told_by_its_tree() -> None:
     assert _of_a_file(Pendulum()).startswith("theta'' = torque")
 
 
-def test_set_of_a_name_that_a_controller_has_says_how_to_write_it() -> None:
+def test_set_of_a_name_that_a_controller_has_reports_how_to_write_it() -> None:
     from types import SimpleNamespace
 
     from rtmms.loop.requests import HANDLERS

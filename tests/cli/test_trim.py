@@ -103,7 +103,7 @@ def test_a_target_out_of_reach_is_status_1(capsys):
 
 
 @pytest.mark.parametrize(("above", "stable"), [(-0.001, True), (5e-7, True), (2e-6, False), (0.05, False)])
-def test_stable_is_what_the_largest_multiplier_says(above: float, stable: bool) -> None:
+def test_stable_is_what_the_largest_multiplier_implies(above: float, stable: bool) -> None:
     """Of a robot with a gait of its own, to 1e-6; from commands, whose map is differenced, to 1e-4."""
     size = np.array([1.0 + above, 0.5], dtype=complex)
     own = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)

@@ -62,7 +62,7 @@ class Rods:
 
 
 @pytest.mark.parametrize(("outputs", "more"), [(ENCODER, {}), (TRUTH, {}), (TRUTH, {"actuation": "ideal"})])
-def test_a_stuck_rod_is_told_and_its_return(outputs: tuple[Channel, ...], more: dict[str, Any]) -> None:
+def test_a_stuck_rod_is_reported_and_its_return(outputs: tuple[Channel, ...], more: dict[str, Any]) -> None:
     rods = Rods(outputs, SERVO | more)
     rods.go(3.0)
     rods.go(2.0, radians(45.0), 1.5)
@@ -80,7 +80,7 @@ def test_a_stuck_rod_is_told_and_its_return(outputs: tuple[Channel, ...], more: 
     assert "left.front follows again after" in rods.said[1]
 
 
-def test_nothing_is_said_of_what_is_not_known() -> None:
+def test_nothing_is_reported_of_what_is_not_known() -> None:
     silent = Rods(ENCODER, SERVO)
     silent.go(1.0)
     silent.silent = True

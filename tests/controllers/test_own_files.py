@@ -88,7 +88,7 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
      ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
      ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, message: str) -> None:
+def test_what_is_wrong_is_reported_in_a_sentence(folder: Path, word: str, message: str) -> None:
     with pytest.raises(rtmms.ModelError, match=f"(?s){message}"):
         build(word)
 
@@ -158,7 +158,7 @@ def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, 
 
 
 @pytest.mark.parametrize("states", [0, 5])
-def test_an_update_that_returns_no_command_is_told_with_its_line(
+def test_an_update_that_returns_no_command_is_refused_with_its_line(
     tmp_path: Path, make_host: Callable[..., Host], states: int
 ) -> None:
     path = tmp_path / "wordy.py"

@@ -144,7 +144,7 @@ except Exception as fault:
 """
 
 
-def test_where_rtmms_is_not_installed_the_host_lives_and_is_told(manta: Path) -> None:
+def test_where_rtmms_is_not_installed_the_host_lives_and_is_reported(manta: Path) -> None:
     for _ in range(3):
         child = subprocess.run(
             [sys.executable, "-c", WITHOUT, str(manta)], capture_output=True, text=True, timeout=120, check=False

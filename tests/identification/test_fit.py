@@ -45,7 +45,7 @@ def test_a_run_without_noise_gives_the_values_that_it_was_made_with(run: Recordi
     assert evidence.bound == ["", ""]
 
 
-def test_errors_are_as_large_as_they_are_said_to_be(run: Recording) -> None:
+def test_errors_are_as_large_as_they_are_stated_to_be(run: Recording) -> None:
     """Eight draws of the noise: the squares of error over standard error have a mean near one."""
     squares = []
     for seed in range(8):

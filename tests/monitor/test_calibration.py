@@ -23,7 +23,7 @@ def of(folder, dt=1e-3, **given):
     return Calibration(plant, plant.twin(), folder)
 
 
-def test_the_order_of_the_method_tells_the_other_steps(tmp_path):
+def test_the_order_of_the_method_reports_the_other_steps(tmp_path):
     """Second order: a hundredth of the error at a tenth of the step; beyond four times it is no bound."""
     one = of(tmp_path)
     own = one.steps()[0.01]
@@ -151,7 +151,7 @@ def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
 
 @pytest.mark.timeout(1800)
 @pytest.mark.full  # 40 runs, the shortest steps of them 20,000
-def test_40_runs_make_no_known_step_longer_and_say_how_far_they_are_off(tmp_path):
+def test_40_runs_make_no_known_step_longer_and_report_how_far_they_are_off(tmp_path):
     """Steps of 0.1 to 20 times the default and three gaits in any order; the truth has the same commands in eighths."""
     ratios, gaits = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0), (0.3, 0.6, 1.2)
     small = {"chains": 3, "links": 2}

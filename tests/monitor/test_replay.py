@@ -51,7 +51,7 @@ def way(plant, steps, command, parts=1):
 
 
 @pytest.mark.parametrize("most", [2, 8])
-def test_joints_of_a_fixed_base_are_off_by_what_is_told(most):
+def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
     """Against the exact swing, in steps of a sixteenth of its period: told is more than true, and less than twice."""
     plant, angles = swinging(0.04), [0.0]
     monitor = Monitor(plant.twin())
@@ -122,7 +122,7 @@ def test_another_run_than_that_of_the_commands_is_not_judged(steps):
     assert math.isnan(monitor.conclude(9.0).path)
 
 
-def test_after_a_change_that_was_told_the_rest_is_judged():
+def test_after_a_change_that_was_reported_the_rest_is_judged():
     plant = rtmms.load("eel")
     monitor = Monitor(plant.twin())
     for k in range(200):
@@ -136,7 +136,7 @@ def test_after_a_change_that_was_told_the_rest_is_judged():
     assert found.seconds is None
 
 
-def test_without_time_the_beginning_is_judged_and_the_sentence_says_so():
+def test_without_time_the_beginning_is_judged_and_the_sentence_reports_it():
     monitor = watched(rtmms.load("eel"), 400)
     found = monitor.conclude(0.0)
     assert found.seconds is not None
@@ -174,7 +174,7 @@ def test_one_number_in_one_sentence(path, work, message):
     assert sentence.count("%") == 1
 
 
-def test_the_work_is_what_the_plant_tells():
+def test_the_work_is_what_the_plant_states():
     """With contacts it has two parts: what imposed joints do in impacts is not in that of the steps."""
     for robot, command in (("eel", [0.1] * 36), ("purcell", [0.5, -0.5]), ("unicycle", [9.0, 5.0])):
         plant = rtmms.load(robot)

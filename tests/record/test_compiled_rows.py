@@ -130,7 +130,7 @@ def loop_of(attribution: Any = None) -> Any:
 
 
 @pytest.mark.full
-def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
+def test_a_judged_step_is_reported_by_one_row(tmp_path: Path) -> None:
     """It is offered until a row has it, whoever writes that."""
     judged = [(5, 1, -1), (6, 2, -1), (7, -1, 3)]
     attribution: Any = SimpleNamespace(unreported=3)

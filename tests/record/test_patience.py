@@ -40,7 +40,7 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]
     return ring, made, found
 
 
-def test_a_writer_that_hangs_is_told_of_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
+def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
     ring, made, found = waiting
     made.wait()
     assert found == [
@@ -69,7 +69,7 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
 
 @pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells that a process was stopped")
-def test_a_stopped_writer_is_told_of_and_the_run_goes_on_with_counted_rows(
+def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "TOLD_S", 0.1)

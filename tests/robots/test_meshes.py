@@ -115,7 +115,7 @@ def off(mesh: Mesh) -> tuple[float, float]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: mesh.name)
-def test_a_mesh_is_as_fine_as_its_page_says(mesh: Mesh) -> None:
+def test_a_mesh_is_as_fine_as_its_page_states(mesh: Mesh) -> None:
     path, work = off(mesh)
     assert path <= mesh.path
     assert math.isnan(mesh.work) or work <= mesh.work

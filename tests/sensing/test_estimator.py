@@ -283,7 +283,7 @@ def test_sensors_that_fall_silent_only_make_it_less_sure() -> None:
     assert np.all(np.diag(now.covariance)[3:6] > np.diag(sure)[3:6])
 
 
-def test_a_sensor_that_lies_is_refused_and_told() -> None:
+def test_a_sensor_that_lies_is_refused_and_reported() -> None:
     plant, estimator = begun(4, SENSORS)
     run(plant, estimator, 3000)
     assert not estimator.estimate().lost

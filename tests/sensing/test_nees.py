@@ -78,7 +78,7 @@ def test_nees_over_the_step_of_each_robot(robot: str, tmp_path: Path) -> None:
     assert all(LEAST < one < MOST for one in found.values()), found
 
 
-def test_sensors_that_look_at_a_recording_tell_what_they_tell_in_the_run() -> None:
+def test_sensors_that_look_at_a_recording_report_what_they_report_in_the_run() -> None:
     sensors = {"imu": Imu(rate_hz=100.0, gyro_noise_rad_s_rt_hz=1e-3), "depth": Depth(rate_hz=50.0, noise_m=0.01)}
     run = Sensed(Mover(swim, dt=5e-3), sensors)
     run.reset(4)

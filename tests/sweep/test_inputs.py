@@ -96,7 +96,7 @@ def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeyp
         assert {Path(name).name for name in input_files((), opened) if "inputs_" in name} == {"inputs_early.py"}
 
 
-def test_a_change_is_seen_whatever_the_time_stamp_says(tmp_path: Path) -> None:
+def test_a_change_is_seen_whatever_the_time_stamp_states(tmp_path: Path) -> None:
     file = tmp_path / "g.csv"
     file.write_text("1\n")
     before = {str(file): hash_of(str(file))}

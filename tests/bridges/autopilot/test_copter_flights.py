@@ -93,7 +93,7 @@ def test_in_real_time_a_copter_that_is_late_for_a_moment_loses_no_frame(rehearse
     assert copter.stamps[-1] == pytest.approx(run.plant.step_count * 1e-3, abs=2.5e-3), "it has caught up"
 
 
-def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
+def test_what_the_packets_report_of_the_rate_is_no_request(rehearse: Any) -> None:
     run, copter = rehearse("lockstep")
     run.start(copter)
     run.run(0.5)
@@ -103,7 +103,7 @@ def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
     assert run.plant.step_count - step == copter.frame - frame
 
 
-def test_frames_are_longer_where_the_configuration_says_so(rehearse: Any) -> None:
+def test_frames_are_longer_where_the_configuration_reports_it(rehearse: Any) -> None:
     run, copter = rehearse("lockstep", frame_rate=500.0)
     run.start(copter)
     run.run(8.0)

@@ -88,7 +88,7 @@ def test_a_datagram_stands_alone(reader: Reader, reasons: list[str]) -> None:
     assert len(reader.datagram(frame + frame)) == 2
 
 
-def test_unknown_messages_and_flags_are_told(reader: Reader, reasons: list[str]) -> None:
+def test_unknown_messages_and_flags_are_reported(reader: Reader, reasons: list[str]) -> None:
     frame = bytearray(Writer(255, 190).pack(axes(1)))
     unknown = bytes(frame[:7]) + b"\xff\xff\xff" + bytes(frame[10:])
     assert reader.feed(unknown) == []

@@ -104,7 +104,7 @@ def send_here(port: int) -> None:
             one.sendto(b"group %d" % ttl, (GROUP, port))
 
 
-def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
+def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
     port = reserve_ports()
     ours = {b"loopback", b"own address", b"group 0", b"group 1"}
     with listening(port) as plain:
@@ -131,7 +131,7 @@ def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
-def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
+def test_lcm_is_driven_by_this_machine_alone_unless_asked(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
     pytest.importorskip("lcm", reason="pip install 'rtmms[lcm]'")
     from rtmms_bridges.lcm import Lcm, encode_command
     from tests.bridges.harness import Beside
@@ -156,7 +156,7 @@ def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Ca
 
 
 @pytest.mark.parametrize("expected", [False, True])
-def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
+def test_a_can_bus_over_multicast_is_this_machines_alone_unless_asked(
     far: Far, make_host: Callable[..., Host], expected: bool
 ) -> None:
     can = pytest.importorskip("can", reason="pip install 'rtmms[can]'")
@@ -188,7 +188,9 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
 
 
 @pytest.mark.parametrize("network", ["127.0.0.1", OURS])
-def test_imc_announces_are_heard_on_its_network_alone(far: Far, make_host: Callable[..., Host], network: str) -> None:
+def test_imc_announces_are_received_on_its_network_alone(
+    far: Far, make_host: Callable[..., Host], network: str
+) -> None:
     imcpy = pytest.importorskip("imcpy", reason="pip install 'rtmms[imc]'")
     from rtmms_bridges.imc import Imc
     from rtmms_bridges.sea.imc_nodes import GROUP as ANNOUNCES

@@ -32,7 +32,7 @@ class Words:
         (ValueError("in the law"), False),
     ],
 )
-def test_only_a_controller_that_means_to_go_says_bye(fault: BaseException | None, bye: bool) -> None:
+def test_only_a_controller_that_means_to_go_sends_bye(fault: BaseException | None, bye: bool) -> None:
     parts = Words()
     parts.link.__exit__(type(fault) if fault else None, fault, None)
     assert parts.said == [bye]

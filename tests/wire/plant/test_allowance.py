@@ -76,7 +76,7 @@ def test_one_that_goes_on_is_hung_up_on_and_counted(host: Host, make_raw: Callab
     assert peer.state is DEAD
 
 
-def test_one_that_sends_ahead_now_and_then_is_heard_out(host: Host, raw: Raw) -> None:
+def test_one_that_sends_ahead_now_and_then_is_received_out(host: Host, raw: Raw) -> None:
     raw.join(["*"])
     (peer,) = host.server._peers.claimants
     stepped_for: list[Any] = []

@@ -47,7 +47,7 @@ def test_one_that_came_early_is_as_early_as_it_came_not_as_it_was_used(peer: Raw
     assert peer.host.server.applied.lateness_ns < -SECOND
 
 
-def test_a_late_one_read_in_the_slack_is_not_said_to_have_been_used_for_the_step_before(peer: Raw) -> None:
+def test_a_late_one_read_in_the_slack_is_not_reported_to_have_been_used_for_the_step_before(peer: Raw) -> None:
     host = peer.host
     peer.command({"left.front": 0.1})
     assert exchange(peer)

@@ -31,7 +31,7 @@ def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, 
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, *(UNUSUAL[k] for k in UNUSUAL if k != "two at once")])
-def test_lockstep_is_the_same_whatever_a_peer_says(what: str, monkeypatch: Any) -> None:
+def test_lockstep_is_the_same_whatever_a_peer_sends(what: str, monkeypatch: Any) -> None:
     """What it says follows from what it hears, so that one state that is wrong would show."""
     compiled, here = lockstep(what)
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
@@ -98,7 +98,7 @@ def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
 
 
 @pytest.mark.full
-def test_what_was_refused_of_a_silent_peer_is_told_in_words(monkeypatch: Any) -> None:
+def test_what_was_refused_of_a_silent_peer_is_reported_in_a_sentence(monkeypatch: Any) -> None:
     monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 300_000_000)
     run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: values = {names[0]: float('nan')}"))
     assert run.outcome.ended == "peer"

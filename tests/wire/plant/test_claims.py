@@ -17,7 +17,7 @@ from rtmms.wire.plant.server import Server
 from tests.wire.bench import Host, Raw, Toy
 
 
-def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
+def test_the_welcome_reports_what_a_peer_needs(raw: Raw) -> None:
     welcome = raw.hello(["left.*"], outputs=["speed", "pos*"])
     assert (welcome["type"], welcome["protocol"], welcome["robot"], welcome["mode"]) == (
         "welcome",
@@ -70,7 +70,7 @@ def test_a_bad_hello_is_refused_by_name(raw: Raw, hello: dict[str, Any], code: s
     assert raw.host.server.report()["peers"] == []
 
 
-def test_the_near_miss_and_the_spoken_versions_are_told(raw: Raw) -> None:
+def test_the_near_miss_and_the_spoken_versions_are_reported(raw: Raw) -> None:
     assert "left.front" in raw.hello(["left.fornt"])["text"]
     assert "spoken: 1, 2" in raw.hello([], protocol=7)["text"]
 
@@ -265,7 +265,7 @@ def test_one_that_comes_back_before_its_going_was_noticed(host: Host, make_raw: 
     assert host.command[0] == 0.3
 
 
-def test_one_that_comes_back_too_late_is_told_so(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_one_that_comes_back_too_late_is_notified(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first = make_raw(host).join(["*"], "first")
     first.data.close(0)
 

@@ -146,7 +146,7 @@ def test_a_command_ahead_waits_its_turn(peer: Raw) -> None:
     assert peer.host.command[0] == 0.7
 
 
-def test_going_back_forgets_what_waits(peer: Raw) -> None:
+def test_going_back_discards_what_waits(peer: Raw) -> None:
     peer.command({}, step=0)
     peer.command({"left.front": 0.7}, step=2)
     deliver(peer)

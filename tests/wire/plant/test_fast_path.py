@@ -108,7 +108,7 @@ def test_a_plant_in_python_is_called_between_a_compiled_exchange_and_the_slack()
 
 
 @pytest.mark.full
-def test_a_plant_that_fails_in_a_compiled_step_says_so() -> None:
+def test_a_plant_that_fails_in_a_compiled_step_reports_it() -> None:
     with pytest.raises(RuntimeError, match="status 7"):
         Run(Lockstep, steps=100, program=program("values[names[0]] = 1.1 if k == 80 else 0.0"))
 
@@ -143,7 +143,7 @@ UNUSUAL = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", UNUSUAL)
-def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, monkeypatch: Any) -> None:
+def test_whatever_a_peer_sends_means_the_same_as_on_the_general_path(what: str, monkeypatch: Any) -> None:
     def lockstep() -> tuple[Any, ...]:
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)

@@ -52,7 +52,7 @@ def test_a_link_drives(make: Make, libzmq: bool) -> None:
         running.wait(lambda: not running.host.server.claimed.any())
 
 
-def test_a_step_misses_nothing_and_says_what_came(make: Make, make_raw: Callable[[Host], Raw]) -> None:
+def test_a_step_misses_nothing_and_reports_what_came(make: Make, make_raw: Callable[[Host], Raw]) -> None:
     host = make()
     peer = make_raw(host).join(["*"])
     steps, who = host.server._sockets.step, peer.welcome["identity"]

@@ -243,7 +243,7 @@ def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw
     assert [peer["state"] for peer in host.summaries] == ["warming"]
 
 
-def test_where_only_sending_tells_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
+def test_where_only_sending_reports_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
     monkeypatch.setattr(host.server._port, "connected", lambda peer: None)  # as with keys
     monkeypatch.setattr("rtmms.wire.plant.server._PROBE_SLOW_GAP_NS", 10**15)
     raw.join(["*"])

@@ -181,7 +181,7 @@ def test_an_old_plant_is_understood() -> None:
     assert list(commands[0]) == list(old)
 
 
-def test_an_unknown_version_is_told_the_ones_that_are_spoken(make_host: Callable[..., Host]) -> None:
+def test_an_unknown_version_gets_the_ones_that_are_spoken(make_host: Callable[..., Host]) -> None:
     host = make_host()
     peer = Raw(host)
     for version in (0, 3, 99, "1", None):

@@ -87,7 +87,7 @@ def test_dropped_ticks_are_surplus(host: Host, raw: Raw) -> None:
     assert host.server.report()["ticks"] == {"used": 0, "surplus": 1, "peer": "raw"}
 
 
-def test_only_one_ticks_until_it_says_bye(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_only_one_ticks_until_it_sends_bye(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first, second = make_raw(host).join([], "first", ticks=True), make_raw(host)
     refusal = second.hello([], "second", ticks=True)
     assert (refusal["code"], refusal["text"]) == ("claim_held", "hello: 'first' ticks here")
@@ -111,7 +111,7 @@ def test_a_killed_ticker_makes_room(host: Host, make_raw: Callable[[Host], Raw])
     assert host.server.ticks_waiting() == 1
 
 
-def test_one_that_is_silent_for_long_makes_room_and_is_told(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_one_that_is_silent_for_long_makes_room_and_is_notified(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first = make_raw(host).join([], "first", ticks=True)
     begun = time.monotonic_ns()
     host.until(lambda: "first" not in host.server.admitted())
@@ -224,7 +224,7 @@ def test_a_link_without_either_cannot_tick(ticked: Ticked) -> None:
         link.tick()
 
 
-def test_a_tick_to_a_plant_that_has_ended_says_so(ticked: Ticked) -> None:
+def test_a_tick_to_a_plant_that_has_ended_reports_it(ticked: Ticked) -> None:
     with rtmms.connect(ticked.host.exchange, ticks=True, token="secret") as link:
         link.tick()
         ticked.end("enough")

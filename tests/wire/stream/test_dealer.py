@@ -151,7 +151,7 @@ def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket,
     there.close()
 
 
-def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
+def test_nothing_is_reported_before_the_other_side_is_known(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
     assert dealer.send(b"", b"too early") != SENT
     taken(listener, dealer).close()
@@ -240,7 +240,7 @@ def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.sock
     there.close()
 
 
-def test_a_host_that_there_is_none_of_is_told() -> None:
+def test_a_host_that_there_is_none_of_is_reported() -> None:
     with pytest.raises(OSError, match=r"\S"):
         Dealer("tcp://no.such.host.invalid:9", NAME)
 

@@ -101,7 +101,7 @@ def test_a_message_that_never_ends_takes_no_memory(victim: Victim, role: str) ->
 
 
 @pytest.mark.full
-def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -> None:
+def test_hundreds_that_connect_and_send_nothing_keep_nobody_out(victim: Victim) -> None:
     idle = [connected(victim.endpoints["exchange"]) for _ in range(300)]
     assert victim.drives()
     half = [shaken(victim.endpoints["exchange"]) for _ in range(300)]

@@ -48,7 +48,7 @@ def bound() -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("output", NOTHING.values(), ids=NOTHING)
-def test_one_that_says_nothing_over_and_over_is_given_up(output: bytes, looked: list[int]) -> None:
+def test_one_that_sends_nothing_over_and_over_is_given_up(output: bytes, looked: list[int]) -> None:
     reader = Reader(frozenset([b"DEALER"]), 1000)
     reader.feed(GREETING + ready(b"DEALER") + output * 30_000)
     assert reader.next() == (READY, b"")
