@@ -84,7 +84,7 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     except ModelError as refusal:
         return Run(*nowhere, "refused", str(refusal))
     steps, work = round(case.seconds / dt), 0.0
-    monitor = Monitor(plant.twin()) if watched else None
+    monitor = Monitor(plant.step_error_estimator()) if watched else None
     seen = max(1, steps // PLACES)
     while steps % seen:
         seen -= 1
@@ -93,8 +93,8 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
     every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
-    neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
-    reader, counted_up, moved = plant.twin(), "work" in plant.observe(), 0.0
+    neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.step_error_estimator().room()
+    reader, counted_up, moved = plant.step_error_estimator(), "work" in plant.observe(), 0.0
     before = 0.0
     if monitor is not None:
         monitor.look(neutral)
@@ -154,7 +154,7 @@ def line(case: Case) -> list[Cell]:
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
-            floor = SHORTEST * case.load(dt).twin().length
+            floor = SHORTEST * case.load(dt).step_error_estimator().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)

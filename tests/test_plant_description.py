@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import PlantDescription, Wrapper, describe_plant
+from rtmms.base.errors import RenamedWarning
+from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription, Wrapper, describe_plant
 from rtmms.sensing import read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Sensed
@@ -48,9 +49,22 @@ def sensed(plant: Any) -> Sensed:
 
 def test_a_plant_with_its_eight_members_has_nothing_else() -> None:
     about = describe_plant(Pendulum())
-    assert (about.medium, about.set, about.settable, about.twin, about.gait) == ("", None, None, None, None)
+    found = about.set, about.settable, about.step_error_estimator, about.gait
+    assert (about.medium, found) == ("", (None, None, None, None))
     assert about.parameters() is about.shape() is about.ends() is about.home() is None
     assert about.surroundings().gravity == (0.0, 0.0, -9.80665)
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_MEMBERS.items())
+def test_a_member_works_under_its_old_name_with_a_warning(old: str, new: str) -> None:
+    plant: Any = Mover()
+    setattr(plant, old, lambda: "made")
+    with pytest.warns(RenamedWarning, match=f"Mover.{old} is {new} now"):
+        made = describe_plant(plant)
+    assert getattr(made, new)() == "made"
+    own = rtmms.load("eel")
+    with pytest.warns(RenamedWarning, match=f"{old} is {new} now"):
+        assert getattr(own, old) == getattr(own, new)
 
 
 def test_members_that_belong_together_count_together() -> None:
@@ -91,7 +105,7 @@ def test_outputs_of_a_sensed_plant_have_their_names_there() -> None:
 def test_a_wrapper_has_the_members_that_its_description_has_and_no_others() -> None:
     outer = Outer(Basin())
     assert (outer.medium, outer.recent_outputs) == ("air", ("rod_angle",))
-    for name in ("summarise", "twin", "figure", "truth", "step"):
+    for name in ("summarise", "step_error_estimator", "figure", "truth", "step"):
         assert not hasattr(outer, name)
 
 

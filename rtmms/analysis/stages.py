@@ -25,7 +25,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
 from rtmms.base.snapshot import model_of
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Coordinated
+from rtmms.plant.protocol import HasCoordinates
 
 
 @kernel
@@ -77,7 +77,7 @@ class Slopes:
 class Stages:
     """Motions of a plant.
 
-    plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.Coordinated)
+    plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates)
     steps     of a stage;  outputs  names of those that are wanted
     threads   that stages are linearised on, and motions rolled out
     ModelError for another plant, or an output that compiled code cannot tell.
@@ -85,7 +85,7 @@ class Stages:
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
         self.plant, self._pool = plant, ForkPool(plant, threads, "stages")
-        if not isinstance(plant, Coordinated) or not self._pool.has_forks():
+        if not isinstance(plant, HasCoordinates) or not self._pool.has_forks():
             raise ModelError(
                 f"stages: expected a plant with compiled steps and coordinates, got a {type(plant).__name__}"
             )
@@ -220,7 +220,7 @@ class Stages:
         coordinates, displaced, end = self.coordinates, self._displaced, motion.states[t + 1]
         k, n = len(coordinates.names), motion.knots.shape[1]
         origin = motion.states[t].copy()
-        origin[coordinates.forgets] = 0.0
+        origin[coordinates.history_indices] = 0.0
         # with one step a stage the knot before is no part of it
         which = (range(k + 2 * n),) if self.steps > 1 else (range(k), range(k + n, k + 2 * n))
         fields: dict[str, Any] = (

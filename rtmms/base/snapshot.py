@@ -117,11 +117,11 @@ class StatefulPlant:
         self._steps = steps
 
     def present(self) -> tuple[npt.NDArray[np.float64], int]:
-        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.protocol.Forking)."""
+        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.protocol.HasFork)."""
         return self.memory.copy(), self._steps
 
     def put(self, state: npt.NDArray[np.float64], steps: int) -> None:
-        """Put the plant into a state, as `restore` does (rtmms.plant.protocol.Forking)."""
+        """Put the plant into a state, as `restore` does (rtmms.plant.protocol.HasFork)."""
         self._clear()
         self.memory[:] = state
         self._steps = steps

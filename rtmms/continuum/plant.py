@@ -24,7 +24,7 @@ from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD,
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
-from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
+from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
 
@@ -152,7 +152,7 @@ def enter_look(address: int) -> None:
 # Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
 
 
-class CosseratTwin(RecordTwin):
+class CosseratErrorEstimator(RecordErrorEstimator):
     """See rtmms.plant.protocol.StepErrorEstimator."""
 
     order, bounded, base_moves = 4, True, True
@@ -435,9 +435,9 @@ class CosseratPlant(KernelPlant):
         """Coordinates around the present state, for `rtmms.linearise`."""
         return CosseratChart(self.memory, self.field, self.body.length_m)
 
-    def twin(self) -> CosseratTwin:
+    def step_error_estimator(self) -> CosseratErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return CosseratTwin(self)
+        return CosseratErrorEstimator(self)
 
     def momentum(self) -> Array:
         """(6,) N s, N m s, of body and added mass in still water, world axes about the world's origin."""

@@ -44,12 +44,12 @@ from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
-from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
+from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
 from rtmms.plant.validation import refuse_not_finite
 
-# Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
+# Steps of a tree beside the plant's own: its estimator, whose memory is its own and whose kernels are the plant's.
 
 
 def _places(memory: Array, parts: dict[str, Any]) -> slice:
@@ -60,8 +60,8 @@ def _places(memory: Array, parts: dict[str, Any]) -> slice:
     return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
 
 
-class TreeTwin(RecordTwin):
-    """See rtmms.plant.protocol.Twin."""
+class TreeErrorEstimator(RecordErrorEstimator):
+    """See rtmms.plant.protocol.StepErrorEstimator."""
 
     def __init__(self, plant: Any) -> None:
         model = plant.model
@@ -91,7 +91,7 @@ class TreeTwin(RecordTwin):
         return found
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """See RecordTwin. In halves a multistep method starts anew: its past is of other steps."""
+        """See RecordErrorEstimator. In halves a multistep method starts anew: its past is of other steps."""
         super().start(at, halves)
         if halves:
             self._system.motion.counts[0] = 0
@@ -313,7 +313,7 @@ class Running(KernelPlant):
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         return self._coordinates
 
     @cached_property
@@ -321,7 +321,7 @@ class Running(KernelPlant):
         return tree.coordinates(self)
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         assert self._entries is not None
         return self._entry_of(self._entries.settle, fork.owner)
 
@@ -335,15 +335,15 @@ class Running(KernelPlant):
         status: int = self._entries.settle(self._address) if self._entries else tree.settle(self.system)
         return status
 
-    def twin(self) -> TreeTwin:
+    def step_error_estimator(self) -> TreeErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return TreeTwin(self)
+        return TreeErrorEstimator(self)
 
     def step_error(self, command: Array | None = None) -> StepError:
         """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
 
         By two steps of half the length. Raises nothing of its own: an error of 1 where a step fails."""
-        return step_error(self.twin(), self.commanded if command is None else command)
+        return step_error(self.step_error_estimator(), self.commanded if command is None else command)
 
     def evaluate(self) -> Array:
         """Rates at the present state and time (see rtmms.mechanism.step); torques are in `torque` afterwards."""

@@ -262,7 +262,7 @@ def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float
     exact = moth.in_paper_frame(dt=STEP_S, **given)
     own.start(vector, 0)
     exact.start(vector, 0)
-    monitor, due, far, n = Monitor(own.twin()), 0, 0.0, own.model.n
+    monitor, due, far, n = Monitor(own.step_error_estimator()), 0, 0.0, own.model.n
     work = 0.0
     for k in range(STROKES * SAMPLES):
         if k == (STROKES - 1) * SAMPLES:

@@ -30,7 +30,7 @@ _TRIED, _DAMPED, _FASTEST = 0.05, 0.05, 0.3
 
 class Shadow:
     """A model that goes where the robot goes.  model  a plant with place, present and put
-    (rtmms.plant.protocol.Forking)"""
+    (rtmms.plant.protocol.HasFork)"""
 
     def __init__(self, model: Any) -> None:
         self.model = model

@@ -207,10 +207,12 @@ class Faulty(Stage):
         self._address = system.address
         self._key = hashlib.sha256("\0".join(self._names).encode()).digest()
         self._compose()
-        inner = describe_plant(plant)  # its twin would step without the faults
+        inner = describe_plant(plant)  # its estimator would step without the faults
         self._whole = {name: getattr(inner.parameters(), name + _LOST, 0) for name in fins(plant)}
         faults = (FAULT + name for name in (*self._names, *self._whole))
-        self.description = replace(inner, set=self.set, settable=(*faults, *(inner.settable or ())), twin=None)
+        self.description = replace(
+            inner, set=self.set, settable=(*faults, *(inner.settable or ())), step_error_estimator=None
+        )
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
@@ -236,11 +238,11 @@ class Faulty(Stage):
         self.sound.step(self._memory[BEFORE])
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().compiled_step()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking."""
+        """See rtmms.plant.protocol.HasFork."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:

@@ -146,7 +146,7 @@ class Sensed(Stage):
         return {"state": packed}
 
     def present(self) -> tuple[Array, int]:
-        """See rtmms.plant.protocol.Forking."""
+        """See rtmms.plant.protocol.HasFork."""
         self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet
         return super().present()
 

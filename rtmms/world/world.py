@@ -136,11 +136,11 @@ class World(Stage):
         self._sights.step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.Accounted: where all robots have compiled outputs, and none senses another."""
+        """See HasCompiledOutputs: where all robots have compiled outputs, and none senses another."""
         return None if self._sights else super().compiled_outputs()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking; None where a robot senses another, which Python does."""
+        """See rtmms.plant.protocol.HasFork; None where a robot senses another, which Python does."""
         return None if self._sights else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:

@@ -167,7 +167,7 @@ def as_json(report: Mapping[str, Any]) -> str:
 
 
 class Accuracy:
-    """monitor   of the run's plant; None for a plant that offers no twin, and where none is given
+    """monitor   of the run's plant; None for a plant that offers no estimator of step errors, and where none is given
 
     steps   of the run, None where it has no end: so many commands are kept, as far as there is room
     driven_by   the words of the controllers that the run starts
@@ -179,8 +179,8 @@ class Accuracy:
         self._calibration: Calibration | None = None
         self._known: KnownStep | None = None
         self._warned = False
-        twin = None if plant is None else describe_plant(plant).twin
-        if plant is not None and twin is not None:
+        estimator = None if plant is None else describe_plant(plant).step_error_estimator
+        if plant is not None and estimator is not None:
             import numpy as np
 
             from rtmms.base.kernel_cache import cache_folder
@@ -190,8 +190,8 @@ class Accuracy:
             n = len(plant.actuators)
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)
             # written, not only reserved: a first touch within the run would be a page fault within a step
-            self.monitor = Monitor(twin(), np.full((rows, n), 0.0))
-            self._calibration = Calibration(plant, self.monitor.twin, cache_folder(), driven_by)
+            self.monitor = Monitor(estimator(), np.full((rows, n), 0.0))
+            self._calibration = Calibration(plant, self.monitor.estimator, cache_folder(), driven_by)
             self._known = self._calibration.known()
 
     def at_start(self, *, quiet: bool) -> list[str]:

@@ -323,7 +323,7 @@ class Selection:
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:  # fmt: skip
-        """Pack a state ahead of its instant, all but the budget, which is known when it is sent; step -1 forgets it."""
+        """Pack a state ahead of its instant, except the budget, which the sending adds; step -1 discards it."""
         if step < 0:
             self._ahead = (-1, 0)
             return
