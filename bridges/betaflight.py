@@ -181,7 +181,7 @@ class Betaflight(rtmms.Bridge):
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"Betaflight sent nothing to {place}"
-        self.io.tell(f"waiting for Betaflight on {place}; {self._admission.sentence(place)}")
+        self.io.log(f"waiting for Betaflight on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         return map_channels(self.channels, plant, "betaflight", 0.0, 1.0, _CHANNELS)
@@ -272,7 +272,7 @@ class Betaflight(rtmms.Bridge):
         return self._answers >= PROBES
 
     def _wake(self) -> None:
-        self.io.tell("Betaflight is there again" if self._was_awake else "Betaflight is there")
+        self.io.log("Betaflight is there again" if self._was_awake else "Betaflight is there")
         if self._was_awake and self.reset:
             self._pacer.reset()
         self._was_awake = True

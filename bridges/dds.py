@@ -194,7 +194,7 @@ class Dds(rtmms.Bridge):
         self._imu = Imu(gravity_of(plant) if self.gravity is None else self.gravity)
         self._joints = Joints(plant, self.fin_joints)
         hush()
-        here = from_here(self.io.tell) if is_loopback(self.interface) else contextlib.nullcontext()
+        here = from_here(self.io.log) if is_loopback(self.interface) else contextlib.nullcontext()
         try:
             with here:  # its sockets are open to all, whatever the interface
                 self._domain = self._configured()

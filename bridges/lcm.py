@@ -137,7 +137,7 @@ class Lcm(rtmms.Bridge):
                 "ip link set lo multicast on; ip route add 239.255.76.67 dev lo"
             ) from None
         if self.claim:
-            with nullcontext() if _FAR.search(self.url) else from_here(self.io.tell):  # it joins the group now
+            with nullcontext() if _FAR.search(self.url) else from_here(self.io.log):  # it joins the group now
                 subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
             subscription.set_queue_capacity(_AT_ONCE)
             self.io.watch(self.lcm.fileno(), self.on_message)

@@ -90,7 +90,7 @@ class Autopilot(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
-        return self._helm.steer(self._aim, self._helm.hear(state))
+        return self._helm.steer(self._aim, self._helm.read(state))
 
     def _take_up(self) -> None:
         helm = self._helm

@@ -35,9 +35,9 @@ class Helm:
         check_rods(self.name, plant, self.fins.ratio, {"left": strongest, "right": strongest})
         self.pilot = Pilot(self.pilot.gains, self.pilot.most)
 
-    def hear(self, state: rtmms.State) -> Motion:
+    def read(self, state: rtmms.State) -> Motion:
         """Where the robot is; what is wrong with that is reported."""
-        now = self.senses.hear(state)
+        now = self.senses.read(state)
         self._watch(now)
         self.following.look(state)
         return now

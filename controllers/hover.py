@@ -72,7 +72,7 @@ class Hover(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Speeds of the rotors in rad/s."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)
         ax, ay, az = (

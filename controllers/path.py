@@ -93,7 +93,7 @@ class Path(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
-        now = self._helm.hear(state)
+        now = self._helm.read(state)
         if not self._guide.finished:
             self._guide(now, self.speed_m_s, self._aim)
             self._progress(now.time, self._guide.along, self.speed_m_s)

@@ -412,7 +412,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad, or speeds of rotors in rad/s."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         self._watch(now)
         if self._strokes is not None:
             return self._by_strokes(now)
@@ -518,7 +518,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             doubt = now.doubts & {"dvl", "imu", "estimate"}
             if doubt or len(sent) > 1:  # a gap: what is replayed would not be what was sent
                 self._observer.clear()
-            elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
+            elif self._observer.follow(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 self._set_current(tuple(self._observer.current.tolist()))
                 shadow.put(known)
         ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self._grid)

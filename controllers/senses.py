@@ -88,7 +88,7 @@ class Senses:
         """From sensors; else the truth."""
         return self._sensed
 
-    def hear(self, state: rtmms.State) -> Motion:
+    def read(self, state: rtmms.State) -> Motion:
         """The motion that a state tells of."""
         outputs, time = state.outputs, state.time
         if time < self._time and self._sensed:  # the first after a reset
@@ -132,7 +132,7 @@ class Senses:
 
     def _estimated(self, outputs: Mapping[str, Any], time: float) -> Motion:
         assert self.estimator is not None
-        news = self.estimator.hear(outputs)
+        news = self.estimator.update(outputs)
         doubts = set()
         for name in self._looked_at:
             sampled_at = outputs.get(f"{name}.time")

@@ -72,7 +72,7 @@ PROBES = 2
 PARAMETER_STEP = 1e-4
 """Of a parameter, relative; of one that is 0, in its own unit."""
 LONG_STEPS = 200_000
-"""Steps from which on a bar on standard error tells how far it is."""
+"""Steps from which on a bar on standard error shows the progress."""
 STRUCTURED_STEPS = 100
 """What A and B of a step by structure, and their products, are worth in steps, for that bar."""
 MANY_STEPS = 500
@@ -199,7 +199,7 @@ class _Room:
         self._errors = np.zeros((runs, len(self.coordinates.names)))
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
-        """So many of what tells A and B by the plant's structure; none where it has none."""
+        """Return so many evaluators of A and B by the plant's structure; none where it has none."""
         while len(self.structures) < count:
             one = structure_of(plant, self.by)
             if one is None:
@@ -275,7 +275,7 @@ def _compiled(
 class _Differences:
     """Of one call.
 
-    origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
+    origin      (w,) the plant's state, with its history at 0;  first  steps since its reset
     batch       the undisturbed run, and those of the probes, with the pose from which the pose after is measured
     """
 

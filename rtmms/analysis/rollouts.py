@@ -452,7 +452,7 @@ class _Compiled(_Outcome):
             self.plant.set(**values)  # type: ignore[attr-defined]
 
     def _conclude(self, run: int) -> None:
-        """What the plant itself has to tell of a run: outputs that do not stand in the state, snapshot, reason."""
+        """What only the plant can compute of a run: outputs beyond the state, snapshot, reason."""
         asked, plant, batch = self.asked, self.plant, self.batch
         assert isinstance(plant, HasFork)
         first, done = int(batch.counts[run if len(batch.counts) > 1 else 0]), int(self.steps[run])

@@ -80,7 +80,7 @@ class Stages:
     plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates)
     steps     of a stage;  outputs  names of those that are wanted
     threads   that stages are linearised on, and motions rolled out
-    ModelError for another plant, or an output that compiled code cannot tell.
+    ModelError for another plant, or an output that compiled code cannot compute.
     """
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
@@ -97,7 +97,7 @@ class Stages:
         self.accounted = tuple(name for name in self.shapes if name not in self.places)
         for name in self.accounted:
             if name not in numbers:
-                raise ModelError(f"stages: output '{name}': compiled code cannot tell it; take another")
+                raise ModelError(f"stages: output '{name}': compiled code cannot compute it; choose another")
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
         self._words, self._displaced = self.coordinates.words.copy(), displaced_by_each(self.coordinates, self.by)
@@ -179,7 +179,7 @@ class Stages:
         return found
 
     def slopes(self, motion: Motion, going: Callable[[], bool] = lambda: True) -> Slopes | None:
-        """Of every stage; None where a step fails, or `going` says no in between.
+        """Of every stage; None where a step fails, or `going` returns False in between.
 
         By the plant's structure where it has one (rtmms.analysis.derivatives), else by central differences."""
         coordinates = self.coordinates

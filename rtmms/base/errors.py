@@ -1,4 +1,4 @@
-"""What rtmms raises: one class for each kind of fault that a caller may want to tell apart."""
+"""What rtmms raises: one class for each kind of fault that a caller may want to distinguish."""
 
 from __future__ import annotations
 
@@ -102,5 +102,5 @@ def _spelled(character: str) -> str:
 
 
 def uncoloured(fault: BaseException) -> str:
-    """What a fault says, without the terminal's colours: numba writes them where colorama is installed."""
+    """Return the text of a fault, without the terminal's colours: numba writes them where colorama is installed."""
     return re.sub(r"\x1b\[[0-9;]*m", "", str(fault))

@@ -136,7 +136,7 @@ class StatefulPlant:
 
 
 def model_of(blob: bytes) -> bytes:
-    """What tells a snapshot's model and step from others: equal for two of one plant, whatever their states."""
+    """Return the identity of a snapshot's model and step: equal for two of one plant, whatever their states."""
     return blob[_HEAD.size : _HEAD.size + 40]
 
 

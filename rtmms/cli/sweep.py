@@ -59,7 +59,7 @@ def sweep(
     """Run a scenario or a robot many times, with values that differ, and write one Parquet table.
 
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
-    [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
+    [sweep] in the scenario has the same entries as the options. The same command goes on where it was broken off.
     """
     from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.study import read_study
@@ -255,7 +255,7 @@ def doubted(table: pa.Table) -> dict[str, list[int]]:
 
 
 def doubt_sentences(doubts: Mapping[str, list[int]], table: pa.Table) -> list[str]:
-    """What the summary says of runs that cannot be trusted, with what to do."""
+    """Return the summary's sentences about runs that cannot be trusted, with what to do."""
 
     def most(name: str, runs: list[int]) -> float:
         if name not in table.column_names:

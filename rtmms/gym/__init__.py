@@ -1,4 +1,4 @@
-"""Environments of gymnasium on our plants: `Task` says what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
+"""Environments of gymnasium on our plants: `Task` defines what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
 
 Importing it registers `rtmms/MantaDepth-v0` and the others (ids.py). Needs the extra `gym`.
 """

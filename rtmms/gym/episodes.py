@@ -31,7 +31,7 @@ def whole(place: str, given: Any, most: int, least: int = 1) -> None:
 
 
 def _refuse_members(task: Task) -> None:
-    """ArgumentError where a member of the task is of another type than `Task` says."""
+    """ArgumentError where a member of the task is of another type than that of `Task`."""
     given: Any
     for name in ("start", "commands", "observation", "reward", "ended", "prepare"):
         given = getattr(task, name)
@@ -57,8 +57,8 @@ def _refuse_members(task: Task) -> None:
 class Episodes:
     """`runs` of them on one plant.
 
-    sensors    a profile ('typical', a file): the plant is seen through sensors, and the agent sees what they tell; what
-               it is worth is judged by the truth
+    sensors    a profile ('typical', a file): the plant is seen through sensors, and the agent sees what they measure;
+               what it is worth is judged by the truth
     randomise  {parameter: (lowest, highest)} of `plant.settable`, drawn anew for each episode
     """
 

@@ -48,7 +48,7 @@ class Task:
         self.half = 0.5 * (np.array(high) - np.array(low))
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """A new episode: the plant was reset; put it elsewhere, and say what to remember: numbers or arrays."""
+        """A new episode: the plant was reset; put it elsewhere, and return what to remember: numbers or arrays."""
         return {}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:

@@ -1,4 +1,4 @@
-"""What a model with some parameters says that would have been measured: rollouts of all segments, and instruments."""
+"""What would have been measured, by a model with some parameters: rollouts of all segments, and instruments."""
 
 from __future__ import annotations
 

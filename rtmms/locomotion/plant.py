@@ -1,4 +1,4 @@
-"""A plant without inertia: its joints follow commands, and it moves as its Stokes connection says."""
+"""A plant without inertia: its joints follow commands, and it moves by its Stokes connection."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class Locomotion:
     """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
 
     gaits   {name: gait}: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines
-    note    {name: words} that say what such a gait is
+    note    {name: text} of what such a gait is
     goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
     shape   m or rad: a gait of about that amplitude is where the search begins
-    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection tells it
+    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection gives it
     """
 
     kind: str

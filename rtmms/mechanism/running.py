@@ -39,7 +39,7 @@ from rtmms.mechanism.joint_laws import (
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, THROWN, take_step
-from rtmms.mechanism.tendons import TOLD_LENGTH, TOLD_POWER, TOLD_RATE, TOLD_TENSION
+from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_POWER, RESULT_RATE, RESULT_TENSION
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
@@ -216,10 +216,10 @@ class Running(KernelPlant):
         derived: dict[str, tuple[tuple[str, ...], Any]] = {}
         powers: tuple[str, ...] = ("joint_torque", "joint_velocity") if n else ()
         if tendons is not None and len(self.attached.tendons):
-            parts |= {"tendons": tendons.told.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
-            for name, k in (("length", TOLD_LENGTH), ("rate", TOLD_RATE), ("tension", TOLD_TENSION)):
-                derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.told.shape[1], k)
-            powers, width = (*powers, "tendons"), tendons.told.shape[1]
+            parts |= {"tendons": tendons.results.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
+            for name, k in (("length", RESULT_LENGTH), ("rate", RESULT_RATE), ("tension", RESULT_TENSION)):
+                derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.results.shape[1], k)
+            powers, width = (*powers, "tendons"), tendons.results.shape[1]
         else:
             width = 0
         if ground is not None and len(self.model.ground.rows):
@@ -259,7 +259,7 @@ class Running(KernelPlant):
         ask_flow(self, self.vector, self.time, ahead, self.system.work.s, self.system.fluid.held)
 
     def _fail(self, status: int) -> NoReturn:
-        """Back to the last sound state, and say what ran away from it."""
+        """Go back to the last sound state, and raise the error that names what ran away from it."""
         if status == BAD_COMMAND:
             refuse_not_finite(self.model.name, self.actuators, self._given)
         failed = self.vector.copy()
@@ -450,11 +450,11 @@ class Running(KernelPlant):
         return values
 
     def _tendon_outputs(self, values: dict[str, Array]) -> dict[str, Array]:
-        reported = self.system.tendons.told
+        reported = self.system.tendons.results
         return {
-            "tendon_length": reported[:, TOLD_LENGTH].copy(), "tendon_rate": reported[:, TOLD_RATE].copy(),
-            "tendon_tension": reported[:, TOLD_TENSION].copy(),
-            "power": values["power"] + reported[:, TOLD_POWER].sum(),
+            "tendon_length": reported[:, RESULT_LENGTH].copy(), "tendon_rate": reported[:, RESULT_RATE].copy(),
+            "tendon_tension": reported[:, RESULT_TENSION].copy(),
+            "power": values["power"] + reported[:, RESULT_POWER].sum(),
             "tendon_lost": self._spent[len(self._spent) // 3 - 1].copy(),
         }  # fmt: skip
 
@@ -480,7 +480,7 @@ def _power(n: int, width: int, *parts: Array) -> Array:
     if n:
         power += np.matmul(parts[0][:, None, :], parts[1][:, :, None])[:, 0, 0]  # the bits of torque @ qd
     if width:
-        power += _of_each(width, TOLD_POWER, parts[-1]).sum(axis=1)
+        power += _of_each(width, RESULT_POWER, parts[-1]).sum(axis=1)
     return power[:, None]
 
 

@@ -17,7 +17,7 @@ from rtmms.plant.replay import PARTS, Replayed, replay
 #
 # A step of dt from a state, and two of dt / 2 from the same state under the same command, end apart by d; the local
 # error
-# of the step is d / (1 - 2^-p) for a method of order p. Its size against that of what changes within a step says
+# of the step is d / (1 - 2^-p) for a method of order p. Its size against that of what changes within a step shows
 # whether
 # the step resolves the motion at all. Where errors lead the robot to is not to be seen in single steps: see replay.py.
 
@@ -93,7 +93,7 @@ class Errors:
         floor = (STILL_M_S2 * dt) ** 2
         twist, joints = max(twist, floor), max(joints, floor * dt * dt)
         if not math.isfinite(twist + joints):
-            return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will say so
+            return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will report it
         if not (sound and math.isfinite(off + bent)):
             off, bent = twist, joints
         elif self._given is not None:
@@ -145,14 +145,14 @@ def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
 # The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves; at the
 # end of the run it takes the run again, from its commands.
 #
-# Before the first step and after others it is asked to `look`, and says when it wants to be asked again. A look costs
+# Before the first step and after others it is asked to `look`, and returns when the next look is due. A look costs
 # about one step of the plant. Looks of one measurement, at the ends of successive steps:
 #
 # 0  the state is kept: the step to come begins there
 # 1  the step's end and command are kept; its first half is taken
 # 2  the step's second half; what lies between the ends is counted
 #
-# Steps alone tell, while the run goes, whether it has left the range of its method. What they lead to is measured when
+# Steps alone show, while the run goes, whether it has left the range of its method. What they lead to is measured when
 # it
 # has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
 #
@@ -345,7 +345,7 @@ class Monitor:
         steps = self.estimator.now - self._first
         commands = self.tape[self._row :][:steps]
         end = self._end if len(commands) == steps else None
-        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, and nobody said so
+        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, without a request
         self._replayed = None
         if whole and len(commands):
             self._replayed = replay(self.estimator, self._start, end, commands, seconds, most, (PATH, WORK))

@@ -81,7 +81,7 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     """What a plant's `set` refuses: a change of sizes, channels or states.
 
     UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each says what may change, and nothing else."""
+    nothing is given; each states what may change, and nothing else."""
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
@@ -211,12 +211,12 @@ class Surroundings(NamedTuple):
 
 
 STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
-"""m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
+"""m/s2 and kg/m3 of what does not declare its own; from this density on a fluid is no gas."""
 
 
 def water_density(medium: str, stated: float | None) -> float:
-    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
-    do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `stated` (None:
+    unknown). A plant without a medium is in water where that fluid is as dense as a liquid."""
     if medium == "water":
         return WATER if stated is None else stated
     return stated if not medium and stated is not None and stated >= LIQUID else 0.0
@@ -384,8 +384,10 @@ def renamed_member(plant: Any, old: str, new: str, present: str) -> Any:
 
 
 def _assumed_surroundings(plant: Any) -> Surroundings:
-    """Of a plant that does not tell them: its parameter gravity_m_s2, else standard gravity, downwards, and water but
-    where its medium is another."""
+    """Return the surroundings of a plant that declares none.
+
+    Its parameter gravity_m_s2, else standard gravity, acts downwards. It is in water unless its medium is another.
+    """
     parameters: Any = getattr(plant, "parameters", None)
     gravity = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
         parameters, "gravity_m_s2", None
@@ -526,7 +528,7 @@ class HasPrescribedJoints(StepErrorEstimator, Protocol):
 
 @runtime_checkable
 class HasPower(StepErrorEstimator, Protocol):
-    """An estimator whose states carry no work, but tell the power that goes in."""
+    """An estimator whose states carry no work, but have the power that goes in."""
 
     def power(self, at: SavedState) -> float:
         """W, in a state; the estimator stands there afterwards."""

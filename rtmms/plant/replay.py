@@ -29,7 +29,7 @@ from rtmms.plant.protocol import HasPower, SavedState, StepErrorEstimator
 PARTS = (8, 4, 2)
 """Into how many a step is divided, the first for which there is time."""
 SHARE = 0.3
-"""Of the time, for the run as it was: it tells what a step costs."""
+"""Of the time, for the run as it was: it shows what a step costs."""
 SHORTEST = 0.1
 """Of `StepErrorEstimator.length`: a way that is shorter counts as that long."""
 SWAYING = 0.02

@@ -23,13 +23,13 @@ FRESH, SEED, STEPS = range(3)
 motion."""
 SENSORS = Layout(
     "Sensors",
-    state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("told", "told"),
+    state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("readings", "readings"),
     model("timing", "sensors", T_WIDTH), model("block", "blocks", B_WIDTH),
     given("gathered", "gathered", ROW, dtype=INTEGER), given("gravity", 3, unit="m/s2"), number("dt", unit="s"),
     number("written", INTEGER), scratch("scratch", "widest"), part("inner", INNER),
 )  # fmt: skip
-"""Columns: rtmms.sensing.layout. told: measurements and memory of the sensors; gathered: parts of the motion; gravity:
-of the plant, world; written: 1 where a function must write the plant's outputs before they are gathered."""
+"""Columns: rtmms.sensing.layout. readings: measurements and memory of the sensors; gathered: parts of the motion;
+gravity: of the plant, world; written: 1 where a function must write the plant's outputs before they are gathered."""
 _sensors_at = SENSORS.type().at()
 
 
@@ -37,7 +37,7 @@ _sensors_at = SENSORS.type().at()
 def enter_start(address: int) -> int:
     """Power on."""
     sensors = _sensors_at(address)
-    start(sensors.timing, sensors.block, sensors.counts[SEED], sensors.told)
+    start(sensors.timing, sensors.block, sensors.counts[SEED], sensors.readings)
     return 0
 
 
@@ -71,7 +71,7 @@ def look_at_all(sensors: Any) -> None:
             values, to = carray(numbers_at(rows[r, FROM]), (rows[r, COUNT],)), rows[r, TO]
             for k in range(len(values)):
                 motion[to + k] = values[k]
-    look(sensors.timing, sensors.block, counts[SEED], motion, sensors.scratch, sensors.told)
+    look(sensors.timing, sensors.block, counts[SEED], motion, sensors.scratch, sensors.readings)
 
 
 @kernel

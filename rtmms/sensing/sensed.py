@@ -46,7 +46,7 @@ from rtmms.sensing.layout import (
 )
 from rtmms.sensing.suite import assemble
 
-# A plant seen through its sensors: what they tell, and the truth under names of its own.
+# A plant seen through its sensors: what they measure, and the truth under names of its own.
 
 
 _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("velocity", M_VELOCITY, 3),
@@ -59,7 +59,7 @@ def seen_through(plant: Plant, sensors: Mapping[str, Sensor]) -> Plant:
 
 
 class Sensed(Stage):
-    """A plant around a plant: its actuators, and as outputs what the sensors tell, by 'SENSOR.quantity', with the truth
+    """A plant around a plant: its actuators, and as outputs the sensors' readings, by 'SENSOR.quantity', with the truth
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
     sensors   by name, see rtmms.sensing.data_sheets
@@ -90,11 +90,11 @@ class Sensed(Stage):
         self.system = SENSORS.make(
             {"timing": suite.timing, "block": suite.block, "dt": self.dt, "inner": {"dt": self.dt}},
             {
-                "motion": suite.motion, "told": suite.size, "widest": suite.widest, "gathered": len(self._moving),
+                "motion": suite.motion, "readings": suite.size, "widest": suite.widest, "gathered": len(self._moving),
                 "inner": 1,
             },
         )  # fmt: skip
-        self._counts, self._motion, self._state = self.system.counts, self.system.motion, self.system.told
+        self._counts, self._motion, self._state = self.system.counts, self.system.motion, self.system.readings
         self._address, self._count = self.system.address, self._counts[STEPS:]
         self._key = hashlib.sha256("\0".join(channel.name for channel in suite.channels).encode()).digest()
         self._compose()
@@ -261,7 +261,7 @@ BEGINS = (1e-5, 1e-5, 1e-5)
 
 
 class Estimated(Sensed):
-    """A plant with sensors that tells estimate.position, estimate.quaternion and estimate.velocity besides, of the
+    """A plant with sensors that has estimate.position, estimate.quaternion and estimate.velocity besides, of the
     point that the truth is of, at the imu's newest sample. The estimate begins at the truth.
 
     estimator   as a controller would have it, on the same readings
@@ -332,8 +332,8 @@ class Estimated(Sensed):
         )  # fmt: skip
 
     def _read_sensors(self) -> None:
-        """What the sensors tell now, as views: nothing is copied that is not new."""
-        if self.estimator.hear(self._views):
+        """What the sensors read now, as views: nothing is copied that is not new."""
+        if self.estimator.update(self._views):
             self._estimate_seen = None
 
     def _estimate(self) -> dict[str, Array]:

@@ -65,7 +65,7 @@ class Runner:
 
     def columns(self) -> dict[str, str]:
         """Names that a table of the study has, with units, from a few steps of its first run; RtmmsError where that
-        cannot begin, UnknownNameError for a column that a run does not tell."""
+        cannot begin, UnknownNameError for a column that a run does not have."""
         found = self.report(self.study.cases()[0], PROBE_STEPS)
         plant = self._plant
         assert plant is not None

@@ -50,13 +50,13 @@ def controller_of(base: Base, named: str | None) -> str:
 
 
 def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expectation], list[str]]:
-    """What a run alone tells of what is expected, and the names of the rest. ModelError where nothing is left."""
+    """What a run alone shows of what is expected, and the names of the rest. ModelError where nothing is left."""
     seed = Axis("seed", (base.seed,))
     report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
     kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
     if not kept:
         raise ModelError(
-            f"{base.where}: [expect]: expected a tolerance that a run alone tells, as \"tracking.depth_m.rms\" = "
+            f"{base.where}: [expect]: expected a tolerance that a run alone shows, as \"tracking.depth_m.rms\" = "
             "\"<= 0.03\""
         )  # fmt: skip
     return kept, [one.name for one in expected if one not in kept]

@@ -48,7 +48,7 @@ def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...], do
     """
     from matplotlib.figure import Figure
 
-    names = _telling(table, columns)[:MAX_COLUMNS] or list(columns[:1])
+    names = _informative(table, columns)[:MAX_COLUMNS] or list(columns[:1])
     several = len(study.axes) > 2
     rows = 1 if several else -(-len(names) // 2)
     keys = [axis.key for axis in study.axes]
@@ -72,7 +72,7 @@ def _heading(study: Study) -> str:
     return f"{robot}: {study.runs:,} runs of {study.base.duration:g} s"
 
 
-def _telling(table: pa.Table, columns: tuple[str, ...]) -> list[str]:
+def _informative(table: pa.Table, columns: tuple[str, ...]) -> list[str]:
     """Return the columns with numbers that differ by more than rounding, those of summaries before those of the end."""
     found = []
     for name in columns:
@@ -175,7 +175,7 @@ def draw_envelope(
     path: Path, title: str, made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]],
     machine: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
-    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured says, None where it was not measured"""
+    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured returns it, None where it was not measured"""
     with styled():
         page = figure(9.0, 4.2)
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)

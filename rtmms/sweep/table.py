@@ -106,7 +106,7 @@ _PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a
 _UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet)")
 """What a process leaves that was killed while it wrote one."""
 MOST_PART_BYTES = 1 << 28
-"""Of a part, unpacked, as it says itself."""
+"""Of a part, unpacked, as it declares it."""
 LONGEST_END = 32
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rtmms.base.spatial import Array
 
 LEVEL = "level"
-"""The output that tells which variant steps, and the parameter that sets it."""
+"""The output of which variant steps, and the parameter that sets it."""
 MOST_LEVELS = 16
 _STEPS = 50
 

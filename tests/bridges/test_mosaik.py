@@ -142,11 +142,12 @@ def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_o
         try:
             wait(lambda: run.drove(1.5) or other.poll() is not None)
             wait(lambda: any("late: its last step was at t = 0.3 s, the plant is at t = " in line or
-                             "late: its last step was at t = 0.29 s" in line for line in run.bridged.said))  # fmt: skip
+                             "late: its last step was at t = 0.29 s" in line
+                             for line in run.bridged.messages))  # fmt: skip
             wait(lambda: run.command == (0.0, 0.0))
             steps = len(run.plant.commands)
             other.kill()
-            wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
+            wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.messages))
             wait(lambda: len(run.plant.commands) > steps + 200)
         finally:
             other.kill()
@@ -161,7 +162,7 @@ def test_one_that_leaves_goes_on_alone() -> None:
         other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
                                  cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         try:
-            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.said))
+            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.messages))
             steps = len(run.plant.commands)
             wait(lambda: len(run.plant.commands) > steps + 500)
         finally:
@@ -176,9 +177,9 @@ def test_what_is_not_mosaik_is_refused() -> None:
         for k, junk in enumerate(
             (b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"hello", struct.pack(">I", 2) + b"[]"), 1
         ):
-            wait(lambda junk=junk: _said(bridge.port, junk))
+            wait(lambda junk=junk: _text(bridge.port, junk))
             wait(lambda k=k: run.bridged.counts["refused"] >= k)
-        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.said)
+        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.messages)
 
 
 class Stranger:
@@ -233,7 +234,7 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
         one.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
         wait(lambda: len(run.plant.commands) > 50)
         one.socket.close()
-        wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
+        wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.messages))
         steps = len(run.plant.commands)
         other = Stranger(bridge.port)
         other.begin()
@@ -304,7 +305,7 @@ def memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
-def _said(port: int, junk: bytes) -> bool:
+def _text(port: int, junk: bytes) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), 1.0) as peer:
             peer.sendall(junk)

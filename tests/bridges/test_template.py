@@ -45,7 +45,7 @@ def test_what_is_not_ours_is_refused_and_reported(peer: socket.socket, make_host
         _, bridge = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"right.front": 0.75}}', bridge)
         wait(lambda: beside.bridged.counts.reasons() == {"not_claimed": 1})
-        assert any("'right.front' is not among the actuators" in line for line in beside.bridged.said)
+        assert any("'right.front' is not among the actuators" in line for line in beside.bridged.messages)
 
 
 def test_nobody_listens(make_host: Callable[..., Host]) -> None:

@@ -12,10 +12,10 @@ from rtmms.cli.running.timing import step_time, warnings_before, warnings_of
 from rtmms.loop.trial import StepTime
 
 
-def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
+def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **causes: int) -> dict[str, Any]:
     return {
         "steps": steps, "exchange": {"misses": misses, "rejected": {}, "peers": []}, "final": {}, "mode": "realtime",
-        "schedule": {"overruns": overruns, "skipped": skipped, "causes": {"peer_late": 0, "machine": 0} | blame},
+        "schedule": {"overruns": overruns, "skipped": skipped, "causes": {"peer_late": 0, "machine": 0} | causes},
     }  # fmt: skip
 
 

@@ -25,7 +25,7 @@ folder = extract(sys.argv[1])
 about = read_model_description(folder)
 vr = {v.name: v.valueReference for v in about.modelVariables}
 said = []
-def hear(_, status, __, text):
+def receive(_, status, __, text):
     said.append([status, text.decode()])
 def make(name):
     one = FMU3Slave(guid=about.guid, unzipDirectory=folder, instanceName=name,

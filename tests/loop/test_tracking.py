@@ -133,7 +133,7 @@ def test_set_points_are_reported_when_they_are_others() -> None:
         points["depth_m"] = 1.0 if t < 0.5 else 2.0
         return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
-    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, tracked: seen.append((step, dict(tracked))))
+    tracking = Tracking(DT, lambda: dict(points), report=lambda step, tracked: seen.append((step, dict(tracked))))
     for step in range(1000):
         if step == tracking.due:
             motion((step + 1) * DT, points)

@@ -78,6 +78,6 @@ def test_every_line_is_received_that_came_before_the_pipe_s_end() -> None:
     os.close(write)
     with os.fdopen(read, "rb") as stream:
         ear = LineReader(stream)
-        heard = [ear.line(0.0) for _ in range(5)]
+        received = [ear.line(0.0) for _ in range(5)]
         assert ear.gone
-    assert heard == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]
+    assert received == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]

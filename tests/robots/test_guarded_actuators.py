@@ -30,7 +30,7 @@ def test_a_step_beyond_the_braking_time_is_measured_and_does_not_stop_the_run() 
     """A limit of 4 ms in steps of 5 ms brakes over 10 ms: the verdict has the error, the method is not unstable."""
     case = next(one for one in limits(methods=("rk4",)) if one.knob == "limit")
     right, wrong = cells_of(case, (1e-3, 5e-3))
-    assert (right.said, wrong.said) == ("fine", "doubtful")
+    assert (right.verdict, wrong.verdict) == ("fine", "doubtful")
     for what in ("path", "power"):
         truth, reported = getattr(wrong, what), getattr(wrong, f"thought_{what}")
         assert truth < reported < 1.5 * truth

@@ -159,7 +159,7 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
             at = _until_news(
                 rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant.system.scratch, expected
             )
-            plant.estimator.hear(plant._views)
+            plant.estimator.update(plant._views)
             if at * plant.dt < next_s:
                 continue
             next_s += every_s

@@ -46,7 +46,7 @@ def blank(plan: Plan) -> dict[str, Any]:
 
 
 def add_plant(report: dict[str, Any], plant: Plant) -> None:
-    """What the plant itself says: its dt, its coupling, and the units of its outputs."""
+    """What the plant itself has: its dt, its coupling, and the units of its outputs."""
     report["dt"] = plant.dt
     report["units"] = {channel.name: channel.unit for channel in plant.outputs}
     coupling = describe_plant(plant).coupling
@@ -56,7 +56,7 @@ def add_plant(report: dict[str, Any], plant: Plant) -> None:
 
 def add_outcome(
     report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any],
-    blame: FaultAttribution | None = None,
+    attribution: FaultAttribution | None = None,
 ) -> None:  # fmt: skip
     """How the run went."""
     factor = outcome.simulated_s / outcome.wall_s if outcome.wall_s > 0 else None
@@ -73,9 +73,9 @@ def add_outcome(
         **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
-    if blame is not None:
-        report["schedule"]["causes"] = blame.counts()
-        report["stall_detector"] = blame.report(statistics.steps + statistics.skipped)
+    if attribution is not None:
+        report["schedule"]["causes"] = attribution.counts()
+        report["stall_detector"] = attribution.report(statistics.steps + statistics.skipped)
     report["timing_us"] = statistics.timing_us()
 
 
@@ -84,7 +84,7 @@ PARTS_OF_ROBOT = ("final", "summary", "tracking")
 
 
 def begins(plant: Plant) -> dict[str, list[float]]:
-    """m, world: where each of several robots is at present, of those that tell it."""
+    """m, world: where each of several robots is at present, of those that report it."""
     if not isinstance(plant, Composed):
         return {}
     positions = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
@@ -225,10 +225,10 @@ class Accuracy:
             report["accuracy"] |= {
                 "known_step_s": self._known.steps.get(0.01), "conditions": dict(self._known.conditions),
             }  # fmt: skip
-        # what was measured of this run, rather than what others foretold
+        # what was measured of this run, rather than what others predicted
         warning = "" if self._known is None else self._known.warning
-        said = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
-        report["warnings"] += [said] if said else []
+        sentence = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
+        report["warnings"] += [sentence] if sentence else []
         others = not self._driven and any(peer["commands"] for peer in report["exchange"]["peers"])
         if self._calibration is not None and verdict.seconds is None and not (others or disturbed(report, loop)):
             self._calibration.keep(verdict)

@@ -31,7 +31,7 @@ from rtmms.wire.protocol.step_layout import (
 from rtmms.wire.stream.zmtp import frame_head
 
 STRANGERS_WORK = 150
-"""Steps of comparison, some 0.3 us each, for all the patterns of one that did not say the token: a display's names cost
+"""Steps of comparison, some 0.3 us each, for all the patterns of one without the token: a display's names cost
 one each, and a pattern of letters and stars one or two for each output."""
 PEERS_WORK = 1 << 18
 """The same for one that did."""

@@ -109,7 +109,7 @@ def test_frames_are_longer_where_the_configuration_reports_it(rehearse: Any) -> 
     run.run(8.0)
     assert [round(b - a, 6) for a, b in pairwise(copter.stamps[1:])] == [2e-3] * (len(copter.stamps) - 2)
     assert copter.refusal.startswith("Gyros: ")
-    assert any("720 Hz to arm" in line for line in run.said)
+    assert any("720 Hz to arm" in line for line in run.messages)
 
 
 def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
@@ -117,7 +117,7 @@ def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
     run.start(copter)
     run.run(8.0)
     assert not copter.armed
-    assert any("--dt 0.001" in line for line in run.said)
+    assert any("--dt 0.001" in line for line in run.messages)
     assert ArduPilot().requirements().max_dt_s < 2e-3
     assert ArduPilot(frame_rate=400.0).requirements().max_dt_s > 2e-3
 

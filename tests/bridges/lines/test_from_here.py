@@ -85,7 +85,7 @@ def listening(port: int) -> socket.socket:
     return one
 
 
-def heard(one: socket.socket) -> set[bytes]:
+def received(one: socket.socket) -> set[bytes]:
     found = set()
     try:
         while True:
@@ -110,14 +110,14 @@ def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
     with listening(port) as plain:
         send_here(port)
         far.send(port, b"far")
-        assert heard(plain) == ours | {b"far"}, "without it the other host is heard"
+        assert received(plain) == ours | {b"far"}, "without it the other host is heard"
     found: list[str] = []
     with from_here(found.append):
         kept = listening(port)
     with kept:
         send_here(port)
         far.send(port, b"far")
-        assert heard(kept) == ours
+        assert received(kept) == ours
     assert found == []
 
 
@@ -127,7 +127,7 @@ def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
         with from_here(lambda text: None), socket.socket():
             pass
         far.send(port, b"far")
-        assert heard(before) == {b"far"}
+        assert received(before) == {b"far"}
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
@@ -202,7 +202,7 @@ def test_imc_announces_are_received_on_its_network_alone(
     announce.services = f"imc+udp://{THEIRS}:6001/"
     packet = bytes(imcpy.Packet.serialize(announce))
     with Beside(Imc(port=0, network=network), make_host) as beside:
-        wait(lambda: any("announces at" in line for line in beside.bridged.said))
+        wait(lambda: any("announces at" in line for line in beside.bridged.messages))
         for port in PORTS:
             far.send(port, packet, ANNOUNCES)
         if network == OURS:

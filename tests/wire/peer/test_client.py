@@ -141,7 +141,7 @@ def test_one_who_polls_receives_what_is_sent_at_the_entry(tcp: Looping) -> None:
         server = tcp.host.server
         bye = {"type": "bye", "reason": "enough"}
         end = time.monotonic() + PATIENCE_S
-        tcp.errands.append(lambda: server._handshakes.say(server._peers.all[0].exchange_id, bye))
+        tcp.errands.append(lambda: server._handshakes.send(server._peers.all[0].exchange_id, bye))
         while not link.ended:
             while link.poll() is not None:
                 pass
@@ -387,7 +387,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     ended: list[str] = []
     found: list[str] = []
     thread = threading.Thread(
-        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, tell=found.append))
+        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, log=found.append))
     )
     thread.start()
     tcp.wait(lambda: len(controller.log) > 20)

@@ -125,7 +125,7 @@ def test_an_unknown_actuator_is_answered_with_its_near_miss(peer: Raw) -> None:
     peer.command({"left.fornt": 0.1})
     deliver(peer)
     peer.host.collect(0.0)
-    error = peer.hear_error()
+    error = peer.receive_error()
     assert error["code"] == "unknown_actuator"
     assert error["text"].startswith("command: there is no actuator 'left.fornt'; did you mean left.front")
 
@@ -134,4 +134,4 @@ def test_a_name_that_is_far_too_long_is_not_compared_with_anything(peer: Raw) ->
     peer.command({"x" * 20_000: 0.1})
     deliver(peer)
     peer.host.collect(0.0)
-    assert "did you mean" not in peer.hear_error()["text"]
+    assert "did you mean" not in peer.receive_error()["text"]

@@ -98,7 +98,7 @@ def test_a_claim_that_is_held_is_refused_and_free_after_bye(host: Host, make_raw
     first, second = make_raw(host).join(["left.*"], "first"), make_raw(host)
     refusal = second.hello(["left.back"], "second")
     assert (refusal["code"], "first" in refusal["text"]) == ("claim_held", True)
-    first.say(type="bye", reason="done")
+    first.send_message(type="bye", reason="done")
     host.until(lambda: not host.server.claimed.any())
     second.join(["left.back"], "second")
     assert host.server.claimed.tolist() == [False, True, False, False]
@@ -107,7 +107,7 @@ def test_a_claim_that_is_held_is_refused_and_free_after_bye(host: Host, make_raw
 def test_a_bye_within_a_step_ends_the_wait(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     peer = make_raw(host).join(["*"])
     host.publish()
-    peer.say(type="bye")
+    peer.send_message(type="bye")
     assert host.collect()
     assert not host.server.claimed.any()
 
@@ -385,7 +385,7 @@ def test_two_peers_of_one_name_are_two(host: Host, make_raw: Callable[[Host], Ra
     make_raw(host).join(["right.front"], "mine")
     assert [peer["name"] for peer in host.server.report()["peers"]] == ["mine", "mine-2", "mine-3"]
     assert host.server.holders() == {"mine", "mine-2", "mine-3"}
-    second.say(type="bye", reason="done")
+    second.send_message(type="bye", reason="done")
     host.until(lambda: host.server.holders() == {"mine", "mine-3"})
     make_raw(host).join(["left.back"], "mine")
     assert host.server.holders() == {"mine", "mine-2", "mine-3"}

@@ -194,7 +194,7 @@ def test_more_than_wait_their_turn_are_refused(host: Host, raw: Raw) -> None:
     assert host.collect()
     assert host.rejected == {}
     raw.command({}, 65)
-    raw.hear_error()
+    raw.receive_error()
     assert host.rejected == {"too_early": 1}
 
 

@@ -62,9 +62,9 @@ def test_a_step_misses_nothing_and_reports_what_came(make: Make, make_raw: Calla
     assert steps.next() == (who, MESSAGE, b"one", None)
     peer.send(b"two", b"frames")
     assert host.something_comes(5.0)
-    heard = steps.next()
-    assert heard is not None
-    assert heard[:2] == (who, MALFORMED)
+    received = steps.next()
+    assert received is not None
+    assert received[:2] == (who, MALFORMED)
     assert steps.send(b"\x01" * 16, b"nobody") == GONE
     assert steps.connected(who) in (True, None)
     peer.vanish()

@@ -184,8 +184,8 @@ def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[H
     host.collect(0.2)
     assert (host.command[2], host.command[3]) == (-0.3, 0.0)
     assert host.server.waiting_for() == ("right",)  # of right.back, which nobody took
-    left.say(type="bye")
-    heir.say(type="bye")
+    left.send_message(type="bye")
+    heir.send_message(type="bye")
     host.until(lambda: host.server.claimed.tolist() == [False, False, False, True])
     restarted.start()
     host.until(lambda: step(host, 0.02) or "again" in host.server.admitted())

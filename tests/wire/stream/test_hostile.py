@@ -208,16 +208,16 @@ def test_pieces_make_no_difference(sent: list[list[bytes]], data: st.DataObject)
             expected.append(("oversize", b""))
         else:
             expected.append(("message", one[0]) if len(one) == 1 else ("malformed", b""))
-    reader, heard = Reader(frozenset([b"DEALER"]), 512), []
+    reader, received = Reader(frozenset([b"DEALER"]), 512), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         reader.feed(stream[:size])
         stream = stream[size:]
         while (found := reader.next()) is not None:
-            heard.append(found)
+            received.append(found)
         assert reader.held <= max(512 + 9, 64 + 128)
-    assert [frame for what, frame in heard if what == "message"] == [f for what, f in expected if what == "message"]
-    assert len(heard) == len(expected)
+    assert [frame for what, frame in received if what == "message"] == [f for what, f in expected if what == "message"]
+    assert len(received) == len(expected)
 
 
 def test_a_property_that_is_cut_off_is_no_handshake() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Received
 from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.hostile import reset
@@ -47,7 +47,7 @@ def until(steps, done) -> None:
         time.sleep(0.001)
 
 
-def read_message(steps) -> Heard:
+def read_message(steps) -> Received:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
     while (found := steps.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"

@@ -84,8 +84,8 @@ def test_it_is_cut_off_and_counted(
     while not refused:
         assert time.monotonic() < end
         at.serve(1 << 62)
-        if (heard := at.next()) is not None:
-            refused.append(heard[1])
+        if (received := at.next()) is not None:
+            refused.append(received[1])
     assert refused == [Reason.MALFORMED]
     assert max(looked) <= MOST
     assert sum(looked) <= 2 * MOST
