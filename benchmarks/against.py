@@ -251,7 +251,7 @@ def _do(*words: str) -> None:
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"
 
 
 def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str, Any]:

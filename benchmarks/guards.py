@@ -166,7 +166,7 @@ def line(case: Case) -> list[Cell]:
 
 def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
     """What the monitor thought ('thought' or 'hurried') of 'path' or 'power', over the truth, ascending: of cells with
-    a reference whose error is above rounding. Errors of more than all count as all, as the report says no more."""
+    a reference whose error is above rounding. Errors of more than all count as all, as the report has no more."""
     found = list[float]()
     for cell in cells:
         truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")

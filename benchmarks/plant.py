@@ -129,7 +129,7 @@ def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[st
 
     Returns {'compiled_us', 'python_us', 'plain_us'} as `statistics`, {'ratio': ...} and 'largest_difference'.
     """
-    alone, called, witness = load(), load(), load()
+    alone, called, peer = load(), load(), load()
     plain = plain_run(called)
     run = compiled_loop(alone)
     warm = min(2000, steps)
@@ -148,10 +148,10 @@ def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[st
         rows = commands[b * plain_steps : (b + 1) * plain_steps]
         slow.append(time_each(plain.step, rows, stamps))
         for row in rows:
-            witness.step(row)
+            peer.step(row)
     if alone.snapshot() != called.snapshot():
         raise RuntimeError("the compiled loop and plant.step ended in different states")
-    seen = witness.observe()["joint_position"]
+    seen = peer.observe()["joint_position"]
     apart = float(np.max(np.abs(seen - plain.joints)) / np.max(np.abs(plain.joints)))
     out: dict[str, Any] = {
         "compiled_us": statistics(compiled),

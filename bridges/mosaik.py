@@ -172,8 +172,8 @@ class Mosaik(rtmms.Bridge):
                 self._ended()
             elif event == "left":
                 self._left()
-            elif event == "garbled":
-                self.counts.refuse("garbled")
+            elif event == "malformed":
+                self.counts.refuse("malformed")
                 self.io.log(f"what came at {self.host}:{self.port} is not mosaik's protocol, version 3")
             else:
                 raise rtmms.RtmmsError(f"mosaik: {event}")
@@ -276,7 +276,7 @@ class Mosaik(rtmms.Bridge):
                 try:
                     await _served(channel, running)
                 except Exception:  # whatever the library makes of a stranger's bytes
-                    call("garbled")
+                    call("malformed")
                     await asyncio.sleep(_AGAIN_S)
 
         self._serving = self._loop.create_task(serve())
@@ -373,7 +373,7 @@ async def _served(channel: Any, running: Any) -> None:
         try:
             await running_on
         except Exception:
-            if not (running.begun and reading.done()):  # else it has left without a word, which is not garbled
+            if not (running.begun and reading.done()):  # else it has left without a word, which is not malformed
                 raise
     finally:
         running_on.cancel()

@@ -19,12 +19,12 @@ from .watch import Watch
 
 
 class Helm:
-    """Of one controller.  name  its name, for what it refuses and tells;  following  knows which rods are stuck"""
+    """Of one controller.  name  its name, for what it refuses and reports;  following  knows which rods are stuck"""
 
     def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
         self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
-        self._watch, self.following = Watch(name, tell), Following(name, tell)
+        self._watch, self.following = Watch(name, print_line), Following(name, print_line)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look how the plant can be sensed, and that its rods can do the stroke; begin anew."""
@@ -63,6 +63,6 @@ def checked_gains(controller: str, own: Any) -> Gains:
     return gains
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """To whoever runs it."""
     print_text(text, err=True)

@@ -27,7 +27,7 @@ LIMIT = 0.4
 
 
 def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
-    """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
+    """A moth in still air, on the hovering orbit of the parameters that the plant sends."""
     from rtmms.planning.linear import WINDS
 
     given: dict[str, Any] = {

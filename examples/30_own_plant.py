@@ -3,7 +3,7 @@
     [project.entry-points."rtmms.plants"]
     buoy = "my_package.buoy:Buoy"
 
-after which `rtmms run buoy`, `serve`, `--log`, `rtmms control` and every bridge take it, as docs/plants.md says.
+after which `rtmms run buoy`, `serve`, `--log`, `rtmms control` and every bridge take it, as docs/plants.md explains.
 """
 
 from __future__ import annotations

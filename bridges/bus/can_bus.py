@@ -216,7 +216,7 @@ class CanBus:
                 if _gone(fault):
                     self._lose(str(fault))
                     return
-                self._counts.refuse("garbled")  # no frame: somebody sends other things to a multicast group
+                self._counts.refuse("malformed")  # no frame: somebody sends other things to a multicast group
                 continue
             except (can.CanError, OSError) as fault:
                 self._lose(str(fault))

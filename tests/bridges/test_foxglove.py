@@ -218,7 +218,7 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
             wait(lambda: beside.bridged.counts["refused"] == 5)
             assert beside.command == [0.75, 0.0, 0.0, 0.0]
     assert OPEN_TO_ALL.format(pages="https://app.foxglove.dev") in beside.bridged.messages
-    assert beside.bridged.counts.reasons() == {"garbled": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
+    assert beside.bridged.counts.reasons() == {"malformed": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
     assert beside.running.host.rejected == {}
 
 

@@ -231,8 +231,8 @@ def test_bytes_that_are_no_message() -> None:
     assert (name_of(good), type(parse(good))) == ("DesiredHeading", imcpy.DesiredHeading)
     assert name_of(bytes(imcpy.Packet.serialize(imcpy.AirSaturation()))) == ""
     for data, reason in (
-        (b"", "garbled"), (good[:-1], "garbled"), (good + b"x", "garbled"), (b"xx" + good[2:], "garbled"),
-        (good[:-1] + bytes((good[-1] ^ 1,)), "garbled"), (good * 700, "oversize"),
+        (b"", "malformed"), (good[:-1], "malformed"), (good + b"x", "malformed"), (b"xx" + good[2:], "malformed"),
+        (good[:-1] + bytes((good[-1] ^ 1,)), "malformed"), (good * 700, "oversize"),
     ):  # fmt: skip
         with pytest.raises(Refusal) as refused:
             parse(data if name_of(data) else b"")
@@ -329,7 +329,7 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 100)
         wait(lambda: peer.sendto(good, ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) == {"garbled"}
+    assert set(beside.bridged.counts.reasons()) == {"malformed"}
 
 
 @pytest.mark.parametrize(

@@ -313,7 +313,7 @@ def test_strangers_are_refused(station: Station) -> None:
             stranger.sendto(frame, ("127.0.0.1", port))
         wait(lambda: sailing.bridged.counts.reasons() == {"stranger": 1})
         station.link.port.sendto(b"nonsense", ("127.0.0.1", port))
-        wait(lambda: "garbled" in sailing.bridged.counts.reasons())
+        wait(lambda: "malformed" in sailing.bridged.counts.reasons())
         wait(lambda: len(sailing.plant.commands) > 5)
         assert set(sailing.plant.commands) == {(0.0, 0.0)}
 

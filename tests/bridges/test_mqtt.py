@@ -76,7 +76,7 @@ def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[...,
             listener.send(f"pool/bridge/command{topic}", payload)
         wait(lambda: beside.bridged.counts["refused"] == 5)
         assert beside.bridged.counts.reasons() == {
-            "garbled": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
+            "malformed": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
         assert beside.command[:2] == [0.5, -0.25]
         assert beside.running.host.rejected == {}

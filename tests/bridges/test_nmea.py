@@ -410,8 +410,8 @@ def test_an_address_that_cannot_be_sent_to_is_reported(receiving: socket.socket)
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "garbled"), (b"", "garbled"),
-        (b"pGPRMB,A", "garbled"),
+        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "malformed"), (b"", "malformed"),
+        (b"pGPRMB,A", "malformed"),
         (sentence("GPGGA", "1").encode(), "unknown"), (sentence("PPRMB", "A").encode(), "unknown"),
         (sentence("PRTMS", "1", "2").encode(), "wrong_length"),
         (sentence("PRTMS", "nan", "2", "3").encode(), "wrong_type"),
@@ -558,7 +558,7 @@ def test_a_flood_costs_no_state(receiving: socket.socket, make_host: Callable[..
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 100)
         wait(lambda: peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) <= {"checksum", "garbled", "oversize"}
+    assert set(beside.bridged.counts.reasons()) <= {"checksum", "malformed", "oversize"}
 
 
 def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]) -> None:

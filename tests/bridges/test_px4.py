@@ -406,7 +406,7 @@ def test_garbage_is_counted_and_the_next_good_frame_is_read(port: int) -> None:
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
         raw.sendall(good[:20] + b"\xfd" + good[21:])
         raw.sendall(good)
-        wait(lambda: {"garbled", "crc", "not_finite"} <= set(sailing.bridged.counts.reasons()))
+        wait(lambda: {"malformed", "crc", "not_finite"} <= set(sailing.bridged.counts.reasons()))
         px4.controls[2] = 0.5
         while sailing.command[0] != pytest.approx(1.0):
             px4.frame()

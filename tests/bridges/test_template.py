@@ -34,7 +34,7 @@ def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[...
         for wrong in (b"{", b'{"values": {"left.front": NaN}}', b'{"values": 1}', b'{"values": {"left.front": "1"}}'):
             peer.sendto(wrong, bridge)
         wait(lambda: beside.bridged.counts["refused"] == 4)
-        assert beside.bridged.counts.reasons() == {"garbled": 1, "not_finite": 1, "wrong_type": 2}
+        assert beside.bridged.counts.reasons() == {"malformed": 1, "not_finite": 1, "wrong_type": 2}
         assert beside.command[0] == 0.75
         assert beside.running.host.rejected == {}
 

@@ -171,7 +171,7 @@ def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable
             peer.sendto(data, place)
         wait(lambda: beside.bridged.counts["refused"] == 7)
         assert beside.bridged.counts.reasons() == {
-            "garbled": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
+            "malformed": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
         peer.sendto(b'{"values": {"a": 1}, "seq": 9}', place)
         wait(lambda: beside.command[0] == 1.0)
@@ -428,5 +428,5 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
         assert bridge.counts["refused"] - before == min(3, most)
         for _ in range(4):
             bridge._on_readable()
-    assert set(bridge.counts.reasons()) == {"garbled", "oversize"}
+    assert set(bridge.counts.reasons()) == {"malformed", "oversize"}
     bridge.close("done")

@@ -137,7 +137,7 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
         wait(lambda: beside.bridged.counts["refused"] == 6)
         assert beside.command == [0.5, 0.75, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {
-        "garbled": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
+        "malformed": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
     }  # fmt: skip
     assert beside.running.host.rejected == {}
 
