@@ -59,11 +59,11 @@ def test_a_plant_with_its_eight_members_has_nothing_else() -> None:
 def test_a_member_works_under_its_old_name_with_a_warning(old: str, new: str) -> None:
     plant: Any = Mover()
     setattr(plant, old, lambda: "made")
-    with pytest.warns(RenamedWarning, match=f"Mover.{old} is {new} now"):
+    with pytest.warns(RenamedWarning, match=rf"Mover\.{old} is Mover\.{new} now"):
         made = describe_plant(plant)
     assert getattr(made, new)() == "made"
     own = rtmms.load("eel")
-    with pytest.warns(RenamedWarning, match=f"{old} is {new} now"):
+    with pytest.warns(RenamedWarning, match=rf"\.{old} is \w+\.{new} now"):
         assert getattr(own, old) == getattr(own, new)
 
 

@@ -10,6 +10,7 @@ from math import exp, floor, pi, sqrt
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
+from rtmms.base.errors import Renamed
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import State
 
@@ -331,6 +332,8 @@ class PeerWatch(Watchdog):
         now = monotonic() if now is None else now
         super().fed(now)
         self.received(now)
+
+    heard = Renamed("received")
 
     def received(self, now: float) -> None:
         """A message of the peer has come, of a bridge that watches over `limit_s` by other means."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from rtmms.base.errors import Renamed
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
 from rtmms.wire.endpoints.addresses import EXCHANGE
@@ -136,6 +137,8 @@ class Runner:
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
         if self._link is not None and not self._link.ended:
             self._link.post(op, args, done)
+
+    tell = Renamed("log")
 
     def log(self, text: str) -> None:
         if self._printer is not None:

@@ -12,18 +12,16 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError
+from rtmms.base.errors import DivergedError, Renamed
 from rtmms.base.jit import native
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
 from rtmms.plant.protocol import (
-    RENAMED_MEMBERS,
     Channel,
     CompiledOutputs,
     CompiledStep,
     Fork,
     SavedState,
-    renamed_member,
 )
 from rtmms.plant.validation import read_command
 
@@ -111,11 +109,7 @@ class KernelPlant(StatefulPlant):
         """z of the robot at t = 0, m: minus `start_depth_m` of its parameters, 0 for a robot without."""
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
-    def __getattr__(self, name: str) -> Any:
-        """Return a member by its old name, with a warning."""
-        if name in RENAMED_MEMBERS:
-            return renamed_member(self, name, RENAMED_MEMBERS[name], RENAMED_MEMBERS[name])
-        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+    twin = Renamed("step_error_estimator")
 
     # --- derived --------------------------------------------------------------------------------------------------
 

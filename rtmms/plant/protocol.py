@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.base.errors import ArgumentError, ModelError, RenamedWarning, UnknownNameError
+from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError, warn_renamed
 from rtmms.base.trust import asked_by_program, refuse_unnamed
 
 if TYPE_CHECKING:
@@ -360,7 +359,7 @@ def describe_plant(plant: Any) -> PlantDescription:
     if isinstance(own, PlantDescription):
         return own
     found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
-    found |= {new: renamed_member(plant, old, new, old) for old, new in RENAMED_MEMBERS.items()
+    found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
               if new not in found and callable(getattr(plant, old, None))}  # fmt: skip
     found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
     for names in _TOGETHER:
@@ -376,11 +375,9 @@ RENAMED_MEMBERS = {"twin": "step_error_estimator"}
 """Old name of an optional member, and the name that replaced it in 0.3; the old ones go with the next version."""
 
 
-def renamed_member(plant: Any, old: str, new: str, present: str) -> Any:
-    """Warn that a plant's member `old` is `new` now, and return the member that is `present`."""
-    text = f"{type(plant).__qualname__}.{old} is {new} now; the old name goes with the next version"
-    warnings.warn(text, RenamedWarning, stacklevel=3)
-    return getattr(plant, present)
+def _renamed_member(plant: Any, old: str, new: str) -> Any:
+    warn_renamed(type(plant).__name__, old, new, stacklevel=3)
+    return getattr(plant, old)
 
 
 def _assumed_surroundings(plant: Any) -> Surroundings:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.spatial import Array
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor, Vector
 from rtmms.sensing.error_state_filter import (
@@ -266,6 +266,8 @@ class Estimator:
         new = _downwards(value)
         if not np.array_equal(new, self._gravities[-1][1]):
             self._gravities.append((since, new))
+
+    hear = Renamed("update")
 
     def update(self, outputs: Mapping[str, Any]) -> bool:
         """Measurements of a state, by name; True where the imu had something new. Sensors that are not among them are

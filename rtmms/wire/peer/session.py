@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from numbers import Real
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
-from rtmms.base.errors import ModelError, RenamedWarning, RtmmsError, UnknownNameError, shown
+from rtmms.base.errors import ModelError, Renamed, RtmmsError, UnknownNameError, shown
 from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.endpoints.session_files import origin_of_token, read_token
@@ -531,18 +530,8 @@ class Session:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
         return self._requests.request(self._at, op, args, timeout_s)
 
-    @property
-    def settable(self) -> Mapping[str, Any]:
-        """Old name of `tunable_parameters`."""
-        text = "Link.settable is Link.tunable_parameters now; the old name goes with the next version"
-        warnings.warn(text, RenamedWarning, stacklevel=2)
-        return self.tunable_parameters
-
-    def tell(self, figures: Mapping[str, Any]) -> None:
-        """Old name of `report_metrics`."""
-        text = "Link.tell is Link.report_metrics now; the old name goes with the next version"
-        warnings.warn(text, RenamedWarning, stacklevel=2)
-        self.report_metrics(figures)
+    settable = Renamed("tunable_parameters")
+    tell = Renamed("report_metrics")
 
     def report_metrics(self, figures: Mapping[str, Any]) -> None:
         """Numbers, flags and short texts of this peer, for the plant's report and `rtmms status`; the last ones count.
