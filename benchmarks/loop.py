@@ -8,8 +8,8 @@ The plant's own time (`phase_us`) marks each block: for seconds at a time a shar
 that is Python takes twice as long. A ratio is of one block; blocks of one phase can be compared.
 
 Blocks of each alternate, because a shared machine stalls whoever is running; each has a stall detector beside it.
-Reported are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside them;
-what else the machine does is in `load`. The default takes fifteen minutes.
+Reported are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside
+them; what else the machine does is in `load`. The default takes fifteen minutes.
 """
 
 from __future__ import annotations
