@@ -144,7 +144,7 @@ def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25
     assert load_bridge(f"{tmp_path}/two.py:Bell").__name__ == "Bell"
     for parts, text in (
-        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: say which"),
+        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: give one"),
         ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
         ("deaf.py", r"has Deaf, but none: write a dataclass .*, with on_state\(state\)"), ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip

@@ -121,7 +121,7 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
             marks=pytest.mark.full,
         ),
         pytest.param(
-            *(("unicycle",), "a best gait is sought where inertia or drag tells the motion; give --gait"),
+            *(("unicycle",), "a best gait is sought where inertia or drag causes the motion; give --gait"),
             marks=pytest.mark.full,
         ),
         pytest.param(

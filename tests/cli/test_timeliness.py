@@ -86,7 +86,7 @@ def test_refusals_and_outputs_that_are_no_numbers_are_reported() -> None:
     found["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
     found["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
     assert warnings_of(found) == [
-        "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
+        "refused of what peers sent: unknown_actuator 500", "output 'angle' is not finite at the end",
         "output 'speed' is not finite at the end",
     ]  # fmt: skip
 

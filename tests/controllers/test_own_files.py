@@ -79,7 +79,7 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
+    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: give one"),
      ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
      ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
      ("misnamed.py", r"has Mine, Other, but none: write a class with update\(state\)"),

@@ -140,7 +140,7 @@ def test_bad_commands(lag: str, bad: list[float]) -> None:
 
 def test_fmi_2(tmp_path: Path) -> None:
     path = str(build(tmp_path, 2))
-    with pytest.raises(ModelError, match="says nothing of its step"):
+    with pytest.raises(ModelError, match="declares no step"):
         rtmms.load(path)
     plant = rtmms.load(path, dt=0.01, gain=4.0)
     x = 0.0

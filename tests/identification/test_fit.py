@@ -143,7 +143,7 @@ def test_bounds_and_priors(run: Recording) -> None:
     ("drag_coefficient[0]", "expected a parameter that is a number"),
     ("gain.speed", "unknown channel of --fit gain 'speed'"),
     ("drag_coefficient,drag_coefficient", "is named twice"),
-    ("added_mass_coefficient", "these recordings tell nothing of added_mass_coefficient"),
+    ("added_mass_coefficient", "these recordings do not determine added_mass_coefficient"),
 ])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(run: Recording, names: str, text: str) -> None:
     with pytest.raises(ModelError, match=text):

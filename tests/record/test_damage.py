@@ -99,7 +99,7 @@ def test_fewer_steps_than_the_end_reports_fail_the_check(written: Path, monkeypa
     log = open_log(written)
     assert log.end is not None
     monkeypatch.setitem(log.end.fields, "steps", STEPS + 5)  # type: ignore[arg-type]
-    assert rerun(log).unchecked == f"the log says it has {STEPS + 5} steps, but {STEPS} are in it"
+    assert rerun(log).unchecked == f"the log declares {STEPS + 5} steps, but {STEPS} are in it"
 
 
 @pytest.mark.full

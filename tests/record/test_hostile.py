@@ -257,7 +257,7 @@ def test_a_log_does_not_choose_which_file_of_others_is_run(tmp_path: Path) -> No
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     code.chmod(0o666)
     origin = {"robot": f"{code}:Theirs", "dt": 1e-3, "preset": None, "parameters": {}}
-    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: say --trust-log"):
+    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: add --trust-log"):
         rebuilt(origin)
     with pytest.raises(ModelError, match=r"theirs\.py:Theirs', which would run as code: .*written by everybody"):
         rebuilt(origin, trusted=True)

@@ -137,7 +137,7 @@ WET = "it measures in water, and this plant is not in water"
     ("sensor", "gravity", "medium", "text"),
     [
         (Depth(), (0.0, 0.0, -9.81), "air", WET), (Dvl(), (0.0, 0.0, -9.81), "ground", WET),
-        (Depth(), (0.0, 0.0, 0.0), "water", "without gravity the water's pressure tells no depth"),
+        (Depth(), (0.0, 0.0, 0.0), "water", "without gravity the water's pressure gives no depth"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_one_sentence(sensor: Sensor, gravity: Any, medium: str, text: str) -> None:

@@ -132,7 +132,7 @@ def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None
             link.command({})
             if state.step > 5 and tcp._thread.is_alive():
                 threading.Thread(target=tcp.end, args=("duration reached",)).start()
-        assert link.ended == "the plant said bye: duration reached"
+        assert link.ended == "the plant sent bye: duration reached"
         assert list(link) == []
 
 
@@ -150,7 +150,7 @@ def test_one_who_polls_receives_what_is_sent_at_the_entry(tcp: Looping) -> None:
             assert time.monotonic() < end, "the bye was not heard"
             if link.filenos()[1] in readable:
                 link.look_around()
-        assert link.ended == "the plant said bye: enough"
+        assert link.ended == "the plant sent bye: enough"
 
 
 @pytest.mark.full
@@ -394,7 +394,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert tcp.host.server.admitted() == {"recorder"}
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert ended == ["the plant said bye: enough"]
+    assert ended == ["the plant sent bye: enough"]
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
@@ -514,7 +514,7 @@ def test_a_process_of_the_run_has_time_to_read_the_bye(
         assert closing.is_alive()
         for _ in link:
             pass
-        assert link.ended == "the plant said bye: the run ended"
+        assert link.ended == "the plant sent bye: the run ended"
     closing.join(PATIENCE_S)
     assert not closing.is_alive()
 

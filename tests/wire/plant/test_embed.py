@@ -22,7 +22,7 @@ def test_a_lockstep_run_within_a_program() -> None:
     assert seen == list(range(50))  # every step, none passed over
     assert (outcome.ended, outcome.steps) == ("duration", 50)
     assert outcome.final["position"][0] == pytest.approx(0.49)
-    assert link.ended == "the plant said bye: the run ended: duration"
+    assert link.ended == "the plant sent bye: the run ended: duration"
     assert link.plant.robot == "toy"
 
 

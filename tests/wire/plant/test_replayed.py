@@ -174,7 +174,7 @@ def test_an_old_plant_is_understood() -> None:
     assert states[2].applied.clamped
     assert (link.plant.robot, link.plant.granted) == ("toy", ("left.front", "left.back"))
     assert link.errors[0][0] == "not_finite"
-    assert link.ended == "the plant said bye: that was all"
+    assert link.ended == "the plant sent bye: that was all"
     commands = [message for message in plant.received if message["type"] == "command"]
     assert [message["step"] for message in commands] == [*range(-10, 0), 0, 1, 2]
     old = next(was for sender, _, was in recorded("version1.jsonl") if was["type"] == "command")
