@@ -157,9 +157,9 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
     assert _declared(point["moth"], "PRESETS") == {**_declared(point["moth"], "PRESETS")} != {}
     assert "paper" in _declared(point["manta"], "PRESETS")
     assert _declared(point["torpedo"], "PRESETS") == {}
-    fish = type("Told", (), {"parameters": Fish()})()
+    fish = type("Observed", (), {"parameters": Fish()})()
     assert _choices(fish, point["fish"])["flow"][0] == "street"
-    plant = type("Told", (), {"parameters": MantaParameters()})()
+    plant = type("Observed", (), {"parameters": MantaParameters()})()
     assert _choices(plant, point["manta"])["body"] == ["free", "fixed"]
 
 
@@ -181,7 +181,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     from rtmms.robots.manta import parameters as manta
 
     known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
-    printed = {name: _short(one) for name, one in _values(type("Told", (), {"parameters": known})()).items()}
+    printed = {name: _short(one) for name, one in _values(type("Observed", (), {"parameters": known})()).items()}
     assert printed["buoyancy_centre_m" if parameters == "manta" else "stop_n_m"] in ("[0.0,0.0,0.05]", "none")
     typed = {name: value(text) for name, text in printed.items() if not text.endswith("...")}
     assert len(typed) >= len(asdict(known)) - 1

@@ -16,7 +16,7 @@ from rtmms.cli.main import main
 from rtmms.cli.trim import as_table, steady_table, trim
 
 
-def said(*text: str) -> dict:
+def trimmed(*text: str) -> dict:
     """The one object of a run in this process."""
     result = CliRunner().invoke(trim, [*text, "--json"], standalone_mode=False)
     assert result.exception is None, result.exception
@@ -26,7 +26,7 @@ def said(*text: str) -> dict:
 @pytest.mark.full  # finds an orbit and its springs, each trial a flight
 def test_moth_by_stiffness():
     """Softer springs lift as much as a wider stroke: the paper's amplitude hovers at 0.928 of its stiffness."""
-    found = said("moth", "--set", "start=rest", "--unknown", "stiffness")
+    found = trimmed("moth", "--set", "start=rest", "--unknown", "stiffness")
     assert found["stiffness_factor"] == pytest.approx(0.92770, abs=1e-4)
     assert found["amplitude_factor"] == 1.0
     assert found["mean_speed_m_s"] < 1e-9
@@ -34,13 +34,13 @@ def test_moth_by_stiffness():
 
 
 def test_eel_takes_a_step_that_divides_its_period():
-    found = said("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
+    found = trimmed("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
     assert found["period_s"] == pytest.approx(1.9995)
     assert found["residual"] < 1e-6
 
 
 def test_manta_swims_straight():
-    found = said("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
+    found = trimmed("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
     x, y, z = found["travel_m"]
     assert x == pytest.approx(found["mean_speed_m_s"] * found["period_s"], rel=1e-9)
     assert x > 0.5
@@ -82,7 +82,7 @@ def test_wrong_words(capsys, arguments, text):
 
 def test_targets_in_the_units_of_their_options(capsys):
     """deg/s there, rad/s in Python; a person reads the same numbers."""
-    numbers = said("quadrotor", "--speed", "1", "--turn-rate", "20")
+    numbers = trimmed("quadrotor", "--speed", "1", "--turn-rate", "20")
     assert numbers["reached"]
     assert numbers["message"] == ""
     assert numbers["targets"] == {"speed_m_s": 1.0, "turn_rate_deg_s": pytest.approx(20.0), "climb_m_s": 0.0}

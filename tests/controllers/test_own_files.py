@@ -180,7 +180,7 @@ def test_an_update_that_returns_no_command_is_refused_with_its_line(
         run_controller(build(str(path)), running.host.exchange)
 
 
-TELLS = """
+REPORTS = """
 import rtmms
 
 class Tells(rtmms.Controller):
@@ -195,7 +195,7 @@ class Tells(rtmms.Controller):
 
 @pytest.mark.full
 def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
-    (tmp_path / "tells.py").write_text(TELLS)
+    (tmp_path / "tells.py").write_text(REPORTS)
     arguments = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
     result = shell(tmp_path, "run", *arguments)
     assert result.status == 0, result.err

@@ -330,7 +330,7 @@ def test_a_figure_of_a_log_runs_nothing_that_the_log_names(sound: Path, tmp_path
     assert not (tmp_path / "ran").exists()
     done = shell(tmp_path, "replay", str(path))
     assert done.status == 2
-    assert "say --trust-log" in done.err
+    assert "add --trust-log" in done.err
     assert not (tmp_path / "ran").exists()
 
 

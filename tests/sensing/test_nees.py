@@ -42,7 +42,7 @@ def nees(robot: str, dt: float, seeds: int, seconds: float, folder: Path) -> tup
     path = folder / "truth.npy"
     np.save(path, truth(robot, plant, seconds, drive))
     sensors = {
-        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, replayed._HEARD)
+        name: one for name, one in read_profile("typical", plant).items() if isinstance(one, replayed._SAMPLED)
     }  # fmt: skip
     gravity = float(getattr(plant.parameters, "gravity_m_s2", 0.0))  # type: ignore[attr-defined]
     known = replayed.Known(dt, gravity, sensors, str(path))

@@ -24,7 +24,7 @@ from rtmms.sweep.inputs import (
     refuse_stale_modules,
 )
 from rtmms.sweep.study import Axis, Base, Study
-from tests.cli.shell import Said, environment, process
+from tests.cli.shell import Finished, environment, process
 
 
 def test_files_that_are_opened_to_read_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,7 +157,7 @@ CHANGES = {
 WORDS = ("--controller", "law.py:Law:file=g.csv", "--threads", "1", "--quiet")
 
 
-def swept(folder: Path, output: str) -> Said:
+def swept(folder: Path, output: str) -> Finished:
     return process(folder, "sweep", "s.toml", *WORDS, "-o", output)
 
 

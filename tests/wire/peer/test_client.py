@@ -401,7 +401,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     assert found == ["update returned None: its actuators hold (reported once)"]
 
 
-class Telling(rtmms.Controller):
+class Reporting(rtmms.Controller):
     """Tells how many states it saw."""
 
     claim, metrics = ("left.*",), ("seen",)
@@ -416,7 +416,7 @@ def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeyp
     from rtmms.wire.peer import running
 
     monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
-    thread = threading.Thread(target=lambda: running.run_controller(Telling(), tcp.host.exchange))
+    thread = threading.Thread(target=lambda: running.run_controller(Reporting(), tcp.host.exchange))
     thread.start()
     tcp.wait(lambda: any(one["figures"].get("seen", 0) > 20 for one in tcp.host.summaries))
     tcp.end("enough")
@@ -427,7 +427,7 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     """Told once at the beginning, and again when the plant says bye."""
     from rtmms.wire.peer import running
 
-    controller = Telling()
+    controller = Reporting()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
     thread.start()
     tcp.wait(lambda: controller.seen > 20 and any(one["figures"] for one in tcp.host.summaries))
@@ -523,7 +523,7 @@ def test_a_process_of_the_run_has_time_to_read_the_bye(
 def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
     from rtmms.wire.peer import running
 
-    controller, ended = Telling(), list[str]()
+    controller, ended = Reporting(), list[str]()
     process, place = plant_process()
     thread = threading.Thread(target=lambda: ended.append(running.run_controller(controller, place)))
     thread.start()

@@ -79,7 +79,7 @@ def report(state: int, out: int) -> int:
     return 0
 
 
-class Told(Compiled):
+class Observed(Compiled):
     """One whose outputs compiled code can get, too."""
 
     def compiled_outputs(self) -> CompiledOutputs | None:

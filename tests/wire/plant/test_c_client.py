@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from tests.cli.shell import ROOT, Said, environment, finish, start
+from tests.cli.shell import ROOT, Finished, environment, finish, start
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
@@ -43,10 +43,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "client"
 
 
-def run(client: Path, tmp_path: Path, *text: str) -> Said:
+def run(client: Path, tmp_path: Path, *text: str) -> Finished:
     done = subprocess.run([str(client), *text], env=environment(tmp_path), capture_output=True, text=True, timeout=60,
                           check=False)  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 Serve = Callable[..., tuple[subprocess.Popen[str], str]]

@@ -22,7 +22,7 @@ from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder
 from tests.wire.bench import Toy
-from tests.wire.plant.compiled_plant import Compiled, Run, Told
+from tests.wire.plant.compiled_plant import Compiled, Observed, Run
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 
@@ -57,7 +57,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
     """With a recorder, to the instant at which the row is written."""
     events: list[tuple[int, str]] = []
     windows: list[tuple[Progress, int]] = []
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=False) if recorded else None
+    kept = recorder(tmp_path / "run.mcap", Observed(), patient=False) if recorded else None
 
     def hook(frame: Any, event: str, arg: Any) -> None:
         if event in ("call", "c_call"):
@@ -83,7 +83,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
             sys.setprofile(hook)
 
     try:
-        Hooked(realtime, steps=200, plant=Told() if recorded else Compiled(), observers=[kept] if kept else [])
+        Hooked(realtime, steps=200, plant=Observed() if recorded else Compiled(), observers=[kept] if kept else [])
     finally:
         sys.setprofile(None)
         if kept is not None:

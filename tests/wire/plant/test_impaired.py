@@ -76,7 +76,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
     assert found[0][2]["lost"] > 0
     assert found[0][2]["overtaken"] > 0
 
-    class Told(Controller):
+    class Observed(Controller):
         claim = ("left.*",)
         outputs = ("speed",)
 
@@ -84,7 +84,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
             self.seen.append(state.step)
             return {"left.front": value(state.step)}
 
-    controller = Told()
+    controller = Observed()
     controller.seen = []  # type: ignore[attr-defined]
     controller.every = every
     plant, applied, command = Toy(), [], np.zeros(4)

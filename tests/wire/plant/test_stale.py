@@ -16,7 +16,7 @@ from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.peers import events
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
-from tests.wire.plant.compiled_plant import Run, Told
+from tests.wire.plant.compiled_plant import Observed, Run
 from tests.wire.plant.test_fast_path import program, realtime
 
 SECOND = 1_000_000_000
@@ -164,10 +164,10 @@ OLD = "link.command(values, age_s=0.3, fresh_s=0.2 if k % 3 == 0 else 0.4); cont
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 @pytest.mark.parametrize("pace", [Lockstep, realtime])
 def test_compiled_steps_count_as_the_others(pace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = Run(pace, steps=300, plant=Told(), program=program(OLD))
+    compiled = Run(pace, steps=300, plant=Observed(), program=program(OLD))
     assert compiled.codes.count(RESOLVED) > 50 if pace is realtime else compiled.batches > 200
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
-    for run in (compiled, Run(pace, steps=300, plant=Told(), program=program(OLD))):
+    for run in (compiled, Run(pace, steps=300, plant=Observed(), program=program(OLD))):
         found, peer = run.statistics, run.server.report()["peers"][0]
         assert found.applied + found.stale + found.misses == 300
         assert 100 - found.misses <= found.stale <= 100
@@ -177,7 +177,7 @@ def test_compiled_steps_count_as_the_others(pace: Any, monkeypatch: pytest.Monke
 @pytest.mark.full
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 def test_free_steps_with_a_new_old_value_are_stale_and_not_reused() -> None:
-    run = Run(Free, steps=20_000, plant=Told(), program=program(STEADY))
+    run = Run(Free, steps=20_000, plant=Observed(), program=program(STEADY))
     found = run.statistics
     assert found.applied <= 1  # none has an age before the first
     assert found.stale > 50
