@@ -14,6 +14,7 @@ from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.processes import run_python
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
+from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.options import StudyUse, run_options
 
 if TYPE_CHECKING:
@@ -56,10 +57,10 @@ def envelope(
     from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
     from rtmms.sweep.inputs import recorded_modules
-    from rtmms.sweep.table import Lock, refuse_missing
+    from rtmms.sweep.table import Lock
 
     click.get_current_context().with_resource(recorded_modules())
-    refuse_missing("-o")
+    refuse_without_pyarrow("-o")
     cluster = cluster_of(dask, dask_security, threads)
     if not scenario.endswith(".toml"):
         raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")

@@ -61,6 +61,25 @@ class Task:
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 
+    def sensor_observation(self, measured: Seen, memory: Memory) -> Array:
+        """Return what an agent observes through sensors, (runs, k).
+
+        Parameters
+        ----------
+        measured : mapping of str to (runs, *shape) array
+            Outputs of the robot's instruments ('imu.gyro', 'depth.value', ...), SI units; 0 before the first sample.
+        memory : dict of str to (runs, ...) array
+            What the task remembers.
+
+        Returns
+        -------
+        (runs, k) array
+            By default all outputs of the instruments, then what is remembered, by name.
+        """
+        parts = [value.reshape(len(value), -1) for value in measured.values()]
+        parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
+        return np.concatenate(parts, axis=1)
+
     def reward(self, seen: Seen, action: Array, memory: Memory) -> Array:
         """(runs,) of the step that led here."""
         raise NotImplementedError(f"{type(self).__name__}.reward(seen, action, memory) is to be written: (runs,)")

@@ -138,7 +138,8 @@ def refuse_without_mcap(what: str) -> None:
         raise ModelError(f"{what}: logs need the library {missing[0]}: pip install {' '.join(missing)}")
 
 
-def refuse_without_pyarrow(what: str) -> None:
-    """The same for Parquet."""
+def refuse_without_pyarrow(what: str, otherwise: str = "") -> None:
+    """The same for Parquet; otherwise: what else the user can do."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}")
+        more = f", {otherwise}" if otherwise else ""
+        raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}{more}")

@@ -353,6 +353,12 @@ def start(timing: Array, block: Array, seed: int, state: Array) -> None:
 
 
 @kernel
+def samples_due(row: Array, time: float) -> float:
+    """Return how many samples a sensor has taken by this instant; row (T_WIDTH,) of the timing, time in s."""
+    return float(np.floor((time - row[T_PHASE]) * row[T_RATE] + ROUNDING) + 1.0)
+
+
+@kernel
 def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, state: Array) -> None:
     """At the instant of `motion`: what is due is sampled, and what has arrived is reported.
 
@@ -363,7 +369,7 @@ def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, 
     for s in range(timing.shape[0]):
         width, queue, room = int(timing[s, T_WIDTH_OF]), int(timing[s, T_QUEUE]), int(timing[s, T_ROOM])
         count = int(timing[s, T_COUNT])
-        due = np.floor((time - timing[s, T_PHASE]) * timing[s, T_RATE] + ROUNDING) + 1.0
+        due = samples_due(timing[s], time)
         if due > state[count]:
             state[count] = due
             sample(timing[s], s, block, seed, motion, scratch, state)

@@ -142,7 +142,7 @@ class Sensed(Stage):
 
     def _packed_arrays(self) -> Mapping[str, Any]:
         packed = self._state_arrays()["state"].copy()
-        packed.view(np.int64)[FRESH] = self.system.written  # whatever was asked of the outputs in between
+        packed.view(np.int64)[FRESH] = 0  # whatever was asked of the outputs in between
         return {"state": packed}
 
     def present(self) -> tuple[Array, int]:
@@ -175,12 +175,15 @@ class Sensed(Stage):
         fork = forks[0] if forks else None
         found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
         whole = all(address for address, _, _ in found)
-        system.put(written=int(whole and any(written for _, _, written in found)))
+        written = {name for (name, _), (_, _, by_function) in zip(self._moving, found, strict=True) if by_function}
+        # of the body's own motion the last steps matter, too: an accelerometer differentiates it
+        system.put(written=int(whole and any(name in written for name, _, _ in _MOVING)))
+        system.reads[:] = [whole and bool(written & self.suite.measured_by(k)) for k in range(len(self.sensors))]
         system.gathered[:, FROM] = 0
         if whole:
             rows = [
-                (address, count, place.start)
-                for (address, count, _), (_, place) in zip(found, self._moving, strict=True)
+                (address, count, place.start, int(by_function))
+                for (address, count, by_function), (_, place) in zip(found, self._moving, strict=True)
             ]
             system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
         return whole

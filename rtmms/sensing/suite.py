@@ -106,6 +106,13 @@ class Suite:
     vectors: Mapping[str, slice]
     motion: int
 
+    def measured_by(self, sensor: int) -> set[str]:
+        """Return the outputs that a sensor (a row of timing) measures as they are, not by the body's motion."""
+        first, count = (int(number) for number in self.timing[sensor, [T_BLOCK, T_BLOCKS]])
+        starts = {place.start: name for name, place in self.vectors.items()}
+        kinds = (VECTOR, CAMERA)
+        return {starts[int(row[B_MORE])] for row in self.block[first : first + count] if int(row[B_KIND]) in kinds}
+
 
 def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
     """The sensors, by name, on a plant. ModelError with sensor and key for what cannot be."""

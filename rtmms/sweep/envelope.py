@@ -19,7 +19,8 @@ from rtmms.sweep.study import LINK, Axis, Base, Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from rtmms.sweep.rows import Table
 
 DONE = "duration"
 """How a run ends that came to its end."""
@@ -84,10 +85,10 @@ def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequ
     return made
 
 
-def shares(study: Study, table: pa.Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
+def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
     """Of the seeds, how many keep the tolerance: an axis for each thing that differs but the seed."""
-    ended = table.column("ended").to_pylist()
-    columns = [table.column(one.name).to_pylist() for one in expected]
+    ended = table.column("ended")
+    columns = [table.column(one.name) for one in expected]
     good = [
         word == DONE and all(one.holds(values[row]) for one, values in zip(expected, columns, strict=True))
         for row, word in enumerate(ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import signal
@@ -65,6 +66,18 @@ def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: 
     assert row["final.angle"] == final["angle"]
     assert [row[f"final.velocity[{k}]"] for k in range(3)] == final["velocity"]
     assert row["mean_angle_rad"] == pytest.approx(one.report["summary"]["mean_angle_rad"], rel=1e-9)
+
+
+def test_a_table_as_csv_has_the_rows_of_parquet(tmp_path: Path, sweep: Any) -> None:
+    arguments = ("pendulum", "--controller", "swing", "--duration", "0.5", *OVER)
+    assert sweep(*arguments, "-o", "t.parquet")[0] == 0
+    assert sweep(*arguments, "-o", "t.csv")[0] == 0
+    assert sweep(*arguments, "-o", "t.csv")[0] == 0  # its own table may be made again
+    with (tmp_path / "t.csv").open(newline="") as opened:
+        found = list(csv.DictReader(opened))
+    expected = [{name: "" if value is None else str(value) for name, value in row.items()} for row in
+                rows(tmp_path / "t.parquet")]  # fmt: skip
+    assert found == expected
 
 
 def test_controllers_of_a_sweep_get_the_description_of_the_plant_as_those_of_a_run_are(
