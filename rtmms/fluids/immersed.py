@@ -78,7 +78,7 @@ FLUID = Layout(
 rows     rows of the model;  first_...  where the elements of a kind begin
 strip_gauss, blade_gauss  nodes on (-1, 1) and weights that sum to 2
 foils, polars  elements with a polar, blades and strips: see rtmms.fluids.foils; None where none has one
-resistances    drag areas, linear drag, skin friction: see rtmms.fluids.resistance; None with foils and polars
+resistances    elements of rtmms.model.resistances: see rtmms.fluids.resistance; None with foils and polars
 flow     see Flow.pack; moving is False for still fluid where there is no tether; acts is False where `act` adds
          nothing: added and displaced mass alone, in still fluid
 held     further fluid velocity and its rate at each element, constant over the step;  ambient  the flow at each element

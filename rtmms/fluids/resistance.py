@@ -1,4 +1,4 @@
-"""Wrenches of drag areas, linear drag, and skin friction on whole bodies (rtmms.model.resistances)."""
+"""Wrenches of drag areas, linear drag, skin friction, and drag curves on whole bodies (rtmms.model.resistances)."""
 
 from __future__ import annotations
 
@@ -12,12 +12,22 @@ from rtmms.base.spatial import Array, cross, scalar
 from rtmms.fluids.morison import in_axes, out_of_axes, relative, square
 from rtmms.model.elements import Element
 from rtmms.model.layout import S_TWIST, S_WRENCH
-from rtmms.model.resistances import MIN_TURBULENT_RE, DragArea, LinearDrag, Resistance, SkinFriction
+from rtmms.model.resistances import (
+    MAX_CURVE_ROWS,
+    MIN_TURBULENT_RE,
+    DragArea,
+    DragCurve,
+    LinearDrag,
+    Resistance,
+    SkinFriction,
+)
 
 # columns: axes by rows (row frame = E element frame) 9, origin 3, element, row; N s^2/m2: of |V| V, and of |V_i| V_i 3;
 # skin friction: 1/2 rho S (kg/m), length / viscosity (s/m), Reynolds number of the transition, A; matrix 36
+# drag curve: number of rows, their speeds (m/s), their 1/2 rho times area (N s^2/m2)
 ORIGIN, ELEMENT, ROW, WHOLE, AXES, SKIN, PER_SPEED, TRANSITION, DEFICIT, MATRIX = 9, 12, 13, 14, 15, 18, 19, 20, 21, 22
-RESISTANCE_WIDTH = 58
+CURVE_COUNT, CURVE_SPEED, CURVE_AREA = 58, 59, 59 + MAX_CURVE_ROWS
+RESISTANCE_WIDTH = 59 + 2 * MAX_CURVE_ROWS
 
 
 def is_resistance(element: Element) -> bool:
@@ -43,12 +53,17 @@ def _row(e: int, row: int, element: Any) -> Array:
             else:
                 out[AXES : AXES + 3] = area
         case LinearDrag():
-            out[MATRIX:] = element.full().ravel()
+            out[MATRIX:CURVE_COUNT] = element.full().ravel()
         case SkinFriction():
             out[SKIN] = 0.5 * element.density * element.wetted_area
             out[PER_SPEED] = element.length / element.viscosity
             out[TRANSITION] = max(element.transition, MIN_TURBULENT_RE)
             out[DEFICIT] = element.deficit()
+        case DragCurve():
+            rows = element.rows()
+            out[CURVE_COUNT] = len(rows)
+            out[CURVE_SPEED : CURVE_SPEED + len(rows)] = rows[:, 0]
+            out[CURVE_AREA : CURVE_AREA + len(rows)] = 0.5 * element.density * rows[:, 1]
     return out
 
 
@@ -62,6 +77,24 @@ def skin_force(row: Any, i: Any, v: Any) -> Any:
     # log10(Re)^-2.58 = exp(-2.58 log(log(Re) / log(10)))
     friction = 0.455 * np.exp(-2.58 * np.log(np.log(reynolds) * 0.4342944819032518)) - row[i, DEFICIT] / reynolds
     return -row[i, SKIN] * friction * size * v
+
+
+@scalar
+def curve_force(row: Any, i: Any, v: Any) -> Any:
+    """N along x: -1/2 rho A(|v|) |v| v, A linear between the rows of the curve and constant outside."""
+    size = v if v.real >= 0.0 else -v
+    last = int(row[i, CURVE_COUNT]) - 1
+    k = 1
+    while k < last and size.real > row[i, CURVE_SPEED + k]:
+        k += 1
+    low, high = row[i, CURVE_SPEED + k - 1], row[i, CURVE_SPEED + k]
+    share = (size - low) / (high - low)
+    if share.real < 0.0:
+        share = 0.0 * share
+    elif share.real > 1.0:
+        share = 0.0 * share + 1.0
+    area = row[i, CURVE_AREA + k - 1] + share * (row[i, CURVE_AREA + k] - row[i, CURVE_AREA + k - 1])
+    return -area * size * v
 
 
 @kernel
@@ -84,6 +117,8 @@ def resist(row: Any, moving: bool, ambient: Any, s: Any) -> None:
             f3 = -size * v3 - row[i, AXES + 2] * square(v3)
             if row[i, SKIN] > 0.0:
                 f1 += skin_force(row, i, v1)
+            if row[i, CURVE_COUNT] > 0.0:
+                f1 += curve_force(row, i, v1)
             f1 -= along(row, i, 0, v1, v2, v3, w1, w2, w3)
             f2 -= along(row, i, 1, v1, v2, v3, w1, w2, w3)
             f3 -= along(row, i, 2, v1, v2, v3, w1, w2, w3)

@@ -14,7 +14,7 @@ from rtmms.model.description import Body, Joint, Mechanism, Modal, Section, khal
 from rtmms.model.elements import Blade, Strip, Tether, Wake, elliptic_strip, rod_resistance
 from rtmms.model.mesh_solid import MeshSolid, solid_from_mesh
 from rtmms.model.polars import Polar
-from rtmms.model.resistances import DragArea, LinearDrag, SkinFriction, plate_strip, plate_strips
+from rtmms.model.resistances import DragArea, DragCurve, LinearDrag, SkinFriction, plate_strip, plate_strips
 from rtmms.model.rods import Rod, RodSection, elliptic_section
 from rtmms.model.solids import Box, Cylinder, Ellipsoid, EllipticCylinder, HalfEllipsoid, Placement, at
 from rtmms.model.urdf import from_urdf
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from rtmms.mechanism.tendon_paths import Tendon
 
 __all__ = [
-    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "DirectedWrench", "DragArea", "Ellipsoid",
+    "Axle", "Blade", "Body", "BodyWrench", "Box", "Cylinder", "DirectedWrench", "DragArea", "DragCurve", "Ellipsoid",
     "EllipticCylinder", "Floor",
     "HalfEllipsoid", "Joint", "JointAffine", "JointLimit", "JointMotion", "JointServo", "JointSpeed", "JointStop",
     "JointTorque", "LinearDrag", "Marker", "Mechanism", "MeshSolid", "Modal", "Model",

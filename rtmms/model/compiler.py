@@ -65,7 +65,8 @@ def _with_elements(mechanism: Mechanism, where: str) -> Mechanism:
     for k, element in enumerate(mechanism.elements):
         place = f"{where}: elements[{k}]"
         if not isinstance(element, Resistance):
-            raise ModelError(f"{place}: expected a DragArea, a LinearDrag or a SkinFriction, got {element!r}")
+            kinds = ", ".join(kind.__name__ for kind in Resistance.__subclasses__())
+            raise ModelError(f"{place}: expected one of {kinds}, got {element!r}")
         element.check(place)
         if not isinstance(element.placement, Placement):
             raise ModelError(f"{place}: placement: expected a Placement, got {element.placement!r}")

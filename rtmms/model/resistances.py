@@ -1,4 +1,4 @@
-"""Resistances of whole bodies in a fluid: drag areas, linear drag, and skin friction, in body axes.
+"""Resistances of whole bodies in a fluid: drag areas, linear drag, skin friction, and drag curves, in body axes.
 
 `Mechanism.elements` lists them by the name of their body. Their kernel is rtmms.fluids.resistance.
 """
@@ -204,6 +204,63 @@ class SkinFriction(Resistance):
         return at * (prandtl_schlichting(at) - blasius(at)) if self.transition > 0.0 else 0.0
 
 
+@dataclass(frozen=True, eq=False)
+class DragCurve(Resistance):
+    """Drag along one axis, by a table of the drag area over the speed: what a towing tank measures.
+
+    The table represents any law of the speed: wave drag, a drag crisis, separated flow with a coefficient that depends
+    on the speed, or a power of the speed.
+
+    Parameters
+    ----------
+    body
+        Name of the body.
+    table
+        (n, 2), n from 2 to 16: a speed, m/s, rising from 0 or above, and the drag area there, m2: drag coefficient
+        times area, 2 F / (rho speed^2) of a measured force F. The area is linear between rows, and constant outside.
+    density
+        kg/m3 of the fluid.
+    placement
+        Frame whose x axis is the direction of the drag, in the body's frame. The force is at its origin.
+
+    Notes
+    -----
+    The force along x is -1/2 rho A(|V_1|) |V_1| V_1. V_1 is the velocity of the origin of `placement` against the
+    fluid along x, m/s.
+
+    Examples
+    --------
+    >>> from rtmms import model as m
+    >>> drag = m.DragCurve("hull", [(0.2, 0.03), (0.5, 0.05), (0.8, 0.04)])
+    """
+
+    body: str
+    table: Any
+    density: float = WATER_KG_M3
+    placement: Placement = field(default_factory=Placement)
+
+    def rows(self) -> Array:
+        """Return the table as (n, 2)."""
+        return np.asarray(self.table, dtype=float)
+
+    def check(self, place: str) -> None:
+        self._check_body(place)
+        where = f"{place}: dragcurve.table"
+        rows = checked_numbers(self.table, np.shape(self.table), where)
+        if rows.ndim != 2 or rows.shape[1:] != (2,) or not 2 <= len(rows) <= MAX_CURVE_ROWS:
+            raise ModelError(
+                f"{where}: expected 2 to {MAX_CURVE_ROWS} rows (speed, drag area) in m/s and m2, got shape {rows.shape}"
+            )
+        for k, (speed, area) in enumerate(rows):
+            if speed < 0.0 or (k and speed <= rows[k - 1, 0]):
+                raise ModelError(f"{where}[{k}]: expected speeds >= 0 m/s that rise, got {speed:g}")
+            if area < 0.0:
+                raise ModelError(f"{where}[{k}]: expected a drag area >= 0 m2, got {area:g}")
+        _refuse_below(self.density, 0.0, f"{place}: dragcurve.density", "kg/m3", above=True)
+
+
+MAX_CURVE_ROWS = 16
+"""Rows of a DragCurve's table at most."""
 MIN_TURBULENT_RE = 1e4
 """Reynolds number below which the turbulent law is not used: it has no meaning there."""
 

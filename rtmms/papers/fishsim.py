@@ -16,9 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.errors import RtmmsError
 from rtmms.base.files import read_input_text
-from rtmms.base.parameters import parameter_values
 from rtmms.base.spatial import Array
 from rtmms.base.terminal import print_json, print_text
 from rtmms.identification.descent import Iteration
@@ -189,6 +187,7 @@ def objectives(recordings: Sequence[str] = FITTED) -> list[Objective]:
 def fit(
     start: Mapping[str, float], fixed: Mapping[str, Any] | None = None, recordings: Sequence[str] = FITTED,
     log: Callable[[str], None] | None = None, threads: int | None = None, dt: float | None = None,
+    make: Callable[..., Any] | None = None,
 ) -> dict[str, float]:  # fmt: skip
     """Fit parameters of tendon_fish to recordings by `rtmms.identify`.
 
@@ -206,6 +205,8 @@ def fit(
         Default one for each core.
     dt
         s, step of the model; default the robot's own.
+    make
+        A function that returns the robot with other parameters; default tendon_fish itself.
 
     Returns
     -------
@@ -218,9 +219,9 @@ def fit(
             log(f"iteration {one.number}: cost {one.cost:.2f}")
 
     found = identify(
-        "tendon_fish", [columns(name) for name in recordings], list(start), parameters={**(fixed or {}), **start},
-        objectives=objectives(recordings), at_rest=True, lead_in=SETTLE_S, starts=1, threads=threads, progress=show,
-        dt=dt,
+        make or "tendon_fish", [columns(name) for name in recordings], list(start),
+        parameters={**(fixed or {}), **start}, objectives=objectives(recordings), at_rest=True, lead_in=SETTLE_S,
+        starts=1, threads=threads, progress=show, dt=dt,
     )  # fmt: skip
     return found.values
 
@@ -242,81 +243,6 @@ START: dict[str, float] = {
 """Where the fit begins, by parameter of tendon_fish: the parameters that are fitted."""
 FIXED: dict[str, Any] = {"wake": 0.0, "linear_drag_n_s_m": 0.0, "skin_area_m2": 0.0, "fin_n_m": 0.0}
 """Parameters of tendon_fish that the fit holds."""
-_ALONG = {name: value for name, value in START.items() if name != "drag_area_m2"}
-CANDIDATES: dict[str, tuple[dict[str, float], dict[str, Any]]] = {
-    "quadratic drag (the preset)": (START, FIXED),
-    "linear and quadratic drag": ({**START, "linear_drag_n_s_m": 0.85}, FIXED),
-    "linear drag": ({**_ALONG, "linear_drag_n_s_m": 7.0}, {**FIXED, "drag_area_m2": 0.0}),
-    "laminar skin friction": ({**_ALONG, "skin_area_m2": 10.0}, {**FIXED, "drag_area_m2": 0.0}),
-    "quadratic drag, a wake": ({**START, "wake": 0.05}, FIXED),
-    "quadratic drag, stiffness of the hinges": ({**START, "sheet_n_m": 0.9}, FIXED),
-    "quadratic drag, a flexible fin": ({**START, "fin_n_m": 0.6}, FIXED),
-}
-"""Laws that were tried: parameters of the fit with their starting values, and parameters that are held."""
-
-
-def print_candidates(names: Sequence[str] = tuple(CANDIDATES)) -> None:
-    """Fit each law of CANDIDATES, and print a row of docs/tendon_fish.md for it."""
-    for name in names:
-        start, fixed = CANDIDATES[name]
-        begun = time.perf_counter()
-        dt = None if fixed["fin_n_m"] or "fin_n_m" in start else CANDIDATE_STEP_S
-        try:
-            values = fit(start, fixed, dt=dt)
-            fit_s = time.perf_counter() - begun
-            data = Outcome(values, fit_s, predict({**fixed, **values}, dt)).as_data()
-        except RtmmsError as fault:
-            print_text(f"| {name} | {fault} |")
-            continue
-        rows, mean = data["recordings"], data["mean_abs_error_m_s"]
-        off = [1e3 * (rows[key]["model_m_s"] - rows[key]["measured_m_s"]) for key in ("f0_50", "f2_25")]
-        tail = [1e3 * row["tail_rms_m"] for row in data["amplitudes"].values()]
-        print_text(
-            f"| {name} | {mean['all']:.4f} | {mean['not_fitted']:.4f} | {off[0]:+.0f}, {off[1]:+.0f} | "
-            f"{tail[0]:.1f}, {tail[1]:.1f} | {data['fit_s']:.0f} |"
-        )
-
-
-def needed_drag_area(name: str, values: Mapping[str, Any]) -> float:
-    """Return the drag area along the head, m2, with which the model has the measured speed of a recording.
-
-    A diagnosis, not a fit: it uses speeds that the fit does not see.
-    """
-    from scipy.optimize import brentq
-
-    solve: Any = brentq
-
-    def excess(logarithm: float) -> float:
-        plant = tendon_fish.load(**{**values, "drag_area_m2": math.exp(logarithm)})
-        return swim(plant, BEATS_HZ[name]).speed - SPEED_M_S[name]
-
-    return math.exp(solve(excess, math.log(MIN_AREA_M2), math.log(MAX_AREA_M2), xtol=AREA_TOLERANCE))
-
-
-def print_needed_drag() -> None:
-    """Print the drag area that each recording needs, and what the coefficient of the head's drag changes."""
-    values = parameter_values(tendon_fish.load())
-    areas = {name: needed_drag_area(name, values) for name in BEATS_HZ}
-    print_text("| recording | speed, m/s | drag area, m2 |\n|---|---|---|")
-    for name, area in areas.items():
-        print_text(f"| {name} | {SPEED_M_S[name]:.4f} | {area:.3f} |")
-    speeds = np.log([SPEED_M_S[name] for name in areas])
-    power = 2.0 + float(np.polyfit(speeds, np.log(list(areas.values())), 1)[0])
-    print_text(f"drag along the head that these areas make: proportional to the speed to the power {power:.1f}")
-    for share in HEAD_SHARES:
-        plant = tendon_fish.load(**{**values, "head_drag": share * values["head_drag"]})
-        slow, fast = (swim(plant, BEATS_HZ[name]).speed for name in ("f0_50", "f2_25"))
-        print_text(f"head_drag times {share:g}: {slow:.4f} m/s at f0_50, {fast:.4f} m/s at f2_25")
-
-
-CANDIDATE_STEP_S = 1.0 / 720.0
-"""s, step of the fits of other laws: some of them diverge in steps of 1/360 s."""
-MIN_AREA_M2, MAX_AREA_M2 = 0.01, 0.3
-"""m2, between which a drag area is sought."""
-AREA_TOLERANCE = 5e-3
-"""Of the logarithm of a drag area."""
-HEAD_SHARES = (0.85, 1.0, 1.15)
-"""Factors of head_drag that are tried."""
 
 
 class Outcome(NamedTuple):
@@ -358,9 +284,11 @@ class Outcome(NamedTuple):
         }  # fmt: skip
 
 
-def predict(values: Mapping[str, Any], dt: float | None = None) -> dict[str, Swim]:
+def predict(
+    values: Mapping[str, Any], dt: float | None = None, make: Callable[..., Any] = tendon_fish.load
+) -> dict[str, Swim]:
     """Return the numbers of all eight recordings from the model with these parameters, in steps of dt s."""
-    plant = tendon_fish.load(dt, **values)
+    plant = make(dt=dt, **values)
     return {name: swim(plant, beat) for name, beat in BEATS_HZ.items()}
 
 

@@ -7,7 +7,8 @@ coefficients of the water are fitted (docs/tendon_fish.md). `rtmms reproduce fis
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, NamedTuple
 
 import numpy as np
@@ -82,18 +83,18 @@ class TendonFish:
     head: Annotated[str, Parameter(
         "planar: the head stays in the plane; rolling: it may roll on a spring.", choices=("planar", "rolling"),
     )] = "planar"
-    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.016
-    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 35.27
+    tail_drag: Annotated[float, Parameter("Coefficient of the drag across, of plates and fin.", ge=0)] = 5.018
+    head_drag: Annotated[float, Parameter("Coefficient of the drag across, of the head.", ge=0)] = 34.96
     plate_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the plates.", ge=0)] = 1.0
-    fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.009637
-    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.976
+    fin_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the fin.", ge=0)] = 0.0
+    head_added: Annotated[float, Parameter("Factor of the added mass rho pi b^2 of the head.", ge=0)] = 1.922
     wake: Annotated[float, Parameter("Factor of the wake's added mass rho pi b^2, b the fin's largest.", ge=0)] = 0.0
-    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04631
+    drag_area_m2: Annotated[float, Parameter("Drag area along the head.", "m2", ge=0)] = 0.04593
     linear_drag_n_s_m: Annotated[float, Parameter("Linear drag along the head.", "N s/m", ge=0)] = 0.0
     skin_area_m2: Annotated[float, Parameter(
         "Wetted area with the friction of a boundary layer, along the head.", "m2", ge=0,
     )] = 0.0
-    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.182e-3
+    slack_m: Annotated[float, Parameter("Slack of each cable; < 0: it is stretched.", "m", signed=True)] = -1.158e-3
     sheet_n_m: Annotated[float, Parameter("Stiffness of each hinge.", "N m/rad", ge=0)] = 0.65
     sheet_n_m_s: Annotated[float, Parameter("Damping of each hinge.", "N m s/rad", ge=0)] = 0.0
     fin_n_m: Annotated[float, Parameter(
@@ -229,9 +230,11 @@ def _actuators(p: TendonFish) -> list[Any]:
     return [motor, *cables]
 
 
-def model_of(p: TendonFish) -> Model:
-    """Compiled, x of its base forward."""
-    return compile_model(imposing(facing(describe(p), FORWARD), _actuators(p)))
+def model_of(p: TendonFish, elements: Sequence[Any] = ()) -> Model:
+    """Compiled, x of its base forward; `elements` are further ones, in the frame of the geometry."""
+    mechanism = describe(p)
+    mechanism = replace(mechanism, elements=[*mechanism.elements, *elements])
+    return compile_model(imposing(facing(mechanism, FORWARD), _actuators(p)))
 
 
 def load(dt: float | None = None, preset: str | None = None, **given: Any) -> TreePlant:
@@ -241,9 +244,14 @@ def load(dt: float | None = None, preset: str | None = None, **given: Any) -> Tr
     Actuator: motor.speed, rad/s; a turn of the motor is a beat of the tail. Outputs besides those of a tree: the
     markers m0, m1, m2, m4, ..., m9 (m, world), at the places of the recordings.
     """
-    p: TendonFish = build(TendonFish, given, preset=preset, presets=PRESETS)
+    return plant_of(build(TendonFish, given, preset=preset, presets=PRESETS), dt)
+
+
+def plant_of(p: TendonFish, dt: float | None = None, elements: Sequence[Any] = ()) -> TreePlant:
+    """The plant of these parameters with further elements, see `model_of`."""
+    step = step_of("tendon_fish", dt, FLEXIBLE_STEP_S if p.fin_n_m else STEP_S)
     return TreePlant(
-        model_of(p), step_of("tendon_fish", dt, FLEXIBLE_STEP_S if p.fin_n_m else STEP_S), actuators=_actuators(p),
+        model_of(p, elements), step, actuators=_actuators(p),
         parameters=p, method=p.integrator, substeps=p.substeps, nodes={"strip_nodes": NODES}, medium="water",
         half_span_m=HEIGHT_M, density=p.water_density_kg_m3, recent_outputs=("joint_position", "velocity"),
     )  # fmt: skip

@@ -103,11 +103,33 @@ def test_skin_friction_from_the_leading_edge_is_turbulent() -> None:
     assert found == pytest.approx(-0.5 * RHO * 2.0 * 0.455 / 6.0**2.58, rel=1e-12)
 
 
+def test_a_drag_curve_is_linear_between_its_rows_and_constant_outside() -> None:
+    table = np.array([(0.1, 0.02), (0.4, 0.05), (0.5, 0.05), (0.9, 0.01)])
+    curve = m.DragCurve("hull", table, 998.0)
+    for v in (0.0, 0.05, -0.1, 0.2, -0.4, 0.45, 0.7, -0.9, 3.0):
+        area = np.interp(abs(v), table[:, 0], table[:, 1])
+        expected = [-0.5 * 998.0 * area * abs(v) * v, 0, 0, 0, 0, 0]
+        np.testing.assert_allclose(wrench(curve, twist=[v, 0.3, -0.2, 0, 0, 0]), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_a_drag_curve_represents_the_laws_that_have_elements() -> None:
+    """One area is a DragArea; the areas of Blasius's law at its rows are SkinFriction there."""
+    twist = [0.7, 0.1, 0.0, 0.0, 0.0, 0.0]
+    flat = m.DragCurve("hull", [(0.0, 0.05), (1.0, 0.05)])
+    np.testing.assert_allclose(wrench(flat, twist=twist), wrench(m.DragArea("hull", (0.05, 0, 0)), twist=twist))
+    skin = m.SkinFriction("hull", 0.3, 0.5)
+    speeds = np.geomspace(0.05, 0.9, 16)
+    curve = m.DragCurve("hull", [(v, 0.3 * skin.coefficient(v * 0.5 / NU)) for v in speeds])
+    for v in speeds[[0, 7, 15]]:
+        assert wrench(curve, twist=[v, 0, 0, 0, 0, 0])[0] == pytest.approx(wrench(skin, twist=[v, 0, 0, 0, 0, 0])[0])
+
+
 @pytest.mark.parametrize(
     "element",
     [m.DragArea("hull", (0.1, 0.2, 0.3), placement=TURNED), m.DragArea("hull", 0.1, placement=TURNED),
-     m.LinearDrag("hull", np.diag([1.0, 2, 3, 1, 2, 3]), TURNED), m.SkinFriction("hull", 0.2, 0.4, placement=TURNED)],
-    ids=["axes", "sphere", "linear", "skin"],
+     m.LinearDrag("hull", np.diag([1.0, 2, 3, 1, 2, 3]), TURNED), m.SkinFriction("hull", 0.2, 0.4, placement=TURNED),
+     m.DragCurve("hull", [(0.1, 0.2), (0.5, 0.1), (1.0, 0.3)], placement=TURNED)],
+    ids=["axes", "sphere", "linear", "skin", "curve"],
 )  # fmt: skip
 def test_only_the_velocity_against_the_water_counts_and_energy_is_taken(element: Any) -> None:
     rng = np.random.default_rng(5)
@@ -173,7 +195,12 @@ def test_a_table_has_the_means_of_a_triangle() -> None:
         (lambda: m.SkinFriction("hull", 0.1, 0.0), "skinfriction.length: expected a number > 0 m"),
         (lambda: m.SkinFriction("hull", 0.1, 1.0, transition=100.0), "transition: expected 0"),
         (lambda: m.SkinFriction("hull", math.nan, 1.0), "skinfriction.wetted_area must be finite"),
-        (lambda: m.Strip(1.0), "expected a DragArea, a LinearDrag or a SkinFriction"),
+        (lambda: m.DragCurve("hull", [(0.0, 0.1)]), r"dragcurve.table: expected 2 to 16 rows"),
+        (lambda: m.DragCurve("hull", [(0.0, 0.1)] * 17), r"dragcurve.table: expected 2 to 16 rows"),
+        (lambda: m.DragCurve("hull", [(0.2, 0.1), (0.2, 0.1)]), r"dragcurve.table\[1\]: expected speeds >= 0 m/s"),
+        (lambda: m.DragCurve("hull", [(0.2, -0.1), (0.3, 0.1)]), r"dragcurve.table\[0\]: expected a drag area >= 0"),
+        (lambda: m.DragCurve("hull", [(0.2, 0.1), (0.3, 0.1)], 0.0), "dragcurve.density: expected a number > 0"),
+        (lambda: m.Strip(1.0), "expected one of DragArea, LinearDrag, SkinFriction, DragCurve, got"),
     ],
 )  # fmt: skip
 def test_refusals_name_place_and_expectation(make: Any, text: str) -> None:

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import rtmms
+from rtmms.base.parameters import parameter_values
 from rtmms.model.floor_rows import MARKER_WIDTH
-from rtmms.papers import fishsim
+from rtmms.papers import fishsim, fishsim_laws
 from rtmms.robots import tendon_fish
 
 
@@ -106,6 +107,8 @@ def test_reproduce_prints_what_the_contract_states(capsys: pytest.CaptureFixture
     assert found["mean_abs_error_m_s"]["not_fitted"] == pytest.approx(np.mean(others))
     assert found["mean_abs_error_m_s"]["all"] < 0.0102
     assert found["fit_s"] > 0.0
+    preset = parameter_values(rtmms.load("tendon_fish"))
+    assert {name: preset[name] for name in found["parameters"]} == pytest.approx(found["parameters"], rel=5e-3)
 
 
 @pytest.mark.parametrize("given", [{"head": "rolling"}, {"fin_n_m": 0.5}, {"skin_area_m2": 10.0, "wake": 0.1}])
@@ -114,3 +117,25 @@ def test_other_fish_swim_too(given: dict[str, Any]) -> None:
     for _ in range(round(2.0 / plant.dt)):
         plant.step(np.array([2.0 * np.pi * 0.8]))
     assert plant.observe()["position"][0] > 0.04
+
+
+def test_the_wave_drag_of_a_strut_is_michells_integral() -> None:
+    """By quadrature over the hull and over the direction of the waves, and it scales as Froude says."""
+    x, weight_x = np.polynomial.legendre.leggauss(200)
+    z, weight_z = np.polynomial.legendre.leggauss(60)
+    length, beam, draught = 0.12, 0.03, 0.06
+    x, weight_x = 0.5 * length * x, 0.5 * length * weight_x
+    z, weight_z = 0.5 * draught * (z + 1.0), 0.5 * draught * weight_z
+    slope = -4.0 * beam * x / length**2
+    for speed in (0.4, 0.6, 1.5):
+        k = 9.81 / speed**2
+        theta = np.linspace(0.0, 1.54, 20_001)
+        secant = 1.0 / np.cos(theta)
+        along = np.exp(1j * k * np.outer(secant, x)) @ (weight_x * slope)
+        down = np.exp(-k * np.outer(secant**2, z)) @ weight_z
+        waves = np.trapezoid(np.abs(along * down) ** 2 * secant**3, theta)
+        expected = 4.0 * 1000.0 * 9.81**2 / (np.pi * speed**2) * waves
+        found = fishsim_laws.michell_wave_drag(speed, length, beam, draught)
+        assert found == pytest.approx(expected, rel=1e-3)
+        other = fishsim_laws.michell_wave_drag(np.sqrt(7.0) * speed, 7.0 * length, 7.0 * beam, 7.0 * draught)
+        assert other == pytest.approx(7.0**3 * found, rel=1e-9)

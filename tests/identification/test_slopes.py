@@ -1,0 +1,114 @@
+"""Slopes of the residuals: their step, how fast a fit converges, and derivatives by structure as their oracle."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rtmms
+from rtmms import model as m
+from rtmms.identification import fitting
+from rtmms.identification.descent import Iteration
+from rtmms.identification.fitting import COMPILED_STEP, STEP, Residuals, Settings, blocks
+from rtmms.identification.prediction import Predictor
+from rtmms.identification.recording import of_plant
+from rtmms.plant.protocol import Plant
+
+
+def boat(mass_kg: float = 1.0, dt: float = 1e-2) -> rtmms.TreePlant:
+    """A body that is pushed, with quadratic drag."""
+    hull = m.Body("hull", mass_kg, inertia=0.02 * np.eye(3))
+    drag = m.DragArea("hull", (0.02, 0.04, 0.06))
+    tree = rtmms.Mechanism("boat", [hull], gravity=(0, 0, 0), elements=[drag])
+    return rtmms.TreePlant(tree, dt, actuators=[m.BodyWrench("hull")])
+
+
+def pushed(plant: Plant, steps: int = 100) -> np.ndarray:
+    """(steps, n) forces and moments that change slowly."""
+    time = plant.dt * np.arange(steps)[:, None]
+    return np.sin(2.0 * np.pi * time + np.arange(len(plant.actuators)))
+
+
+def residuals(plant: Plant, commands: np.ndarray, build: Any) -> Residuals:
+    """Of outputs of a run whose first state is unknown, each with a deviation of 1."""
+    known = of_plant(plant, commands, build, wanted=("velocity", "angular_velocity"))
+    recordings = [replace(known, known=False)]
+    segments = fitting._segments(recordings, Settings(hold_out=0.0))
+    sigma = {one.channel: np.ones(one.width) for one in recordings[0].series}
+    unknowns = fitting._first_states(recordings, segments, Settings())
+    found = Residuals(Predictor(recordings, segments, 1), blocks(recordings, segments, sigma), unknowns)
+    fitting._anchor(found, np.zeros(len(unknowns)))
+    return found
+
+
+def by_structure(robot: str, steps: int, **given: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(6, 12) slopes of the last twist by pose and twist at the beginning: by the residuals, and by structure."""
+    plant: Any = rtmms.load(robot, **given)
+    middle = np.array([one.neutral for one in plant.actuators])
+    commands = middle + 0.05 * pushed(plant, steps)
+    found = residuals(plant, commands, lambda **more: rtmms.load(robot, **{**given, **more}))
+    rows = found.slope(np.zeros(len(found.unknowns)))
+    ends = [found.sources[k].stop for k in range(len(found.blocks))]
+    kept = [k for k, one in enumerate(found.unknowns) if one.coordinate < 12]
+    scale = found.scale[kept]
+    slopes = np.concatenate([rows[end - 3 : end][:, kept] for end in ends]) / scale
+    plant.reset()
+    linear = rtmms.linearise(plant, commands, period=True, method="structure")
+    return slopes, linear.a[6:12, [found.unknowns[k].coordinate for k in kept]]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("robot", ["torpedo", "quadrotor", "eel"])
+def test_slopes_by_the_first_state_are_those_by_structure(robot: str) -> None:
+    """A product of the A of all steps; the differences are to one side, so they are right to about their step."""
+    slopes, expected = by_structure(robot, 40)
+    assert slopes.shape == expected.shape == (6, 12)
+    size = np.abs(expected).max(axis=1, keepdims=True)
+    np.testing.assert_allclose(slopes / size, expected / size, atol=100.0 * COMPILED_STEP)
+
+
+@pytest.mark.parametrize(("force", "step"), [(1.0, COMPILED_STEP), (1.0, STEP), (1e-7, STEP)])
+def test_a_fit_of_a_recording_without_noise_converges_in_a_few_iterations(
+    force: float, step: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However little it moves: a step of differences may be 1e10 deviations of what was measured."""
+    monkeypatch.setattr(fitting, "COMPILED_STEP", step)
+    plant = boat(1.1)
+    commands = force * pushed(plant)
+    rows = [plant.observe()]
+    for command in commands:
+        plant.step(command)
+        rows.append(plant.observe())
+    data = {"time": plant.dt * np.arange(len(rows))}
+    data |= {f"command.{one.name}": np.append(commands[:, k], 0.0) for k, one in enumerate(plant.actuators)}
+    data |= {name: np.array([row[name] for row in rows]) for name in ("position", "quaternion", "velocity")}
+    seen: list[Iteration] = []
+    found = rtmms.identify(boat, data, fit="mass_kg", starts=1, threads=1, progress=seen.append)
+    assert found.values["mass_kg"] == pytest.approx(1.1, rel=1e-6)
+    assert len(seen) <= 12
+
+
+class Slow:
+    """A plant in plain Python: a mass with friction."""
+
+    def __init__(self, plant: Any) -> None:
+        self._plant = plant
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("fork", "coordinates", "present", "put"):
+            raise AttributeError(name)
+        return getattr(self._plant, name)
+
+
+def test_plants_in_python_have_larger_steps_to_both_sides() -> None:
+    """Their rounding is unknown."""
+    commands = pushed(boat(), 10)
+    for build, step in ((boat, COMPILED_STEP), (lambda **given: Slow(boat(**given)), STEP)):
+        known = of_plant(boat(), commands, build, wanted=("velocity",))
+        segments = fitting._segments([known], Settings(hold_out=0.0))
+        with Predictor([known], segments, 1) as predictor:
+            found = Residuals(predictor, blocks([known], segments, {"velocity": np.ones(3)}), [])
+        assert found.step == step
