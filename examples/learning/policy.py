@@ -116,8 +116,8 @@ class Policy:
 class Learned(rtmms.Controller):
     """Holds a depth by a trained policy: an action every 50 ms, whose command acts 50 ms later."""
 
-    weights: Annotated[str, NamesFile("input")]
     depth_m: Annotated[float, Parameter("Depth to hold.", "m", ge=0, le=1000, live=True)] = 2.4
+    weights: Annotated[str, NamesFile("input"), Parameter("Policy of learn.py; '': depth.npz in this folder.")] = ""
     every: int = 50
     interpolation: str = "linear"
 
@@ -128,7 +128,8 @@ class Learned(rtmms.Controller):
 
     def __post_init__(self) -> None:
         check_parameters("controller 'learned': ", self)
-        self._policy, self._task = Policy.load(Path(self.weights)), MantaDepth()
+        path = Path(self.weights) if self.weights else Path(__file__).with_name("depth.npz")
+        self._policy, self._task = Policy.load(path), MantaDepth()
         self._memory = {"phase": np.zeros(1), "held": np.zeros((1, 3)), "height": np.array([-self.depth_m])}
         width = observe({name: np.zeros((1, 3)) for name in INSTRUMENTS} | {"depth.value": np.zeros(1)}, self._memory)
         if self._policy.mean.shape != width[0].shape or self._policy.biases[-1].shape != (self._task.actions,):

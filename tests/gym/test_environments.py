@@ -21,6 +21,7 @@ from gymnasium.utils.env_checker import check_env  # noqa: E402
 from gymnasium.vector import AutoresetMode  # noqa: E402
 
 import rtmms.gym  # noqa: E402
+from rtmms.base.errors import ArgumentError  # noqa: E402
 from rtmms.gym.ids import IDS  # noqa: E402
 
 pytestmark = pytest.mark.full
@@ -147,6 +148,25 @@ def test_through_sensors():
     many = gymnasium.make_vec("rtmms/QuadrotorHover-v0", num_envs=2, sensors="typical", max_episode_steps=4)
     singles = [gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical", max_episode_steps=4) for _ in range(2)]
     assert compare(many, singles, 6) >= 2
+
+
+def test_an_observation_of_the_instruments_is_the_task_s():
+    """And it has the bits of single environments, with parameters of their own, for sensors that read torques, too."""
+
+    def observation(measured: Any, memory: Any) -> Any:
+        torques = measured["current.value"] * 2.0
+        return np.concatenate([memory["height"][:, None] + measured["depth.value"][:, None], torques], axis=1)
+
+    more = {
+        "sensors": "typical", "randomise": {"drag_coefficient": (0.8, 1.2)}, "sensor_observation": observation,
+        "max_episode_steps": 5, "parameters": {"chains": 16},
+    }  # fmt: skip
+    many = gymnasium.make_vec("rtmms/MantaDepth-v0", num_envs=3, **more)
+    singles = [gymnasium.make("rtmms/MantaDepth-v0", **more) for _ in range(3)]
+    assert many.single_observation_space.shape == (5,)
+    assert compare(many, singles, 8) >= 3
+    with pytest.raises(ArgumentError, match=r"sensor_observation: expected numbers \(2, k\), got \(2,\)"):
+        hover(sensors="typical", sensor_observation=lambda measured, memory: np.zeros(2))
 
 
 def test_a_robot_that_fails_ends_alone():

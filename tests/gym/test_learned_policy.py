@@ -105,14 +105,14 @@ def test_a_policy_for_other_observations_or_actions_is_refused(module: ModuleTyp
     for name, sizes in {"seen": {"width": 4}, "acts": {"actions": 4}}.items():
         policy_of(module, **sizes).save(tmp_path / f"{name}.npz")
         with pytest.raises(rtmms.ModelError, match=rf"{name}\.npz: expected a policy for 15 observations"):
-            module.Learned(str(tmp_path / f"{name}.npz"))
+            module.Learned(weights=str(tmp_path / f"{name}.npz"))
 
 
 def test_the_controller_commands_what_the_task_makes_of_the_policy_s_actions(module: ModuleType) -> None:
     """Rods, rad, over several updates: the memory of the beat is that of the environment."""
     from rtmms.gym.tasks import MantaDepth
 
-    controller = module.Learned(str(FOLDER / "depth.npz"), depth_m=2.2)
+    controller = module.Learned(depth_m=2.2)
     policy, task = module.Policy.load(FOLDER / "depth.npz"), MantaDepth()
     controller.start(state_of(module, 0).plant)
     memory = {"phase": np.zeros(1), "held": np.zeros((1, 3)), "height": np.array([-2.2])}
@@ -125,11 +125,11 @@ def test_the_controller_commands_what_the_task_makes_of_the_policy_s_actions(mod
         expected = task.commands(action, memory, 50, 1e-3)[0, -1]
         angles.append(list(controller.update(state).values()))
         np.testing.assert_array_equal(angles[-1], expected)
-    assert np.ptp(angles, axis=0).min() > 0.1
+    assert np.ptp(angles, axis=0).min() > 0.05
 
 
 def test_the_controller_refuses_another_time_between_two_actions(module: ModuleType) -> None:
-    controller = module.Learned(str(FOLDER / "depth.npz"), every=20)
+    controller = module.Learned(every=20)
     with pytest.raises(rtmms.ModelError, match=r"every: expected 50 steps of 0\.001 s, as in training; got 20"):
         controller.start(state_of(module, 0).plant)
 

@@ -123,6 +123,26 @@ def test_the_bits_are_those_of_steps_from_python() -> None:
     same(one, other)
 
 
+def test_a_state_does_not_depend_on_outputs_that_were_read_in_between() -> None:
+    """Torques of the rods are computed for a sensor's samples; reading them in other steps changes no bit."""
+    slow = {"current": {"rate_hz": 100.0, "noise_a": 0.0, "resolution_a": 0.0, "turn_on_a": 0.0}}
+    one, other = (Sensed(plant, read_profile("typical", plant, slow)) for plant in (rtmms.load("manta") for _ in "ab"))
+    constant = one.sensors["current"].torque_constant_n_m_a  # type: ignore[attr-defined]
+    torques, samples = {}, set()
+    for k in range(55):
+        one.step(swim(k))
+        other.step(swim(k))
+        outputs_of(one)
+        seen = one.observe()
+        torques[k + 1] = seen["truth.rod_torque"]
+        at = round(float(seen["current.time"]) / one.dt)
+        if at > 0:
+            samples.add(at)
+            np.testing.assert_allclose(constant * seen["current.value"], torques[at], rtol=1e-12)
+    assert samples == {10, 20, 30, 40, 50}
+    assert one.snapshot() == other.snapshot()
+
+
 def test_a_step_leaves_no_objects() -> None:
     one, _ = pair()
     one.set(**{"fault.left.front": "free"})
