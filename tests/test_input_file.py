@@ -135,7 +135,6 @@ ALLOWED = {
     ("rtmms/sweep/inputs.py", "os.open"): "to hash what was opened there, whatever it is; without waiting",
     ("rtmms/sweep/inputs.py", "os.fdopen"): "of a descriptor",
     ("rtmms/sweep/table.py", "os.open"): "written and locked",
-    ("rtmms/sweep/table.py", "pq.ParquetFile"): "of bytes that were read there",
 }
 """(module, function) of files that are opened elsewhere, with the reason why nothing waits and nothing is too large."""
 

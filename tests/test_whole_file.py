@@ -137,7 +137,6 @@ WRITTEN_ELSEWHERE = {
     ("rtmms/base/kernel_cache.py", "(folder / 'lock').open"): "of the cache: an empty file",
     ("rtmms/report/style.py", "page.savefig"): "into memory",
     ("rtmms/record/commands.py", "np.savez"): "into a file within `beside`",
-    ("rtmms/sweep/table.py", "pq.write_table"): "into memory",
     ("rtmms/record/tables.py", "pq.ParquetWriter"): "its callers name a file within `beside`",
     ("rtmms/record/tables.py", "writer.write_table"): "its callers name a file within `beside`",
 }

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rtmms.base.files import beside
+
 Kind = Literal["int", "float", "bool", "text"]
 Value = Any
 """int, float, bool, str, or None for a missing value."""
@@ -135,7 +137,8 @@ def write_csv(table: Table, path: Path) -> None:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(names)
     writer.writerows(zip(*(_texts(table.column(name)) for name in names), strict=True))
-    path.write_text(text.getvalue(), encoding="utf-8")
+    with beside(path) as part:
+        part.write_text(text.getvalue(), encoding="utf-8")
 
 
 def _texts(values: Iterable[Value]) -> list[str]:
@@ -153,4 +156,5 @@ def write_parquet(table: Table, path: Path) -> None:
         for one in table.form.columns
     ]
     schema = pa.schema(fields, metadata={"rtmms": table.form.mark})
-    pq.write_table(pa.table(dict(table.values), schema=schema), path)
+    with beside(path) as part:
+        pq.write_table(pa.table(dict(table.values), schema=schema), part)

@@ -284,8 +284,7 @@ class Parts:
         try:
             # what is left of it if we are killed goes with the rest
             made = self.folder / f"table-{self._digest}{path.suffix}"
-            with beside(made) as part:
-                (write_csv if path.suffix == ".csv" else write_parquet)(whole, part)
+            (write_csv if path.suffix == ".csv" else write_parquet)(whole, made)
             os.replace(made, path)
         except OSError as fault:
             raise RtmmsError(f"{path}: {fault.strerror or fault}; the parts stay in {self.folder}") from None

@@ -204,7 +204,7 @@ def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str)
 
 def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Path) -> None:
     study = made()
-    parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
+    parts = Parts(tmp_path / "t.csv", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
     own = parts.folder / "part-00000-of-spark.parquet"
     own.write_bytes(b"PAR1 precious")
@@ -221,7 +221,7 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
     first.rmdir()
     for k, chunk in enumerate(parts.open()):
         parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
-    parts.join(tmp_path / "t.parquet")
+    parts.join(tmp_path / "t.csv")
     assert [one.name for one in parts.folder.iterdir()] == [own.name]
     elsewhere = tmp_path / "elsewhere"
     parts.folder.rename(elsewhere)
