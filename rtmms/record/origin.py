@@ -370,7 +370,7 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         if not trusted:
             raise ModelError(
                 f"the log's {kind} '{word}' is a file, and a log is data: say --trust-log where you trust the log, "
-                "or name the file yourself (rtmms replay --robot FILE.py:NAME)"
+                f"or name the file yourself (--{kind} {word})"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")
