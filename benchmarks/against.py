@@ -214,7 +214,7 @@ def resolved(rev: str) -> str:
     return found.stdout.strip()
 
 
-def environment(commit: str, say: Callable[[str], None]) -> Path:
+def environment(commit: str, report: Callable[[str], None]) -> Path:
     """The Python of the other commit's own environment, made where there is none. RtmmsError where that fails."""
     home = HOMES / commit[:12]
     python = home / "venv" / "bin" / "python"
@@ -222,7 +222,7 @@ def environment(commit: str, say: Callable[[str], None]) -> Path:
         return python
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(parents=True)
-    say(f"making {home.relative_to(ROOT)}: work tree and environment of {commit[:12]}")
+    report(f"making {home.relative_to(ROOT)}: work tree and environment of {commit[:12]}")
     _do("git", "-C", str(ROOT), "worktree", "prune")
     _do("git", "-C", str(ROOT), "worktree", "add", "--detach", "--force", str(home / "tree"), commit)
     from importlib.metadata import distributions
@@ -251,11 +251,11 @@ def _do(*words: str) -> None:
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return lines[-1] if lines else "it said nothing"
+    return lines[-1] if lines else "it printed nothing"
 
 
 def run(python: str, words: Sequence[str], cache: str | None = None) -> dict[str, Any]:
-    """What one run says: this file as a program. cache: a folder for compiled kernels in place of the usual one."""
+    """What one run measures: this file as a program. cache: a folder for compiled kernels in place of the usual one."""
     from rtmms.base.errors import RtmmsError
 
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "NUMBA_CACHE_DIR")}
@@ -308,10 +308,10 @@ def main(
         setting.refuse_less(f"against: --{name}", value, least)
     commit = resolved(rev)
 
-    def say(text: str) -> None:
+    def report(text: str) -> None:
         print(f"bench against: {text}", file=sys.stderr, flush=True)
 
-    pythons = {"ours": sys.executable, "theirs": str(environment(commit, say))}
+    pythons = {"ours": sys.executable, "theirs": str(environment(commit, report))}
     HOMES.mkdir(parents=True, exist_ok=True)
     load = [setting.load()]
     rows: list[dict[str, Any]] = []
@@ -319,11 +319,11 @@ def main(
     def measure(what: str, unit: str, count: int, once: Callable[[str], dict[str, Any]]) -> None:
         runs: dict[str, list[dict[str, Any]]] = {"ours": [], "theirs": []}
         for k, side in enumerate(order(count)):
-            say(f"{what}: {k + 1} of {2 * count}, {side}")
+            report(f"{what}: {k + 1} of {2 * count}, {side}")
             runs[side].append(once(pythons[side]))
         rows.extend(compared(runs, unit))
 
-    say("once each, so that all kernels are compiled")
+    report("once each, so that all kernels are compiled")
     for python in pythons.values():
         run(python, ["step", "1"])
         run(python, ["rollout"])

@@ -52,7 +52,7 @@ Row = Callable[[float], AbstractContextManager[str]]
 
 
 class NotHere(Exception):
-    """What a peer needs is not on this machine; the text says what."""
+    """What a peer needs is not on this machine; the text names it."""
 
 
 def free_port(kind: int = socket.SOCK_DGRAM) -> int:

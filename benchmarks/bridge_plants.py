@@ -1,4 +1,4 @@
-"""Plants that tell when each of their states was made, for `rtmms bench bridges`, and read it back from the answers."""
+"""Plants that send when each of their states was made, for `rtmms bench bridges`, and read it back from the answers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ WORDS = ("step", "low", "middle", "high")
 
 
 class Stamper:
-    """Tells its clock as an output, and is told that again, with the peer's clock, as two actuators."""
+    """Sends its clock as an output, and receives that again, with the peer's clock, as two actuators."""
 
     mode = "realtime"
 

@@ -74,15 +74,15 @@ def exchange(words: str, plant: Stamper, seconds: float) -> dict[str, Any]:
     server = Server(
         plant, robot="bench", mode=plant.mode, deadline_s=0.9 / rate, exchange=place, step=place, telemetry=place
     )
-    with server, tempfile.TemporaryFile("w+") as said:
+    with server, tempfile.TemporaryFile("w+") as printed:
         bridge = subprocess.Popen(
             [sys.executable, "-P", "-m", "rtmms.cli.main", "bridge", words, "--once", "--exchange",
-             server.endpoints["exchange"]], stdout=said, stderr=said,
+             server.endpoints["exchange"]], stdout=printed, stderr=printed,
         )  # fmt: skip
         try:
             if not _admitted(server, bridge):
-                said.seek(0)
-                return {"failed": (said.read().strip().splitlines() or ["it was not admitted"])[-1]}
+                printed.seek(0)
+                return {"failed": (printed.read().strip().splitlines() or ["it was not admitted"])[-1]}
             return _measure(server, plant, rate, seconds)
         finally:
             bridge.kill()
@@ -139,7 +139,7 @@ def _quantiles(values: list[float]) -> dict[str, float | None]:
     return {name: round(float(np.quantile(values, q)), 1) for name, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))}
 
 
-# -- telling --------------------------------------------------------------------------------------------------------
+# -- reports --------------------------------------------------------------------------------------------------------
 
 
 def print_result(result: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ from rtmms.base.errors import RtmmsError
 from rtmms.loop.machine import Readiness, allowed, may_raise, prepare, raised
 from rtmms.wire.endpoints.keys import make_keys, read_server
 from rtmms.wire.plant.server import Server, Sockets, Threads
-from rtmms.wire.protocol.port import Answering, Heard
+from rtmms.wire.protocol.port import Answering, Received
 
 from . import setting
 from .yardsticks import QUANTILES, quantiles
@@ -120,11 +120,11 @@ class Stamped:
         self._socket, self._next, self._wait = socket, socket.next, socket.wait
         self.steps, self.raw, self.at = steps, array("q", [0]) * (6 * steps), 0
 
-    def next(self) -> Heard | None:
-        heard = self._next()
-        if heard is not None:
+    def next(self) -> Received | None:
+        received = self._next()
+        if received is not None:
             self.raw[self.at + READ] = time.monotonic_ns()
-        return heard
+        return received
 
     def wait(self, until_ns: int) -> bool:
         came = self._wait(until_ns)

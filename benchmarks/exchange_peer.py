@@ -21,7 +21,7 @@ from rtmms.wire.protocol.messages import Hello
 
 
 def main() -> int:
-    """Answer every state until the plant says bye; the instants at which each was in hand go to FILE."""
+    """Answer every state until the plant sends bye; the instants at which each was in hand go to FILE."""
     words = argparse.ArgumentParser()
     words.add_argument("endpoint")
     words.add_argument("claim")

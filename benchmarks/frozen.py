@@ -282,24 +282,24 @@ def texts(folder: Path) -> Iterator[tuple[str, Value]]:
         yield f"refusal {' '.join(words)}", {"status": done.returncode, "text": done.stderr}
 
 
-def measured(say: Callable[[str], None]) -> dict[str, Value]:
+def measured(report: Callable[[str], None]) -> dict[str, Value]:
     """Return everything of this side, by name."""
     from rtmms.plant import robots
 
     found: dict[str, Value] = {}
     for name, make in plants():
-        say(name)
+        report(name)
         found[name] = stepped(make(), STEPS if name.startswith("robot ") else SHORT)
     for what, names, one in (
         ("linear model of", LINEAR, linear), ("rollout of", ROLLED, rolled), ("drawing of", sorted(robots()), drawn),
     ):  # fmt: skip
         for name in names:
-            say(f"{what} {name}")
+            report(f"{what} {name}")
             found[f"{what} {name}"] = one(name)
     with tempfile.TemporaryDirectory() as folder:
         for parts in (reports, texts):
             for name, value in parts(Path(folder)):
-                say(name)
+                report(name)
                 found[name] = json.loads(json.dumps(value).replace(folder, "FOLDER"))
     return found
 
@@ -326,13 +326,13 @@ def main(as_json: bool = False, rev: str = "HEAD", /, out: str = "") -> int:
     """
     from .against import ROOT, environment, resolved
 
-    def say(text: str) -> None:
+    def report(text: str) -> None:
         print(f"bench frozen: {text}", file=sys.stderr, flush=True)
 
     commit = resolved(rev)
     found = {}
-    for side, python in {"ours": sys.executable, "theirs": str(environment(commit, say))}.items():
-        say(side)
+    for side, python in {"ours": sys.executable, "theirs": str(environment(commit, report))}.items():
+        report(side)
         ran = subprocess.run(
             [python, "-P", str(Path(__file__).resolve())], stdout=subprocess.PIPE, text=True, check=True,
             env=os.environ | {"FROZEN_EXAMPLES": str(ROOT / "examples"), "RTMMS_QUIET": "1"},

@@ -1,11 +1,11 @@
-"""rtmms bench guards: is a result ever wrong without a word, or right and refused? Are errors as large as is said?
+"""rtmms bench guards: is a result ever wrong without a word, or right and refused? Are errors as large as stated?
 
 Each cell is a run at one step. The truth is the same plant with the same commands at an eighth of the step; where one
 command is held throughout, an eighth of the shortest step of the line (or a quarter of that, where this one fails). A
 cell is wrong where its path is off by more than 1 % of the length travelled, or its work or mean power by more than
-5 %; right where both are within 0.1 %. What the run said is the monitor's verdict (rtmms.monitor), an error, or a
-refusal. Where the monitor said how large an error is, it stands beside the true one: a cell is also wrong without a
-word where it is fine and an error of 1 % or more is beyond three times what the monitor said.
+5 %; right where both are within 0.1 %. What the run reports is the monitor's verdict (rtmms.monitor), an error, or a
+refusal. Where the monitor stated how large an error is, it stands beside the true one: a cell is also wrong without a
+word where it is fine and an error of 1 % or more is beyond three times what the monitor stated.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ PLACES = 400
 
 @dataclass(frozen=True)
 class Run:
-    """times (k,) s, places (k, 3) m there; work J; said: a verdict, 'error' or 'refused'; text what of it; thought:
+    """times (k,) s, places (k, 3) m there; work J; verdict: a verdict, 'error' or 'refused'; text what of it; thought:
     the errors of path and work as the monitor has them, from as many parts of a step as there was time for, and from
     two; () where it has none; moved  J, the sum of the work that went to and fro."""
 
     times: Array
     places: Array
     work: float
-    said: str
+    verdict: str
     text: str
     thought: tuple[float, ...] = ()
     moved: float = 0.0
@@ -59,7 +59,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Cell:
-    """path, power: fractions, None where there was no run to the end; said, text: see Run; fate: see `judge`;
+    """path, power: fractions, None where there was no run to the end; verdict, text: see Run; fate: see `judge`;
     thought_path, thought_power, hurried_path, hurried_power: as the monitor has them, the latter from two parts of a
     step, as after a long run."""
 
@@ -67,7 +67,7 @@ class Cell:
     dt: float
     path: float | None
     power: float | None
-    said: str
+    verdict: str
     fate: str
     text: str
     thought_path: float | None = None
@@ -84,7 +84,7 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     except ModelError as refusal:
         return Run(*nowhere, "refused", str(refusal))
     steps, work = round(case.seconds / dt), 0.0
-    monitor = Monitor(plant.twin()) if watched else None
+    monitor = Monitor(plant.step_error_estimator()) if watched else None
     seen = max(1, steps // PLACES)
     while steps % seen:
         seen -= 1
@@ -93,8 +93,8 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
     places = np.empty((steps // seen + 1, 3))
     places[0] = plant.observe()["position"]
     every = max(1, round(0.01 / dt / parts)) * parts  # of what is sampled, in both runs at the same instants
-    neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.twin().room()
-    reader, counted_up, moved = plant.twin(), "work" in plant.observe(), 0.0
+    neutral, stopped, state = getattr(plant, "neutral", np.zeros(0)), False, plant.step_error_estimator().room()
+    reader, counted_up, moved = plant.step_error_estimator(), "work" in plant.observe(), 0.0
     before = 0.0
     if monitor is not None:
         monitor.look(neutral)
@@ -120,13 +120,12 @@ def taken(case: Case, dt: float, watched: bool, parts: int = 1) -> Run:
         return Run(*nowhere, "error", str(error))
     if monitor is None:
         return Run(times, places, work, "", "", moved=moved)
-    hurried, verdict = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
-    thought = verdict.path, verdict.work, hurried.path, hurried.work
-    said = "diverged" if stopped else verdict.verdict
-    return Run(times, places, work, said, verdict.sentence, thought)
+    hurried, found = monitor.conclude(PATIENCE_S, 2), monitor.conclude(PATIENCE_S)
+    thought = found.path, found.work, hurried.path, hurried.work
+    return Run(times, places, work, "diverged" if stopped else found.verdict, found.sentence, thought)
 
 
-def judge(path: float | None, power: float | None, said: str, thought: tuple[float, ...] = ()) -> str:
+def judge(path: float | None, power: float | None, verdict: str, thought: tuple[float, ...] = ()) -> str:
     """'silent' wrong, 'refused though right', 'doubted though right', else '' . thought: see Run"""
     if path is None or power is None:
         return ""
@@ -135,11 +134,11 @@ def judge(path: float | None, power: float | None, said: str, thought: tuple[flo
         true >= WORTH and true > BEYOND * reported for true, reported in zip((path, power), thought, strict=False)
     )
     right = path <= RIGHT and power <= RIGHT
-    if wrong and said == "fine":
+    if wrong and verdict == "fine":
         return "silent"
-    if right and said in STOPPED:
+    if right and verdict in STOPPED:
         return "refused though right"
-    return "doubted though right" if right and said == "doubtful" else ""
+    return "doubted though right" if right and verdict == "doubtful" else ""
 
 
 def line(case: Case) -> list[Cell]:
@@ -149,25 +148,25 @@ def line(case: Case) -> list[Cell]:
         run = taken(case, dt, watched=True)
         if not found or (case.varies and len(run.places)):
             exact = taken(case, dt / 8.0, False, 8)
-            if exact.said:
+            if exact.verdict:
                 exact = taken(case, dt / 32.0, False, 32)
             length = float(np.sum(np.linalg.norm(np.diff(exact.places, axis=0), axis=1))) if len(exact.places) else 0.0
         path = power = None
         if len(run.places) and length > 0.0:
-            floor = SHORTEST * case.load(dt).twin().length
+            floor = SHORTEST * case.load(dt).step_error_estimator().length
             with np.errstate(all="ignore"):
                 there = np.array([np.interp(run.times, exact.times, exact.places[:, i]) for i in range(3)]).T
                 path = float(np.max(np.linalg.norm(run.places - there, axis=1))) / max(length, floor)
                 done = max(abs(run.work), abs(exact.work), SWAYING * exact.moved)  # as the monitor measures it
                 power = abs(run.work - exact.work) / done if exact.work else 0.0
-        fate = "no reference" if exact.said else judge(path, power, run.said, run.thought)
-        found.append(Cell(case.name, dt, path, power, run.said, fate, run.text, *run.thought))
+        fate = "no reference" if exact.verdict else judge(path, power, run.verdict, run.thought)
+        found.append(Cell(case.name, dt, path, power, run.verdict, fate, run.text, *run.thought))
     return found
 
 
 def ratios(cells: Iterable[Cell], whose: str, what: str) -> Array:
     """What the monitor thought ('thought' or 'hurried') of 'path' or 'power', over the truth, ascending: of cells with
-    a reference whose error is above rounding. Errors of more than all count as all, as the report says no more."""
+    a reference whose error is above rounding. Errors of more than all count as all, as the report has no more."""
     found = list[float]()
     for cell in cells:
         truth, thought = getattr(cell, what), getattr(cell, f"{whose}_{what}")
@@ -199,7 +198,7 @@ def counted(cells: Iterable[Cell]) -> dict[str, int]:
                          "false refusals", "doubted though right", "no reference"), 0)  # fmt: skip
     for cell in cells:
         out["cells"] += 1
-        out[cell.said] += 1
+        out[cell.verdict] += 1
         out["silent wrongs"] += cell.fate == "silent"
         out["false refusals"] += cell.fate == "refused though right"
         out["doubted though right"] += cell.fate == "doubted though right"
@@ -213,7 +212,7 @@ MARKS = {"fine": "+", "unknown": ".", "doubtful": "d", "diverged": "X", "error":
 def table(case: Case, cells: list[Cell]) -> str:
     """A line: a mark for each step, ! behind a wrong one without a word, ? behind a right one that was stopped."""
     ends = {"silent": "!", "refused though right": "?", "doubted though right": "~"}
-    marks = "".join(f"{MARKS[cell.said]}{ends.get(cell.fate, ' ')} " for cell in cells)
+    marks = "".join(f"{MARKS[cell.verdict]}{ends.get(cell.fate, ' ')} " for cell in cells)
     return f"{case.name:<42}{case.steps[0]:>8.2g} to {case.steps[-1]:<7.2g} {marks}"
 
 
@@ -232,7 +231,7 @@ def main(as_json: bool, small: bool = False, only: str = "", detail: bool = Fals
                     beside = [f"{100.0 * part:.3g} %" if part is not None else "-" for part in
                               (cell.thought_path, cell.thought_power)]  # fmt: skip
                     print(f"    {cell.dt:<8.3g} path {off[0]} (thought {beside[0]}), power {off[1]} ({beside[1]}); "
-                          f"{cell.said} {cell.fate} {cell.text}")  # fmt: skip
+                          f"{cell.verdict} {cell.fate} {cell.text}")  # fmt: skip
     counts, fit = counted(every), calibration(every)
     misfit = any(row["estimate"] == "thought" and not row["holds"] for row in fit)
     if as_json:

@@ -7,9 +7,9 @@ four compiled ones (`four`). Ratios of exchanges are those of `steady` and `stil
 The plant's own time (`phase_us`) marks each block: for seconds at a time a shared machine's caches are cold, and all
 that is Python takes twice as long. A ratio is of one block; blocks of one phase can be compared.
 
-Blocks of each alternate, because a shared machine stalls whoever is running; each has a witness beside it. Reported
-are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside them;
-what else the machine does is in `load`. The default takes fifteen minutes.
+Blocks of each alternate, because a shared machine stalls whoever is running; each has a stall detector beside it.
+Reported are medians over the blocks and ratios within each block. Idle means that this command starts nothing beside
+them; what else the machine does is in `load`. The default takes fifteen minutes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TARGETS = {
 """exchange: of `steady`; compiled: of `still`, both to the datagrams; four: of `four` to `still`."""
 MODES = ("lockstep", "free")
 UNEXPLAINED = {1000: 0.01, 2000: 0.05, 5000: 0.1}
-"""Misses in percent that a witness does not explain."""
+"""Misses in percent that a stall detector does not explain."""
 
 
 def _needed(blocks: int, seconds: float, rates: str, load: str, **_: Any) -> list[str]:
@@ -116,13 +116,13 @@ def manta(rate: int, seconds: float, deadline_us: float, *controllers: str) -> d
                    "--priority", str(PRIORITY)], controllers or ("gait",), 3 * seconds + 120)  # fmt: skip
     if "failed" in report:
         return report
-    witness, timing = report["stall_detector"], report["timing_us"]
+    detector, timing = report["stall_detector"], report["timing_us"]
     return {
         "wake": timing["wake"], "exchange": timing["exchange"], "plant": timing["plant"], "steps": report["steps"],
         "misses": report["exchange"]["misses"], "overruns": report["schedule"]["overruns"],
-        "blame": report["schedule"]["causes"], "base_rate": witness["base_rate"],
-        "unexplained": sum(n for cause, n in witness["misses"].items() if cause != "machine"),
-        "unexplained_overruns": sum(n for cause, n in witness["overruns"].items() if cause != "machine"),
+        "blame": report["schedule"]["causes"], "base_rate": detector["base_rate"],
+        "unexplained": sum(n for cause, n in detector["misses"].items() if cause != "machine"),
+        "unexplained_overruns": sum(n for cause, n in detector["overruns"].items() if cause != "machine"),
         "failed_setup": report["realtime"]["failed"], "gc_collections": report["realtime"].get("gc_collections"),
     }  # fmt: skip
 

@@ -124,7 +124,7 @@ def main() -> int:
             os.waitpid(pair.pid, 0)
     sys.stdout.write(json.dumps({"wake": list(wakes), "exchange": list(exchanges), "begun": list(begun)}))
     sys.stdout.flush()
-    os._exit(0)  # the sockets have nothing left to say
+    os._exit(0)  # the sockets have nothing left to send
 
 
 def paced(exchange: Exchange, period_ns: int, seconds: float) -> tuple[array[int], array[int], array[int]]:

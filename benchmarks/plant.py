@@ -124,12 +124,12 @@ def plain_run(plant: Manta) -> Any:
     return PlainRun(plant.parameters, plant.dt)
 
 
-def measure_step(blocks: int, steps: int, plain_steps: int, say: Callable[[str], None]) -> dict[str, Any]:
+def measure_step(blocks: int, steps: int, plain_steps: int, report: Callable[[str], None]) -> dict[str, Any]:
     """Default manta, sequential, dt = 1 ms: alternating blocks of the three, and whether they computed the same.
 
     Returns {'compiled_us', 'python_us', 'plain_us'} as `statistics`, {'ratio': ...} and 'largest_difference'.
     """
-    alone, called, witness = load(), load(), load()
+    alone, called, peer = load(), load(), load()
     plain = plain_run(called)
     run = compiled_loop(alone)
     warm = min(2000, steps)
@@ -141,17 +141,17 @@ def measure_step(blocks: int, steps: int, plain_steps: int, say: Callable[[str],
     python: list[Array] = []
     slow: list[Array] = []
     for b in range(blocks):
-        say(f"block {b + 1} of {blocks}: compiled, from Python, plain Python")
+        report(f"block {b + 1} of {blocks}: compiled, from Python, plain Python")
         rows = commands[warm + b * steps : warm + (b + 1) * steps]
         compiled.append(time_compiled(run, rows))
         python.append(time_each(called.step, rows, stamps))
         rows = commands[b * plain_steps : (b + 1) * plain_steps]
         slow.append(time_each(plain.step, rows, stamps))
         for row in rows:
-            witness.step(row)
+            peer.step(row)
     if alone.snapshot() != called.snapshot():
         raise RuntimeError("the compiled loop and plant.step ended in different states")
-    seen = witness.observe()["joint_position"]
+    seen = peer.observe()["joint_position"]
     apart = float(np.max(np.abs(seen - plain.joints)) / np.max(np.abs(plain.joints)))
     out: dict[str, Any] = {
         "compiled_us": statistics(compiled),
@@ -177,10 +177,12 @@ def paper(steps: int, repeats: int) -> dict[str, float]:
     return out
 
 
-def _times(cases: Sequence[dict[str, int]], budget_us: float, repeats: int, say: Callable[[str], None]) -> list[float]:
+def _times(
+    cases: Sequence[dict[str, int]], budget_us: float, repeats: int, report: Callable[[str], None]
+) -> list[float]:
     """us a step of each case: median of its blocks, the cases taking turns so that a slow minute meets them all."""
     runs = []
-    say("growth: building " + ", ".join(f"{case['chains']} x {case['links']}" for case in cases))
+    report("growth: building " + ", ".join(f"{case['chains']} x {case['links']}" for case in cases))
     for case in cases:
         run = compiled_loop(load(**case))
         run(gait(1e-3, 5))
@@ -188,7 +190,7 @@ def _times(cases: Sequence[dict[str, int]], budget_us: float, repeats: int, say:
         runs.append((run, gait(1e-3, max(5, int(budget_us / once)))))
     blocks: list[list[float]] = [[] for _ in cases]
     for r in range(repeats):
-        say(f"growth: round {r + 1} of {repeats}")
+        report(f"growth: round {r + 1} of {repeats}")
         for (run, commands), times in zip(runs, blocks, strict=True):
             times.append(time_compiled(run, commands))
     return [float(np.median(times)) for times in blocks]
@@ -200,7 +202,7 @@ def _exponent(size: Sequence[int], times: Sequence[float]) -> float:
 
 
 def measure_growth(
-    chains: Sequence[int], links: Sequence[int], budget_us: float, repeats: int, say: Callable[[str], None]
+    chains: Sequence[int], links: Sequence[int], budget_us: float, repeats: int, report: Callable[[str], None]
 ) -> dict[str, Any]:
     """Over n at m = 3 and over m at n = 30.
 
@@ -208,8 +210,8 @@ def measure_growth(
                    has code of its own
     budget_us      length of one timed block; repeats of them per size
     """
-    over_n = _times([{"chains": n, "links": 3} for n in chains], budget_us, repeats, say)
-    over_m = _times([{"chains": 30, "links": m} for m in links], budget_us, repeats, say)
+    over_n = _times([{"chains": n, "links": 3} for n in chains], budget_us, repeats, report)
+    over_m = _times([{"chains": 30, "links": m} for m in links], budget_us, repeats, report)
     fit_n = [(n, t) for n, t in zip(chains, over_n, strict=True) if n % LANES == 0 and n >= 2 * LANES]
     fit_m = [(m, t) for m, t in zip(links, over_m, strict=True) if m != 3]
     out: dict[str, Any] = {
@@ -244,7 +246,7 @@ def free_run(controller: str, duration: float) -> dict[str, Any]:
     }
 
 
-def measure(effort: Effort, say: Callable[[str], None]) -> dict[str, Any]:
+def measure(effort: Effort, report: Callable[[str], None]) -> dict[str, Any]:
     """All figures as one object that JSON can carry."""
     start = time.monotonic()
     out: dict[str, Any] = {
@@ -256,13 +258,13 @@ def measure(effort: Effort, say: Callable[[str], None]) -> dict[str, Any]:
         "robot": {"name": "manta", "chains": 30, "links": 3, "fins": 2, "dt": 1e-3, "coupling": "sequential"},
         "effort": asdict(effort),
     }
-    out["step"] = measure_step(effort.blocks, effort.steps, effort.plain_steps, say)
-    say("10 ms as in the paper")
+    out["step"] = measure_step(effort.blocks, effort.steps, effort.plain_steps, report)
+    report("10 ms as in the paper")
     out["ten_ms"] = paper(effort.steps // 10, effort.blocks)
-    out["growth"] = measure_growth(effort.chains, effort.links, effort.growth_block_us, effort.growth_repeats, say)
+    out["growth"] = measure_growth(effort.chains, effort.links, effort.growth_block_us, effort.growth_repeats, report)
     out["free"] = {}
     for controller, duration in (("none", effort.free_s), ("gait", effort.free_gait_s)):
-        say(f"--mode free, controller {controller}, {duration:g} s simulated")
+        report(f"--mode free, controller {controller}, {duration:g} s simulated")
         out["free"][controller] = free_run(controller, duration)
     out["load_after"] = setting.load()
     out["wall_s"] = round(time.monotonic() - start, 1)
@@ -305,9 +307,9 @@ def table(result: dict[str, Any]) -> str:
 def main(as_json: bool, effort: Effort | None = None) -> int:
     """Measure and print; the exit status."""
 
-    def say(text: str) -> None:
+    def report(text: str) -> None:
         print(f"bench plant: {text}", file=sys.stderr, flush=True)
 
-    result = measure(effort or Effort(), say)
+    result = measure(effort or Effort(), report)
     print(json.dumps(result, indent=1) if as_json else table(result))
     return 0

@@ -3,7 +3,7 @@
     rtmms bench predictive --seeds 3
     rtmms bench predictive --seeds 0 --seconds 600
 
-Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that nobody tells the controller of. Each
+Typical sensors without GPS, the estimator in the loop, a current of 0.1 m/s that the controller does not know. Each
 run is `rtmms run FILE --seed N` in lockstep. With --seconds the helix in real time, too, one run after the other in
 quarters of that time: the loop's misses with the planner beside it and without, and what the planner took.
 """
@@ -88,7 +88,7 @@ def beside(seconds: float) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def tell_beside(rows: list[dict[str, Any]], seconds: float) -> None:
+def print_peers(rows: list[dict[str, Any]], seconds: float) -> None:
     """As a table."""
     print_text("\n| in real time, 1 kHz | steps | misses | of them not by the machine | overruns | planner |")
     print_text("|---|---|---|---|---|---|")
@@ -129,13 +129,13 @@ def main(as_json: bool = False, *, seeds: int = SEEDS, seconds: float = 0.0) -> 
         print_json(json.dumps({"commit": setting.commit(), "rows": rows, "realtime": loops}))
         return 0
     if rows:
-        tell_courses(rows)
+        print_courses(rows)
     if loops:
-        tell_beside(loops, seconds)
+        print_peers(loops, seconds)
     return 0
 
 
-def tell_courses(rows: list[dict[str, Any]]) -> None:
+def print_courses(rows: list[dict[str, Any]]) -> None:
     """As a table."""
     print_text(
         "| course | controller | target | mean | worst | power | speed | runs |\n|---|---|---|---|---|---|---|---|"

@@ -1,4 +1,4 @@
-"""`rtmms bench tables`: writes what pages quote of the results that are kept, so that no page can say anything else.
+"""`rtmms bench tables`: writes what pages quote of the results that are kept, so that no page can state anything else.
 
 A page has a part between marks (rtmms.report.tables) for each table, or sentence with figures, that comes from
 benchmarks/results or from the manta's parameters. `--check` writes nothing; it exits with 1 where a page is old.

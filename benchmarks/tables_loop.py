@@ -106,7 +106,7 @@ def ratios(loop: Result) -> str:
 
 
 def misses(loop: Result) -> str:
-    """Percent, and what is said before it of the aim."""
+    """Percent, and the sentence before it on the aim."""
 
     def row(case: Result) -> list[str]:
         gait, over = case["loop_misses"], case["overruns"]

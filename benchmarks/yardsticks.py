@@ -55,16 +55,16 @@ def cyclictest(seconds: float, period_us: int, priority: int, core: int | None =
 
 def pingpong(
     kind: str, seconds: float, period_us: int, priority: int, core: int, sizes: tuple[int, int], deadline_us: float,
-    witness: bool = True,
+    detector: bool = True,
 ) -> dict[str, Any]:  # fmt: skip
     """One block of raw exchanges, with a detector beside it as beside the loop.
 
-    sizes   bytes of a state and of a command;  witness  False: none, whose timers would hide what others cost
+    sizes   bytes of a state and of a command;  detector  False: none, whose timers would hide what others cost
     Returns quantiles of wake and exchange, and misses of the deadline: all, and those that no stall explains.
     """
     words = ["--core", core, "--priority", priority, "--period_us", period_us, "--seconds", seconds,
              "--state_bytes", sizes[0], "--command_bytes", sizes[1]]  # fmt: skip
-    with _witness(priority, round(deadline_us * 1000), core) if witness else nullcontext(_nothing_seen) as stalls:
+    with _detector(priority, round(deadline_us * 1000), core) if detector else nullcontext(_nothing_seen) as stalls:
         child = subprocess.run(
             [sys.executable, "-P", "-m", "rtmms_benchmarks.pingpong", kind, *map(str, words)],
             capture_output=True, text=True, timeout=3 * seconds + 60, check=False,
@@ -91,7 +91,7 @@ def _nothing_seen() -> list[Stall]:
 
 
 @contextmanager
-def _witness(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
+def _detector(priority: int, deadline_ns: int, core: int) -> Iterator[Any]:
     """Within: a detector of the core. Gives a function that returns the stalls it saw."""
     try:
         detector = StallDetector(priority, deadline_ns, [core])

@@ -191,7 +191,7 @@ class ArduPilot(Worded):
         self.attend(self._socket, self._on_readable)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"ArduPilot sent nothing to {place}"
-        self.io.tell(f"waiting for ArduPilot on {place}; {self._admission.sentence(place)}")
+        self.io.log(f"waiting for ArduPilot on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         return map_channels(self.channels, plant, "ardupilot", *pulses_of(plant.airframe), _CHANNELS)
@@ -199,12 +199,12 @@ class ArduPilot(Worded):
     def _check_rate(self, plant: rtmms.PlantInfo) -> None:
         """Report what keeps ArduPilot from arming, or frames from being as short as they are meant to be."""
         if self._step_s > 1.0 / MIN_GYRO_HZ:
-            self.io.tell(
+            self.io.log(
                 f"frames of {self._step_s * 1e3:.3g} ms: Copter and Sub need {MIN_GYRO_HZ:g} Hz to arm "
                 "(1.8 SCHED_LOOP_RATE); start the plant with --dt 0.001"
             )
         if not plant.granted and plant.period_s and plant.telemetry_hz < 1.0 / plant.period_s:
-            self.io.tell(
+            self.io.log(
                 f"without a claim {plant.telemetry_hz:g} states a second come, and the plant has "
                 f"{1.0 / plant.period_s:g}; start it with --telemetry-hz {4.0 / plant.period_s:g}"
             )
@@ -218,7 +218,7 @@ class ArduPilot(Worded):
 
     def on_silence(self) -> None:
         if self.plant_silent == "still":
-            self.io.tell("the plant is silent: the autopilot gets the robot at rest")
+            self.io.log("the plant is silent: the autopilot gets the robot at rest")
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
@@ -250,7 +250,7 @@ class ArduPilot(Worded):
             raise Refusal("second", "another autopilot is here")
         if sender != self._autopilot:
             self.counts.add("autopilots")
-            self.io.tell(f"ArduPilot at {sender[0]}:{sender[1]}")
+            self.io.log(f"ArduPilot at {sender[0]}:{sender[1]}")
         self._autopilot, self._heard, self.unmet = sender, now, ""
         self._gone.silent(now)
 
@@ -264,7 +264,7 @@ class ArduPilot(Worded):
             if servo.frame_count > _FIRST_FRAMES:
                 self.counts.refuse("old")  # one that begins anew begins at its beginning
                 return
-            self.io.tell(f"the autopilot began anew (frame {self._frame}, then {servo.frame_count})")
+            self.io.log(f"the autopilot began anew (frame {self._frame}, then {servo.frame_count})")
             self._ahead = 0.0
             if self.reset:
                 self._pacer.reset()
@@ -285,7 +285,7 @@ class ArduPilot(Worded):
         newest = self._pacer.newest
         late = newest is not None and newest.time > _LATE_S
         if newest is not None and late and self.reset and not self.waits and servo.frame_count <= _FIRST_FRAMES:
-            self.io.tell(f"ArduPilot came at t = {newest.time:.4g} s: the plant begins anew with it")
+            self.io.log(f"ArduPilot came at t = {newest.time:.4g} s: the plant begins anew with it")
             self._pacer.reset()
 
     def _values(self, pulses: tuple[int, ...]) -> dict[str, float]:

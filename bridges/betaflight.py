@@ -4,6 +4,9 @@ Betaflight answers each packet of motion with one of motors. Its clock runs at t
 the spacing of their arrivals. Packets that wait in its socket arrive at once: the clock leaps, Betaflight takes the
 remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep it
 stamps them with the time at which they are sent.
+
+A Betaflight that starts bears no packet of motion, and forgets a remote control. So it gets nothing before its port has
+been open for START_S. The bridge passes on the pulses of another program, which therefore need not wait.
 """
 
 from __future__ import annotations
@@ -28,8 +31,9 @@ from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .lines.addresses import bound, family_of, resolved
 from .lines.datagrams import datagrams, send
+from .lines.open_port import OpenPort
 from .lines.pacing import Pacer
-from .motion.frames import Home, attitude_to_enu, world_to_enu
+from .motion.frames import Home, attitude_to_ned, world_to_enu
 from .motion.imu import Imu, gravity_of
 from .motion.pose import Motion, PoseNames, PoseReader
 
@@ -37,18 +41,28 @@ _MOTION, _MOTORS, _RC = struct.Struct("<18d"), struct.Struct("<4f"), struct.Stru
 _STAMP = struct.Struct("<d")
 _CHANNELS = 4
 _RC_CHANNELS = 16
-_MIDDLE_US, _HALF_US = 1500.0, 500.0
+_MIDDLE_US, _HALF_US, _MAX_US = 1500.0, 500.0, 2500.0
 _PA_PER_HPA = 100.0
 _ALONE_S = 1.5
 """For so long after its last packet a firmware is the only one that is accepted."""
 _GONE_S = 1.0
 """Silence after which a Betaflight that answers is another one, s of wall time."""
-RESEND_S = 0.02
-"""Time without motors after which the motion is sent again, s of wall time."""
-PROBE_S, PROBES = 0.6, 3
-"""A Betaflight that is not there, or still starts, gets a packet this rarely, s of wall time, until it has answered so
-many. It answers what comes after 0.5 s of silence at once, and does not touch its sensors, which may not be there yet:
-more of them make it end, or stay without motors for good."""
+FIRST_S = 0.01
+"""Time without its first motors after which Betaflight gets the motion again, with a later stamp, s of wall time. Its
+clock stops with the first packet after a silence, because it divides by the time since its start, and goes on with the
+second one. It takes a rate from two stamps that differ by less than 20 ms alone."""
+RESEND_S = 0.1
+"""Time without motors in flight after which it gets the motion again, s of wall time. So much longer than a rate that
+its clock does not leap where both packets waited in its socket."""
+START_S = 2.0
+"""Time for which Betaflight's port has to be open before the first motion, s of wall time. A motion that arrives while
+Betaflight starts makes it end, or send no motors for good."""
+PROBE_S = 0.6
+"""Time between two packets of motion to a Betaflight that has not answered, s of wall time."""
+PROBES = 3
+"""Answers after which Betaflight gets each motion. It answers a packet after 0.5 s of silence without its sensors."""
+_IGNORED = b"?"
+"""A packet that Betaflight ignores, because its length is not that of a motion."""
 
 
 def parse(datagram: bytes) -> tuple[float, ...]:
@@ -58,9 +72,20 @@ def parse(datagram: bytes) -> tuple[float, ...]:
     return tuple(finite(value, "motor") for value in _MOTORS.unpack(datagram))
 
 
+def parse_pulses(datagram: bytes) -> tuple[int, ...]:
+    """Return the 16 pulses of a remote control, us; Refusal (length, out_of_range) for anything else."""
+    if len(datagram) != _RC.size:
+        raise Refusal("length", f"expected {_RC.size} bytes, got {len(datagram)}")
+    _, *pulses = _RC.unpack(datagram)
+    if max(pulses) > _MAX_US:
+        raise Refusal("out_of_range", f"a pulse of {max(pulses)} us")
+    return tuple(pulses)
+
+
 def fuzzed() -> Fuzzed:
-    """Return the parser of a stranger's bytes, for the fuzz tests, and a packet as Betaflight sends it."""
-    return fuzz(parse), [_MOTORS.pack(0.25, 0.5, 0.75, 1.0)]
+    """Return the parsers of a stranger's bytes, for the fuzz tests, and packets as Betaflight and a pilot send them."""
+    examples = [_MOTORS.pack(0.25, 0.5, 0.75, 1.0), _RC.pack(1.5, *[1500] * _RC_CHANNELS)]
+    return fuzz(lambda data: parse_pulses(data) if len(data) > _MOTORS.size else parse(data)), examples
 
 
 def write(
@@ -84,25 +109,21 @@ def write(
     Returns
     -------
     bytes
-        Angular velocity (rad/s, FRD), specific force (m/s2, FLU, negated), attitude (w, x, y, z, FLU to north, west,
-        up), velocity (m/s, ENU), longitude and latitude (deg), altitude (m), pressure (Pa).
+        Angular velocity (rad/s, FRD), specific force (m/s2, FLU, negated), attitude (w, x, y, z, FRD to NED), velocity
+        (m/s, ENU), longitude and latitude (deg), altitude (m), pressure (Pa).
+
+    Notes
+    -----
+    Betaflight's simulator changes the sign of two elements of the attitude's matrix (imuComputeRotationMatrix of 4.6):
+    its pitch is positive with the nose down, as its rate of pitch is, and its heading clockwise, for FRD to NED alone.
     """
     x, y, z = imu.specific_force(motion)
     position = [value + error for value, error in zip(motion.position, errors[0], strict=True)]
     velocity = world_to_enu([v + e for v, e in zip(motion.velocity, errors[1], strict=True)], home.x_bearing)
     lat, lon, alt = home.geodetic(position)
-    east = attitude_to_enu(motion.attitude, home.x_bearing)
+    attitude = attitude_to_ned(motion.attitude, home.x_bearing)
     pressure = _PA_PER_HPA * pressure_hpa(home.alt_m + motion.position[2])
-    return _MOTION.pack(
-        stamp, *motion.rate_frd, -x, -y, -z, *_north_west_up(east), *velocity, lon, lat, alt, pressure
-    )  # fmt: skip
-
-
-def _north_west_up(q: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-    """Return an attitude to east, north, up as one to north, west, up: turned by -90 deg about z."""
-    w, x, y, z = q
-    half = 0.5**0.5
-    return half * (w + z), half * (x + y), half * (y - x), half * (z - w)
+    return _MOTION.pack(stamp, *motion.rate_frd, -x, -y, -z, *attitude, *velocity, lon, lat, alt, pressure)
 
 
 @dataclass(kw_only=True)
@@ -122,8 +143,12 @@ class Betaflight(rtmms.Bridge):
     )] = ()  # fmt: skip
     rc: Annotated[dict[str, str], Parameter(
         "Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to "
-        "2000 us); others are 1500 us; none: another program sends them to Betaflight.",
+        "2000 us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.",
     )] = field(default_factory=dict)  # fmt: skip
+    rc_listen: Annotated[int, Parameter(
+        "Port where another program's remote control arrives, which Betaflight gets once it has started; `rc` replaces "
+        "channels of it; 0: none.", ge=0, le=65535,
+    )] = 0  # fmt: skip
     home: Annotated[Home, Parameter(
         "Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).",
     )] = field(default_factory=lambda: Home(lat_deg=47.397742, lon_deg=8.545594, alt_m=488.0))  # fmt: skip
@@ -168,7 +193,8 @@ class Betaflight(rtmms.Bridge):
         self.tick_s = 0.01
         self._under_way = False
         self._sent_at = self._heard = 0.0
-        self._answers, self._was_awake = 0, False
+        self._answers = 0
+        self._flies, self._flew = False, False
         self._last: rtmms.State | None = None
         self._newest: rtmms.State | None = None
         self._packet = b""
@@ -179,9 +205,16 @@ class Betaflight(rtmms.Bridge):
         place = f"UDP {self.host}:{self.port}"
         self._socket = bound(family, (self.host, self.port), place, "cannot listen on")
         self.attend(self._socket, self._on_readable)
+        self._pulses: tuple[int, ...] = ()
+        if self.rc_listen:
+            place = f"UDP {self.host}:{self.rc_listen}"
+            self._pilot = bound(family, (self.host, self.rc_listen), place, "cannot listen on")
+            self.attend(self._pilot, self._on_pulses)
+        self._open_port = OpenPort(family, self._state_address, _IGNORED)
+        self.closing.callback(self._open_port.close)
         place = f"UDP {self.host}:{self._socket.getsockname()[1]}"
         self.unmet = f"Betaflight sent nothing to {place}"
-        self.io.tell(f"waiting for Betaflight on {place}; {self._admission.sentence(place)}")
+        self.io.log(f"waiting for Betaflight on {place}; {self._admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         return map_channels(self.channels, plant, "betaflight", 0.0, 1.0, _CHANNELS)
@@ -214,8 +247,10 @@ class Betaflight(rtmms.Bridge):
                 self.counts.add("not_finite")
                 return
         self._last, self._sent_at, self._under_way = state, monotonic(), True
-        if self._rc and self._awake:
-            pulses = [self._rc[i](state) if i in self._rc else round(_MIDDLE_US) for i in range(1, _RC_CHANNELS + 1)]
+        if self._awake and (self._rc or self._pulses):
+            pulses = list(self._pulses or [round(_MIDDLE_US)] * _RC_CHANNELS)
+            for channel, pulse in self._rc.items():
+                pulses[channel - 1] = pulse(state)
             send(self._socket, _RC.pack(self._stamp, *pulses), self._rc_address, self.counts)
         send(self._socket, _STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address, self.counts)
 
@@ -224,6 +259,8 @@ class Betaflight(rtmms.Bridge):
         Betaflight drops what is older than the packet before."""
         if not self.waits:
             return monotonic() - self._begun
+        if state is self._last and not self._flies:
+            self._offset_s += self.plant.dt * self.every
         time = state.time - self._pacer.excess * self.plant.dt
         if time + self._offset_s < self._stamp:  # the plant began anew
             self._offset_s = self._stamp + self.plant.dt * self.every - time
@@ -249,15 +286,25 @@ class Betaflight(rtmms.Bridge):
                     raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
                 self._take(motors)
 
+    def _on_pulses(self) -> None:
+        for datagram, sender in datagrams(self._pilot, 2048):
+            with self.counts.message():
+                pulses = parse_pulses(datagram)
+                if not self._admission.admits(sender):
+                    raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+                self._pulses = pulses
+
     def _take(self, motors: tuple[float, ...]) -> None:
-        self._heard, self.unmet = monotonic(), ""
-        self._gone.silent(self._heard)
+        self._heard = monotonic()
         if not self._awake:
             self._answers += 1
-            if self._answers < PROBES:
-                return
-            self._wake()
-        self._under_way = False
+            if self._answers >= PROBES and self._newest is not None:
+                self._send(self._newest)
+            return
+        if not self._flies:
+            self._begin()
+        self._under_way, self.unmet = False, ""
+        self._gone.silent(self._heard)
         limited = {str(i): min(1.0, max(0.0, value)) for i, value in enumerate(motors, 1)}
         self._pacer.drive(self._map.to_actuators(limited))
         if self.waits:
@@ -268,28 +315,47 @@ class Betaflight(rtmms.Bridge):
 
     @property
     def _awake(self) -> bool:
-        """It has started, and answers."""
+        """It has started, and gets each motion."""
         return self._answers >= PROBES
 
-    def _wake(self) -> None:
-        self.io.tell("Betaflight is there again" if self._was_awake else "Betaflight is there")
-        if self._was_awake and self.reset:
+    def _begin(self) -> None:
+        """The first motors of a Betaflight that has started."""
+        self.io.log("Betaflight is there again" if self._flew else "Betaflight is there")
+        if self._flew and self.reset:
             self._pacer.reset()
-        self._was_awake = True
+        self._flies = self._flew = True
+
+    def _lost(self) -> None:
+        self._answers, self._flies = 0, False
+
+    def _has_started(self, now: float) -> bool:
+        """Its port has been open for START_S."""
+        self._open_port.ask(now)
+        return self._open_port.since is not None and now - self._open_port.since >= START_S
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         self._pacer.tick(now)
-        if self._awake and now - self._heard > _GONE_S:
-            self._answers = 0
         self._gone.check(now, self._last.time if self._last is not None else 0.0)
         state = self._newest
-        if state is None or now - self._sent_at < (RESEND_S if self._awake else PROBE_S):
+        if state is None or now - self._sent_at < FIRST_S:
             return
         if not self._awake:
-            self._send(state)
+            if self._has_started(now) and now - self._sent_at >= PROBE_S:
+                self._send(state)
         elif self._under_way:
+            self._repeat(state, now)
+
+    def _repeat(self, state: rtmms.State, now: float) -> None:
+        """Send the motion once more to a Betaflight that does not answer, or find that it has gone."""
+        if not self._open_port.ask(now):
+            self._lost()
+        elif now - self._heard > _GONE_S:
+            if not self._flies:
+                self.io.log("Betaflight answers and sends no motors: start it again")
+            self._lost()
+        elif not self._flies or now - self._sent_at >= RESEND_S:
             self.counts.add("unanswered")
             self._send(self._last if self.waits and self._last is not None else state)
 
@@ -301,6 +367,6 @@ def _pulse(word: str, plant: rtmms.PlantInfo, place: str) -> Any:
     except ValueError:
         output: Field = find_field(word, plant, place)
         return lambda state: round(_MIDDLE_US + _HALF_US * max(-1.0, min(1.0, output(state))))
-    if not 0.0 <= constant <= 2500.0:
+    if not 0.0 <= constant <= _MAX_US:
         raise rtmms.ModelError(f"{place}: expected a pulse from 0 to 2500 us, got {word}")
     return lambda state: round(constant)

@@ -128,9 +128,9 @@ class Can(rtmms.Bridge):
         self.closing.callback(self._bus.close)
         if self._sent:
             rate = sum(1.0 / one.period_s for one in self._sent)
-            self.io.tell(f"{len(self._sent)} messages out, {rate:.0f} a second; {len(self._taken)} in")
+            self.io.log(f"{len(self._sent)} messages out, {rate:.0f} a second; {len(self._taken)} in")
         if plant.granted:
-            self.io.tell(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
+            self.io.log(f"every node on {self._bus.place} can {DRIVES}: {', '.join(plant.granted)}")
         self._bus.connect(monotonic())
 
     def _lay_out(self, plant: PlantInfo) -> None:
@@ -190,7 +190,7 @@ class Can(rtmms.Bridge):
                 )
             ]
             if found[0] is None and found[1] is None:
-                self.io.tell(f"drive {at.node} ({at.actuator}): the plant tells nothing of it: it tells what it wants")
+                self.io.log(f"drive {at.node} ({at.actuator}): the plant tells nothing of it: it tells what it wants")
             self._measured[at.node] = found[0], found[1]
         used = {number for node in self._nodes.values() for number in node.identifiers()}
         for layout in [one.layout for one in self._sent] + [one.layout for one in self._taken.values()]:
@@ -264,7 +264,7 @@ class Can(rtmms.Bridge):
         self._late.discard(taken.layout.message.name)
         if not self._late:
             self.waits = False
-        self.peer_watch.heard(taken.heard)
+        self.peer_watch.received(taken.heard)
         self.io.command(values)
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -284,10 +284,10 @@ class Can(rtmms.Bridge):
         self._late.add(name)
         self.counts.add("time_outs")
         if self.time_out == "loop":
-            self.io.tell(f"no {name} for {limit:g} s: the plant's miss policy acts")
+            self.io.log(f"no {name} for {limit:g} s: the plant's miss policy acts")
             self.waits = True
             return
-        self.io.tell(f"no {name} for {limit:g} s: {self.peer_lost}")
+        self.io.log(f"no {name} for {limit:g} s: {self.peer_lost}")
         if self.peer_lost == "neutral" and self.plant.granted:
             names = {entry.actuator for entry in self._map.entries if entry.channel in taken.channels.values()}
             self.io.command({name: value for name, value in self.neutral().items() if name in names})
@@ -297,7 +297,7 @@ class Can(rtmms.Bridge):
         self.counts.add("peer_lost")
         for node in self._nodes.values():
             if node.operational and node.drive.power.name == "OPERATION_ENABLED":
-                self.io.tell(f"drive {node.number}: {why}: fault")
+                self.io.log(f"drive {node.number}: {why}: fault")
                 node.fail()
 
     def _came(self) -> None:

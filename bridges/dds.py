@@ -125,7 +125,7 @@ def fuzzed() -> Fuzzed:
         try:
             message = JointState.deserialize(data)
         except Exception:  # the library's, of many kinds
-            raise Refusal("garbled", "not a JointState") from None
+            raise Refusal("malformed", "not a JointState") from None
         return values_of(message, names)
 
     return fuzz(parse), [JointState(name=list(names), position=[0.25, -0.5], effort=[0.0, 1.5]).serialize()]
@@ -194,7 +194,7 @@ class Dds(rtmms.Bridge):
         self._imu = Imu(gravity_of(plant) if self.gravity is None else self.gravity)
         self._joints = Joints(plant, self.fin_joints)
         hush()
-        here = from_here(self.io.tell) if is_loopback(self.interface) else contextlib.nullcontext()
+        here = from_here(self.io.log) if is_loopback(self.interface) else contextlib.nullcontext()
         try:
             with here:  # its sockets are open to all, whatever the interface
                 self._domain = self._configured()
@@ -321,7 +321,7 @@ class Dds(rtmms.Bridge):
         try:
             messages = self._reader.take(AT_ONCE)
         except Exception:  # what is no message of this type, in whatever way the library finds out
-            self.counts.refuse("garbled")
+            self.counts.refuse("malformed")
             return
         for message in messages:
             if not hasattr(message, "layout") and not hasattr(message, "name"):

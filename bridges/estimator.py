@@ -78,7 +78,7 @@ class Estimator(rtmms.Bridge):
         self._begin()
         imu = self._sensors[self._estimator.imu]
         if plant.telemetry_hz < imu.rate_hz:
-            self.io.tell(
+            self.io.log(
                 f"about {plant.telemetry_hz:g} states a second of wall time come, {self._estimator.imu} has "
                 f"{imu.rate_hz:g} samples a second: run the plant with --telemetry-hz {2.0 * imu.rate_hz:g}"
             )
@@ -89,13 +89,13 @@ class Estimator(rtmms.Bridge):
                 self._sockets[family] = made = socket.socket(family, socket.SOCK_DGRAM)
                 made.setblocking(False)
                 self.closing.callback(made.close)
-        self.io.tell("estimates to " + ", ".join(self.to))
+        self.io.log("estimates to " + ", ".join(self.to))
 
     def on_state(self, state: rtmms.State) -> None:
         if state.time < self._time:
             self._begin()  # the plant was reset
         self._time = state.time
-        if not self._estimator.hear(state.outputs):
+        if not self._estimator.update(state.outputs):
             return
         slot = int(state.time * self.publish_hz + 1e-6)
         if self.publish_hz and slot <= self._slot:
@@ -132,7 +132,7 @@ class Estimator(rtmms.Bridge):
             return
         if self._lost_since == inf:
             self._lost_since = now.time
-            self.io.tell(f"t = {now.time:.2f} s: {', '.join(now.doubted)} contradict the estimate")
+            self.io.log(f"t = {now.time:.2f} s: {', '.join(now.doubted)} contradict the estimate")
         elif now.time - self._lost_since > _ANEW_S:
             self._estimator.start_anew()
             self._lost_since = inf

@@ -156,9 +156,9 @@ class Foxglove(rtmms.Bridge):
         self._joint_states = JointStatesChannel("/joint_states", context=context) if self._joints.names else None
         self._plotted = {channel.name: channel for channel in plant.outputs if _size(channel.shape) <= LONGEST}
         self._plots = foxglove.Channel("/outputs", schema=_schema(list(self._plotted.values())), context=context)
-        self.io.tell(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.relay.port}")
+        self.io.log(f"foxglove: listening at {'wss' if self.tls_cert else 'ws'}://{self.host}:{self.relay.port}")
         if self.claim:
-            self.io.tell(OPEN_TO_ALL.format(pages=", ".join(self.origins) or "none"))
+            self.io.log(OPEN_TO_ALL.format(pages=", ".join(self.origins) or "none"))
 
     def _listening(self, context: Any) -> Any:
         import foxglove
@@ -209,7 +209,7 @@ class Foxglove(rtmms.Bridge):
             self.counts.refuse("origin" if origin else "handshake")
             if origin:
                 shown_origin = shown(origin[:80])
-                self.io.tell(f"foxglove: refused a page of {shown_origin}; origins={shown_origin} admits it")
+                self.io.log(f"foxglove: refused a page of {shown_origin}; origins={shown_origin} admits it")
 
     def _session(self) -> str:
         return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"

@@ -259,7 +259,7 @@ class Helics(rtmms.Bridge):
             match event.kind:
                 case "joined":
                     others = ", ".join(self._federate.partners) or "nobody else"
-                    self.io.tell(f"federate '{self._name}' in a federation with {others}")
+                    self.io.log(f"federate '{self._name}' in a federation with {others}")
                     if self.waits:
                         self.io.post("resume")
                     self._send(self._frames.start())
@@ -272,7 +272,7 @@ class Helics(rtmms.Bridge):
 
     def _granted(self, event: Event) -> None:
         if self._stalled:
-            self.io.tell(f"the federation goes on, {monotonic() - self._asked_at:.2g} s late")
+            self.io.log(f"the federation goes on, {monotonic() - self._asked_at:.2g} s late")
         self._asked_at, self._stalled = 0.0, False
         if event.granted_s + 5e-10 < event.time_s:
             self.counts.add("early")
@@ -293,7 +293,7 @@ class Helics(rtmms.Bridge):
             self._lost(f"federate '{name}' does not answer for {self._federate.partners[name].unanswered_s(now):.2g} s",
                        not self.partners or name in self.partners)  # fmt: skip
         for name in sorted(self._silent - silent):
-            self.io.tell(f"federate '{name}' answers again" if not self._federate.partners[name].over
+            self.io.log(f"federate '{name}' answers again" if not self._federate.partners[name].over
                          else f"federate '{name}' has left the federation")  # fmt: skip
         self._silent = {name for name in silent if not self.partners or name in self.partners}
         late = now - self._asked_at if self._asked_at else 0.0
@@ -310,12 +310,12 @@ class Helics(rtmms.Bridge):
         elif matters and not self.waits:
             self.on_peer_lost(why)
         else:
-            self.io.tell(why)
+            self.io.log(why)
 
     def _leave(self, why: str) -> None:
         """The plant goes on without the federation."""
         self._over = True
-        self.io.tell(f"{why}; the plant goes on alone")
+        self.io.log(f"{why}; the plant goes on alone")
         self._frames.leave()
         self.on_peer_lost(why)
         self._federate.end(0.0)

@@ -132,12 +132,12 @@ class Imc(Worded):
         try:
             announces, port = announce_socket(self.network)
         except rtmms.RtmmsError as fault:
-            self.io.tell(f"{fault}: only those in `nodes`, and those that speak to us, are found")
+            self.io.log(f"{fault}: only those in `nodes`, and those that speak to us, are found")
         else:
             self.attend(announces, lambda: self._receive(announces))
-            self.io.tell(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
+            self.io.log(f"'{self._name}' ({self.number:#06x}) at UDP {self.network}:{self._port}, announces at {port}")
         if self._map or self._words:
-            self.io.tell(self._admission.sentence(f"UDP {self.network}:{self._port}"))
+            self.io.log(self._admission.sentence(f"UDP {self.network}:{self._port}"))
 
     def on_state(self, state: rtmms.State) -> None:
         if state.time < self._time:
@@ -158,7 +158,7 @@ class Imc(Worded):
 
     def tick(self, now: float) -> None:
         for node in self._nodes.forget(now):
-            self.io.tell(f"'{node.name}' is gone")
+            self.io.log(f"'{node.name}' is gone")
         if now >= self._announce_at:
             self._announce_at = now + (_ANNOUNCE_S if len(self._nodes) else _BEAT_S)
             self._announce()
@@ -312,7 +312,7 @@ class Imc(Worded):
         node = self._nodes.announced(message.src, message.sys_name, message.services, sender[0], now)
         if node is not None:
             self.counts.add("nodes")
-            self.io.tell(f"'{node.name[:40]}' ({node.number:#06x}) is there, at {node.place[0]}:{node.place[1]}")
+            self.io.log(f"'{node.name[:40]}' ({node.number:#06x}) is there, at {node.place[0]}:{node.place[1]}")
             self._announce_at = 0.0  # it shall know of us at once
 
     def _on_set_points(self, values: dict[str, float]) -> None:
@@ -321,7 +321,7 @@ class Imc(Worded):
         self.peer_watch.fed()
         actuators = self._map.to_actuators(values)
         if self._words.take(values) and self._course and "heading_deg" in values:
-            self.io.tell(f"plan '{self._plan[:40]}' is left: a heading was commanded")
+            self.io.log(f"plan '{self._plan[:40]}' is left: a heading was commanded")
             self._end_plan(False)
         if actuators and self.plant.granted:
             self.command(actuators)
@@ -400,7 +400,7 @@ class Imc(Worded):
             raise Refusal("plan", "nothing steers: parameter_channels=heading_deg=CONTROLLER.PARAMETER")
         self._course, self._plan, self._leg_at = list(course), message.plan_id[:256], self._time
         self.peer_watch.fed()
-        self.io.tell(f"plan '{self._plan[:40]}': {len(course)} waypoints")
+        self.io.log(f"plan '{self._plan[:40]}': {len(course)} waypoints")
 
     def _follow(self, motion: Motion) -> None:
         """Heads for the waypoint; on to the next one where it is reached, or has taken too long."""
@@ -426,14 +426,14 @@ class Imc(Worded):
             return
         outcomes = self._of.PlanControlState.LastPlanOutcomeEnum
         self._outcome = outcomes.SUCCESS if success else outcomes.FAILURE
-        self.io.tell(f"plan '{self._plan[:40]}' {'is done' if success else 'is ended'}")
+        self.io.log(f"plan '{self._plan[:40]}' {'is done' if success else 'is ended'}")
         self._course, self._plan = [], ""
         self._words.rest(("speed_m_s",))
         self._beat_at = 0.0
 
     def _abort(self) -> None:
         """All that is driven from here stops."""
-        self.io.tell("abort")
+        self.io.log("abort")
         self._end_plan(False)
         self._words.rest(("speed_m_s",))
         if self.plant.granted:

@@ -70,14 +70,14 @@ def parse(data: bytes) -> dict[str, float]:
             (length,) = struct.unpack_from(">I", data, at)
             text = data[at + 4 : at + 4 + length]
             if length < 1 or len(text) != length or text[-1] != 0:
-                raise Refusal("garbled", "a name that does not end")
+                raise Refusal("malformed", "a name that does not end")
             names.append(text[:-1].decode())
             at += 4 + length
         values = struct.unpack_from(f">{n}d", data, at)
     except (struct.error, UnicodeDecodeError):
-        raise Refusal("garbled", "not a whole command_t") from None
+        raise Refusal("malformed", "not a whole command_t") from None
     if at + 8 * n != len(data):
-        raise Refusal("garbled", "more than a command_t")
+        raise Refusal("malformed", "more than a command_t")
     if len(set(names)) != n:
         raise Refusal("wrong_type", "an actuator stands in it twice")
     if not all(map(isfinite, values)):
@@ -137,7 +137,7 @@ class Lcm(rtmms.Bridge):
                 "ip link set lo multicast on; ip route add 239.255.76.67 dev lo"
             ) from None
         if self.claim:
-            with nullcontext() if _FAR.search(self.url) else from_here(self.io.tell):  # it joins the group now
+            with nullcontext() if _FAR.search(self.url) else from_here(self.io.log):  # it joins the group now
                 subscription = self.lcm.subscribe(f"{self.prefix}_COMMAND", self.on_command)
             subscription.set_queue_capacity(_AT_ONCE)
             self.io.watch(self.lcm.fileno(), self.on_message)

@@ -163,7 +163,7 @@ class Mavlink(Worded):
         self._stations = tuple(resolved(text, "stations", _PORT, family)[1][:2] for text in self.stations)
         self._socket = bound(family, (self.host, self.port), f"UDP {self.host}:{self.port}")
         self.attend(self._socket, self._on_readable)
-        self.io.tell("telemetry to " + ", ".join(self.stations))
+        self.io.log("telemetry to " + ", ".join(self.stations))
 
     def _describe(self, plant: rtmms.PlantInfo) -> None:
         self._parameters = Parameters()
@@ -345,7 +345,7 @@ class Mavlink(Worded):
             return _DENIED
         was, self._armed = self._armed, bool(message.param1)
         if self._armed != was:
-            self.io.tell("armed" if self._armed else "disarmed")
+            self.io.log("armed" if self._armed else "disarmed")
         if not self._armed:
             self._axes_at = 0.0
             self._to_neutral(self._map.actuators)
@@ -381,7 +381,7 @@ class Mavlink(Worded):
             assert one.change is not None
             one.change(value)
         except ValueError as fault:
-            self.io.tell(f"parameter {one.name}: {fault}")
+            self.io.log(f"parameter {one.name}: {fault}")
             self._tell_parameter(one)  # the old value says that the new one was not taken
             raise Refusal("range", str(fault)) from None
 
@@ -402,7 +402,7 @@ class Mavlink(Worded):
                 one.value = float(asked)
             else:
                 self.counts.refuse("parameter")
-                self.io.tell(f"parameter {one.plant}: {reason}")
+                self.io.log(f"parameter {one.plant}: {reason}")
             self._tell_parameter(one)
 
         self.io.ask("set", done, **{one.plant: asked})
@@ -427,7 +427,7 @@ class Mavlink(Worded):
             self._tell_parameter(self._list.popleft())
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0
-            self.io.tell("no MANUAL_CONTROL any more: what it drove goes to neutral")
+            self.io.log("no MANUAL_CONTROL any more: what it drove goes to neutral")
             self._to_neutral(tuple(entry.actuator for entry in self._map.entries if entry.channel in AXES))
             self._words.rest(AXES)
 

@@ -111,7 +111,7 @@ class Mosaik(rtmms.Bridge):
         self._listening = threading.Event()
         self._thread = threading.Thread(target=self._serve, name="mosaik", daemon=True)
         self._thread.start()
-        self.io.tell(
+        self.io.log(
             f"waiting for mosaik on TCP {self.host}:{self.port}; every program that reaches it can drive the robot"
         )
 
@@ -135,7 +135,7 @@ class Mosaik(rtmms.Bridge):
         if self.on_stall == "leave":
             self._leave(why)
         elif self.waits:
-            self.io.tell(why)
+            self.io.log(why)
         else:
             self.on_peer_lost(why)
 
@@ -167,14 +167,14 @@ class Mosaik(rtmms.Bridge):
             if isinstance(event, _Ask):
                 self._take(event)
             elif event == "begun":
-                self.io.tell("mosaik is there")
+                self.io.log("mosaik is there")
             elif event == "ended":
                 self._ended()
             elif event == "left":
                 self._left()
-            elif event == "garbled":
-                self.counts.refuse("garbled")
-                self.io.tell(f"what came at {self.host}:{self.port} is not mosaik's protocol, version 3")
+            elif event == "malformed":
+                self.counts.refuse("malformed")
+                self.io.log(f"what came at {self.host}:{self.port} is not mosaik's protocol, version 3")
             else:
                 raise rtmms.RtmmsError(f"mosaik: {event}")
 
@@ -222,7 +222,7 @@ class Mosaik(rtmms.Bridge):
         if self._over:
             return
         if self.waits:
-            self.io.tell(f"mosaik has ended at t = {self._time_s:.6g} s, and the run with it")
+            self.io.log(f"mosaik has ended at t = {self._time_s:.6g} s, and the run with it")
             self.io.post("stop")
             self._over = True
             self._pacer.go(1)  # requests are done between steps
@@ -243,7 +243,7 @@ class Mosaik(rtmms.Bridge):
 
     def _leave(self, why: str) -> None:
         self._over = True
-        self.io.tell(f"{why}; the plant goes on alone")
+        self.io.log(f"{why}; the plant goes on alone")
         if self.waits:
             self._pacer.wake()
             self.waits = self._pacer.locked = False
@@ -276,7 +276,7 @@ class Mosaik(rtmms.Bridge):
                 try:
                     await _served(channel, running)
                 except Exception:  # whatever the library makes of a stranger's bytes
-                    call("garbled")
+                    call("malformed")
                     await asyncio.sleep(_AGAIN_S)
 
         self._serving = self._loop.create_task(serve())
@@ -373,7 +373,7 @@ async def _served(channel: Any, running: Any) -> None:
         try:
             await running_on
         except Exception:
-            if not (running.begun and reading.done()):  # else it has left without a word, which is not garbled
+            if not (running.begun and reading.done()):  # else it has left without a word, which is not malformed
                 raise
     finally:
         running_on.cancel()

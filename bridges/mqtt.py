@@ -248,7 +248,7 @@ class Mqtt(rtmms.Bridge):
                 self._on_connected()
             elif kind == "lost":
                 if self._connected:
-                    self.io.tell(f"the broker is gone ({what}); connecting again")
+                    self.io.log(f"the broker is gone ({what}); connecting again")
                     self.on_peer_lost("no broker")
                 else:
                     self._unreached("it hangs up" + ("" if self.tls else ": is it TLS that it wants?"))
@@ -259,14 +259,14 @@ class Mqtt(rtmms.Bridge):
             elif kind == "refused":
                 self.counts.add("broker_refused")
                 if self.counts["broker_refused"] == 1:
-                    self.io.tell(f"the broker refused: {what}; trying again")
+                    self.io.log(f"the broker refused: {what}; trying again")
         self._take_commands()
         self._flush()
 
     def _unreached(self, why: str) -> None:
         self.counts.add("unreached")
         if self.counts["unreached"] == 1:
-            self.io.tell(f"no connection to a broker at {self.host}:{self._port} ({why}); trying again")
+            self.io.log(f"no connection to a broker at {self.host}:{self._port} ({why}); trying again")
 
     def _take_commands(self) -> None:
         """What has come by now; of each actuator the newest counts."""
@@ -286,7 +286,7 @@ class Mqtt(rtmms.Bridge):
         self._connected = True
         if self._greeted:
             self.counts.add("reconnects")
-            self.io.tell("the broker is there again")
+            self.io.log("the broker is there again")
         self._greeted = True
         if self.qos == 0:
             self._under_way.clear()  # those are lost; with qos 1 the client sends them again

@@ -166,11 +166,11 @@ class Nmea(Worded):
         for one in self._tellers:
             sources.setdefault(one.source, []).append(one.sentence.head)
         parts = [f"{', '.join(heads)} from {source}" for source, heads in sources.items()]
-        self.io.tell(f"sentences to {self._to}: {'; '.join(parts) or 'none'}")
+        self.io.log(f"sentences to {self._to}: {'; '.join(parts) or 'none'}")
         if self._pd6_to is not None and self._instruments.doppler is not None:
-            self.io.tell(f"PD6 to {self._pd6_to} from {self._instruments.doppler.description}")
+            self.io.log(f"PD6 to {self._pd6_to} from {self._instruments.doppler.description}")
         if place:
-            self.io.tell(admission.sentence(place))
+            self.io.log(admission.sentence(place))
 
     # -- out ---------------------------------------------------------------------------------------------------------
 
@@ -303,7 +303,7 @@ class Nmea(Worded):
         """A course that was set stays set, but for the words of `lost`."""
         rtmms.Bridge.on_peer_lost(self, why)
         if self.lost:
-            self.io.tell(
+            self.io.log(
                 f"{why}: {', '.join(f'{self.parameter_channels[name]}={value:g}' for name, value in self.lost.items())}"
             )
             self._words.take(self.lost)

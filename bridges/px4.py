@@ -200,9 +200,9 @@ class Px4(Worded):
         self.closing.callback(self._peer.close)
         place = f"TCP {self.host}:{self._peer.address[1]}"
         if self._own.names:
-            self.io.tell(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
+            self.io.log(f"HIL_SENSOR is what the plant's sensors read ({', '.join(self._own.names)})")
         self.unmet = f"PX4 sent nothing to {place}"
-        self.io.tell(f"waiting for PX4 on {place}; {admission.sentence(place)}")
+        self.io.log(f"waiting for PX4 on {place}; {admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
         """PX4 sends 0 to 1 for what turns or pushes one way, such as a motor, and -1 to 1 for the rest."""
@@ -322,12 +322,12 @@ class Px4(Worded):
             except ValueError:
                 # an answer to the frame all the same: PX4 does not send another one
                 self.counts.refuse("not_finite")
-                self.io.tell("a control of PX4's is no number: the last good values stand")
+                self.io.log("a control of PX4's is no number: the last good values stand")
                 values = {}
         self._pacer.drive(values)
         if self.waits and said.lockstep and not self._in_lock:
             self._in_lock = True
-            self.io.tell("PX4 is in lockstep")
+            self.io.log("PX4 is in lockstep")
         if self._in_lock:
             self._ask()
 

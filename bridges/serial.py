@@ -111,7 +111,7 @@ class Serial(rtmms.Bridge):
         size = longest(self._pack.size)
         self._turns = Turns(max(_AGAIN_S, 3.0 * self._line.time_s(size)))
         self.tick_s = min(0.05, max(1e-3, self._line.time_s(size)))
-        self.io.tell(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
+        self.io.log(f"{size} bytes a state: {self.device} carries {1 / self._line.time_s(size):.0f} of them a second")
         self._line.plug_in(monotonic())
 
     def on_state(self, state: rtmms.State) -> None:
@@ -124,7 +124,7 @@ class Serial(rtmms.Bridge):
 
     def on_silence(self) -> None:
         if self.safe:
-            self.io.tell("the plant is silent: the device gets the safe values")
+            self.io.log("the plant is silent: the device gets the safe values")
             self._put_safe()
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:

@@ -125,7 +125,7 @@ class Udp(rtmms.Bridge):
         self._socket = bound(family, home, f"{self.bind}:{self.bind_port}")
         self.attend(self._socket, self._on_readable)
         if plant.granted:
-            self.io.tell(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
+            self.io.log(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
     def on_state(self, state: rtmms.State) -> None:
         self._last = state

@@ -31,7 +31,7 @@ takes 12 MB nevertheless, and 20 MB not (without it: 1 GiB)."""
 
 
 def read_msgpack(data: bytes) -> Any:
-    """A msgpack document; Refusal (oversize, garbled)."""
+    """A msgpack document; Refusal (oversize, malformed)."""
     from msgpack import unpackb  # type: ignore[attr-defined]
 
     unpack: Callable[..., Any] = unpackb
@@ -40,7 +40,7 @@ def read_msgpack(data: bytes) -> Any:
     try:
         return unpack(data, raw=False, strict_map_key=True, max_array_len=1024, max_map_len=1024)
     except Exception:  # whatever the decoder makes of a stranger's bytes
-        raise Refusal("garbled", "not msgpack") from None
+        raise Refusal("malformed", "not msgpack") from None
 
 
 def parse(data: bytes, actuator: str = "", read: Callable[[bytes], Any] = read_json) -> dict[str, float]:

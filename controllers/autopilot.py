@@ -26,7 +26,8 @@ _GAINS, _DECLARED = Gains(), parameters_of(Gains)
 class Autopilot(rtmms.Controller):
     """Cascades over the coupled oscillators (pilot.py); every set-point and gain may change while it runs.
 
-    Each fifth step, with one sample of delay. Falls back where a sensor is silent or the estimate lost; docs say how.
+    Each fifth step, with one sample of delay. Falls back where a sensor is silent or the estimate lost; see
+    docs/controllers.md.
     """
 
     # fmt: off
@@ -90,7 +91,7 @@ class Autopilot(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
-        return self._helm.steer(self._aim, self._helm.hear(state))
+        return self._helm.steer(self._aim, self._helm.read(state))
 
     def _take_up(self) -> None:
         helm = self._helm

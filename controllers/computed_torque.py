@@ -2,7 +2,7 @@
 
     tau = inverse(q, q', V; q''_wanted + k_d (q'_wanted - q') + k_p (q_wanted - q))
 
-The inverse model is the plant's own mechanism, built from the parameters it tells of itself, with its water;
+The inverse model is the plant's own mechanism, built from the parameters it sends, with its water;
 the base is free, so its acceleration follows with the torques. The wanted motion is the paper's gait.
 """
 

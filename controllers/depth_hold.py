@@ -118,7 +118,7 @@ class DepthHold(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Commands of the thrusters, from -1 to 1."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         self._watch(now)
         if now.time < self._time:
             for loop in self._loops.values():

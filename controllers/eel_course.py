@@ -66,7 +66,7 @@ class EelCourse(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Angles in rad."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         heading, depth, pitch, rate, _ = self._means(now)
         turn = self.heading_p * wrapped(radians(self.heading_deg) - heading) - self.heading_d * rate
         turn = max(-self.turn_deg, min(self.turn_deg, turn))

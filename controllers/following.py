@@ -18,7 +18,7 @@ OFF_RAD, BACK_RAD = 0.12, 0.05
 """Mean distance from which on a rod counts as one that does not follow, and below which it does again."""
 MEAN_S = 0.3
 OLD_S = 0.1
-"""An encoder whose newest sample is older than this says nothing."""
+"""An encoder whose newest sample is older than this counts as silent."""
 _FAST = 5.0
 """A servo with so many radians of its own in an update is where it is wanted."""
 
@@ -34,12 +34,12 @@ class _Rod:
 class Following:
     """Of one controller: `look` at each state, then `sent` what was asked for.
 
-    name    of the controller;  tell  gets a sentence when a rod stops following, and when it follows again
+    name    of the controller;  report  gets a sentence when a rod stops following, and when it follows again
     stuck   rods that do not follow
     """
 
-    def __init__(self, name: str, tell: Callable[[str], None]) -> None:
-        self._name, self._tell = name, tell
+    def __init__(self, name: str, report: Callable[[str], None]) -> None:
+        self._name, self._report = name, report
         self._output, self._clock, self._servo = "", "", (0.0, 1.0, inf, inf)
         self._rods = [_Rod() for _ in RODS]
         self._time = -inf
@@ -51,7 +51,7 @@ class Following:
         return tuple(name for name, rod in zip(RODS, self._rods, strict=True) if rod.since < inf)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look whether the plant tells its rods' angles, by encoders or as the truth, and what its servos are."""
+        """Look whether the plant sends its rods' angles, by encoders or as the truth, and what its servos are."""
         shapes = {channel.name: channel.shape for channel in plant.outputs}
         found = next((name for name in ("encoder.angle", "rod_angle") if shapes.get(name) == (len(RODS),)), "")
         p = plant.parameters
@@ -103,12 +103,12 @@ class Following:
     def _judge(self, name: str, rod: _Rod) -> None:
         if rod.since == inf and rod.off > OFF_RAD:
             rod.since = self._time
-            self._tell(
+            self._report(
                 f"{self._name}: t = {self._time:.2f} s: {name} does not follow its command, "
                 f"{degrees(rod.off):.0f} deg off in the mean: stuck?"
             )
         elif rod.since < inf and rod.off < BACK_RAD:
-            self._tell(
+            self._report(
                 f"{self._name}: t = {self._time:.2f} s: {name} follows again after {self._time - rod.since:.2f} s"
             )
             rod.since = inf

@@ -19,12 +19,12 @@ from .watch import Watch
 
 
 class Helm:
-    """Of one controller.  name  its name, for what it refuses and tells;  following  knows which rods are stuck"""
+    """Of one controller.  name  its name, for what it refuses and reports;  following  knows which rods are stuck"""
 
     def __init__(self, name: str, gains: Gains, most: Most, frequency_hz: float) -> None:
         self.name, self.frequency_hz = name, frequency_hz
         self.senses, self.fins, self.pilot = Senses(name), Fins(), Pilot(gains, most)
-        self._watch, self.following = Watch(name, tell), Following(name, tell)
+        self._watch, self.following = Watch(name, print_line), Following(name, print_line)
 
     def start(self, plant: rtmms.PlantInfo) -> None:
         """Look how the plant can be sensed, and that its rods can do the stroke; begin anew."""
@@ -35,9 +35,9 @@ class Helm:
         check_rods(self.name, plant, self.fins.ratio, {"left": strongest, "right": strongest})
         self.pilot = Pilot(self.pilot.gains, self.pilot.most)
 
-    def hear(self, state: rtmms.State) -> Motion:
+    def read(self, state: rtmms.State) -> Motion:
         """Where the robot is; what is wrong with that is reported."""
-        now = self.senses.hear(state)
+        now = self.senses.read(state)
         self._watch(now)
         self.following.look(state)
         return now
@@ -63,6 +63,6 @@ def checked_gains(controller: str, own: Any) -> Gains:
     return gains
 
 
-def tell(text: str) -> None:
+def print_line(text: str) -> None:
     """To whoever runs it."""
     print_text(text, err=True)

@@ -24,7 +24,7 @@ _G = 9.81
 class Hover(rtmms.Controller):
     """Flies to a place and stays there.
 
-    Where the plant tells its sensors alone it flies by what an estimator makes of them (docs/estimator.md).
+    Where the plant sends its sensors alone it flies by what an estimator makes of them (docs/estimator.md).
     Rotors front and back turn clockwise, left and right counter-clockwise, as those of robot `quadrotor`.
     """
 
@@ -33,13 +33,13 @@ class Hover(rtmms.Controller):
     y_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 0.0
     z_m: Annotated[float, Parameter("Place to hold, in the world.", "m", signed=True, le=1e6, live=True)] = 1.0
     yaw_deg: Annotated[float, Parameter("Heading to hold, in the world.", "deg", signed=True, le=1e6, live=True)] = 0.0
-    mass_kg: Annotated[float, Parameter("Mass of the quadrotor; what the plant tells wins.", "kg", ge=1e-12)] = 0.5
-    ixx_kg_m2: Annotated[float, Parameter("Inertia about x; what the plant tells wins.", "kg m2", ge=1e-12)] = 2.3e-3
-    izz_kg_m2: Annotated[float, Parameter("Inertia about z; what the plant tells wins.", "kg m2", ge=1e-12)] = 4.0e-3
-    arm_m: Annotated[float, Parameter("Arm of a rotor; what the plant tells wins.", "m", ge=1e-12)] = 0.17
-    thrust_n_s2: Annotated[float, Parameter("Thrust of a rotor; what the plant tells wins.", "N s2", ge=1e-12)] = 5.6e-6
+    mass_kg: Annotated[float, Parameter("Mass of the quadrotor; the plant's own value wins.", "kg", ge=1e-12)] = 0.5
+    ixx_kg_m2: Annotated[float, Parameter("Inertia about x; the plant's own value wins.", "kg m2", ge=1e-12)] = 2.3e-3
+    izz_kg_m2: Annotated[float, Parameter("Inertia about z; the plant's own value wins.", "kg m2", ge=1e-12)] = 4.0e-3
+    arm_m: Annotated[float, Parameter("Arm of a rotor; the plant's own value wins.", "m", ge=1e-12)] = 0.17
+    thrust_n_s2: Annotated[float, Parameter("Thrust of a rotor; the plant's value wins.", "N s2", ge=1e-12)] = 5.6e-6
     drag_n_m_s2: Annotated[float, Parameter(
-        "Drag torque of a rotor; what the plant tells wins.", "N m s2", ge=1e-12,
+        "Drag torque of a rotor; the plant's own value wins.", "N m s2", ge=1e-12,
     )] = 1.4e-7
     # fmt: on
 
@@ -56,7 +56,7 @@ class Hover(rtmms.Controller):
         self._senses.prepare()
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Take from the plant what it tells of itself, and look how it can be sensed."""
+        """Take the plant's own parameters, and look how it can be sensed."""
         self._senses.start(plant)
         self._g = max(-plant.gravity[2], 1e-3)
         parameters: Mapping[str, object] = plant.parameters or {}
@@ -68,11 +68,11 @@ class Hover(rtmms.Controller):
             else:
                 unsaid.append(f"{name}={getattr(self, name):g}")
         if unsaid:
-            print_text(f"hover: this plant does not tell what it is; taken: {', '.join(unsaid)}", err=True)
+            print_text(f"hover: this plant does not send its parameters; taken: {', '.join(unsaid)}", err=True)
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Speeds of the rotors in rad/s."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         roll, pitch, yaw = now.roll, now.pitch, now.yaw
         target = (self.x_m, self.y_m, self.z_m)
         ax, ay, az = (

@@ -94,7 +94,7 @@ class Lqr(rtmms.Controller):
 
         usual = {field.name: getattr(moth.Moth(), field.name) for field in fields(moth.Moth)}
         given = {name: tuple(value) if isinstance(value, list) else value for name, value in plant.parameters.items()}
-        # what is as usual is not said, for it then finds its trim in a file
+        # what is as usual is not printed, for it then finds its trim in a file
         changed = {name: value for name, value in given.items() if name in usual and value != usual[name]}
         amplitude = changed.pop("amplitude_rad", None)  # what its own trim found, or one that was asked for
         load: Any = moth.load

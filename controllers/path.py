@@ -1,4 +1,4 @@
-"""Follows a course in space: waypoints, a helix, a figure of eight, in a current that nobody tells it of.
+"""Follows a course in space: waypoints, a helix, a figure of eight, in an unknown current.
 
 rtmms run manta --sensors typical --controller path:course=helix,radius_m=4,rise_m=-1
 rtmms run manta --controller "path:course=waypoints,waypoints=0 0 -1; 10 0 -1; 10 10 -2"
@@ -15,7 +15,7 @@ from rtmms.base.parameters import Parameter, check_parameters
 
 from .course_progress import CourseProgress
 from .guiding import COMPENSATIONS, Guide
-from .helm import Helm, checked_gains, most_of, tell
+from .helm import Helm, checked_gains, most_of, print_line
 from .mixing import TURNS
 from .pilot import Aim
 
@@ -69,7 +69,7 @@ class Path(rtmms.Controller):
         strokes = most_of(self.amplitude_deg, self.turn)
         self._helm = Helm("path", checked_gains("path", object()), strokes, self.frequency_hz)
         self._guide, self._aim = Guide(way, self.lookahead_m, self.compensate), Aim()
-        self._progress = CourseProgress("path", way.whole_m, tell)
+        self._progress = CourseProgress("path", way.whole_m, print_line)
 
     def prepare(self) -> None:
         """See rtmms.Controller."""
@@ -93,7 +93,7 @@ class Path(rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad."""
-        now = self._helm.hear(state)
+        now = self._helm.read(state)
         if not self._guide.finished:
             self._guide(now, self.speed_m_s, self._aim)
             self._progress(now.time, self._guide.along, self.speed_m_s)

@@ -49,10 +49,10 @@ SAMPLES = {"eel": 48, "quadrotor": 48}
 quadrotor 15 cm."""
 FREQUENCY_HZ, SPEED_M_S = {"eel": 0.8}, {"eel": 0.15}
 """Of the stroke or wave, else 0.6; over the ground, else 0.4."""
-TELLING = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
-"""An actuator that tells which robot a plant is."""
+SIGN_OF = {"manta": "left.front", "quadrotor": "front.speed", "eel": "yaw1.angle"}
+"""An actuator by which a plant's robot is recognised."""
 FOLLOWS_COURSES = ("manta", "eel")
-ROBOTS = tuple(TELLING)
+ROBOTS = tuple(SIGN_OF)
 """That have costs of their own here."""
 _SURROUNDINGS = ("current", "wind")
 """How parameters begin that are not the robot's."""
@@ -84,11 +84,11 @@ def refuse_unknown_model(robot: str) -> None:
 
 def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], plant: str) -> None:
     """ModelError where a plant, with actuators of these names, is another robot. own: the model's actuators, where
-    none of them tells the robot by itself."""
+    none of them shows the robot by itself."""
     import rtmms
 
-    telling = TELLING.get(robot)
-    other = tuple(names) != tuple(own) if telling is None else telling not in names
+    sign = SIGN_OF.get(robot)
+    other = tuple(names) != tuple(own) if sign is None else sign not in names
     if other:
         raise rtmms.ModelError(
             f"controller 'predictive': model: this plant ('{plant}') is no {robot}; give model=, one of "
@@ -97,7 +97,7 @@ def refuse_other_plant(robot: str, own: Sequence[str], names: Sequence[str], pla
 
 
 def model_of(robot: str, parameters: Mapping[str, Any], grid_s: float, method: str, whole: bool = False) -> Any:
-    """The planner's model: with the parameters that the plant tells, but for what nobody knows.
+    """The planner's model: with the parameters that the plant sends, but for what nobody knows.
 
     whole   with all chains, as the plant itself"""
     import rtmms

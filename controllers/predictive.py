@@ -124,12 +124,12 @@ class Predictive(PlanFigures, rtmms.Controller):
     )] = None
     smooth: Annotated[float, Parameter("What it costs to change the knots.", ge=0, le=1e6)] = 1e-3
     preset: Annotated[str, NamesFile("input"), Parameter(
-        "FILE.toml of parameters in the model, in place of what the plant tells; one that names a preset begins "
+        "FILE.toml of parameters in the model, in place of the plant's own; one that names a preset begins "
         "from that.",
     )] = ""
     # fmt: on
 
-    robots = ()  # any: `model` says which, and a plant of another one is refused at the start
+    robots = ()  # any: `model` names it, and a plant of another one is refused at the start
     claim = ("*",)
     every = 5
     interpolation = "linear"
@@ -349,7 +349,7 @@ class Predictive(PlanFigures, rtmms.Controller):
         self._made = key
 
     def _believed(self, parameters: Mapping[str, Any]) -> dict[str, Any]:
-        """The model's parameters, where the plant tells these."""
+        """The model's parameters, where the plant sends these."""
         return dict(self._preset) if "preset" in self._preset else {**parameters, **self._preset}
 
     def _compare(self, parameters: Mapping[str, Any], dt: float) -> None:
@@ -412,7 +412,7 @@ class Predictive(PlanFigures, rtmms.Controller):
 
     def update(self, state: rtmms.State) -> dict[str, float]:
         """Rod angles in rad, or speeds of rotors in rad/s."""
-        now = self._senses.hear(state)
+        now = self._senses.read(state)
         self._watch(now)
         if self._strokes is not None:
             return self._by_strokes(now)
@@ -478,7 +478,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             self._job = self._background.submit(self._think, *inputs)
 
     def _judge(self, plan: Plan) -> None:
-        """Say so where the last plan goes on for want of a better one. RtmmsError where that has come to its end."""
+        """Report that the last plan goes on for want of a better one. RtmmsError where that has come to its end."""
         if plan.good:
             return
         if self.failed_plans == 1:
@@ -518,7 +518,7 @@ class Predictive(PlanFigures, rtmms.Controller):
             doubt = now.doubts & {"dvl", "imu", "estimate"}
             if doubt or len(sent) > 1:  # a gap: what is replayed would not be what was sent
                 self._observer.clear()
-            elif self._observer.hear(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
+            elif self._observer.follow(known, sent[0] if sent else None, position, np.array(now.world_velocity)):
                 self._set_current(tuple(self._observer.current.tolist()))
                 shadow.put(known)
         ahead, later = self._words.commands(plan[None], words, since, self._per_tick, self._grid)

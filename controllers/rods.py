@@ -20,7 +20,7 @@ BACK_LENGTH_M = 0.185
 
 
 def rod_ratio(parameters: Mapping[str, Any]) -> float:
-    """r2 / r1 from what the plant tells of itself (front_rod_m, back_rod_m), from the defaults where it does not."""
+    """r2 / r1 from the plant's front_rod_m and back_rod_m, from the defaults where it does not send them."""
     front = parameters.get("front_rod_m", FRONT_LENGTH_M)
     back = parameters.get("back_rod_m", BACK_LENGTH_M)
     return float(back) / float(front)

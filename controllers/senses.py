@@ -1,6 +1,6 @@
 """Where the robot is, for a controller: from its sensors by the estimator, or the truth where there are no sensors.
 
-`Senses` also says what is not to be believed: a sensor that has been silent for longer than it should, and an estimate
+`Senses` also reports doubts: of a sensor that has been silent for longer than it should, and of an estimate
 that its own measurements contradict. The sheets of the sensors are those of the profile `typical`.
 """
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SILENT_S = {"imu": 0.05, "depth": 0.2, "dvl": 1.0, "mag": 0.5, "gps": 2.0}
 """A sensor whose newest sample is older than this is silent."""
 ANEW_S = 3.0
-"""For so long an estimate is lost before it starts anew from what the sensors say."""
+"""For so long an estimate is lost before it starts anew from what the sensors read."""
 _LOOKED_AT = ("imu", "depth", "dvl", "mag", "gps")
 """Of a receiver only where there is no Doppler log: it wanders by more than a robot in water drifts."""
 
@@ -58,7 +58,7 @@ class Senses:
         self._lost_since = inf
 
     def start(self, plant: rtmms.PlantInfo) -> None:
-        """Look what the plant tells; ModelError where it is neither its motion nor an imu."""
+        """Look what the plant sends; ModelError where it is neither its motion nor an imu."""
         names = dict.fromkeys(
             channel.name for channel in plant.outputs
         )  # in the plant's order, which the estimator keeps
@@ -88,8 +88,8 @@ class Senses:
         """From sensors; else the truth."""
         return self._sensed
 
-    def hear(self, state: rtmms.State) -> Motion:
-        """The motion that a state tells of."""
+    def read(self, state: rtmms.State) -> Motion:
+        """The motion of a state."""
         outputs, time = state.outputs, state.time
         if time < self._time and self._sensed:  # the first after a reset
             self._renew()
@@ -132,7 +132,7 @@ class Senses:
 
     def _estimated(self, outputs: Mapping[str, Any], time: float) -> Motion:
         assert self.estimator is not None
-        news = self.estimator.hear(outputs)
+        news = self.estimator.update(outputs)
         doubts = set()
         for name in self._looked_at:
             sampled_at = outputs.get(f"{name}.time")

@@ -130,7 +130,7 @@ class Shape(rtmms.Controller):
 
 
 def _first(own: Mapping[str, Gait], names: list[str]) -> str:
-    """The first gait that the actuators can do; where there is none, the first, for what is said of it then."""
+    """The first gait that the actuators can do; where there is none, the first, for the refusal then."""
     for word, gait in own.items():
         if set(gait.channels) <= set(names) if isinstance(gait, Sines) else all(n.endswith(".angle") for n in names):
             return word

@@ -27,7 +27,7 @@ LIMIT = 0.4
 
 
 def own_moth(parameters: Mapping[str, Any], grid_s: float) -> Any:
-    """A moth in still air, on the hovering orbit of the parameters that the plant tells."""
+    """A moth in still air, on the hovering orbit of the parameters that the plant sends."""
     from rtmms.planning.linear import WINDS
 
     given: dict[str, Any] = {
@@ -179,7 +179,7 @@ class StrokePlans:
             psi = linear.yaw(1 - phase, self._known)
             flown = linear.off(phase, predicted, psi, there)
             straight = linear.after(1 - phase, linear.off(1 - phase, self._known, psi, there), np.array(sent[0]))
-            planner.observer.hear(1 - phase, linear.off(phase, state, psi, there), flown, straight)
+            planner.observer.learn(1 - phase, linear.off(phase, state, psi, there), flown, straight)
         self._known = state
         found: Plan = planner.plan(phase, state, before, between, there, yaw)
         self.spent_s += thread_time() - spent

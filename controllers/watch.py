@@ -1,4 +1,4 @@
-"""Tells a person when a controller falls back, and when it has recovered."""
+"""Reports when a controller falls back, and when it has recovered."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .senses import Motion
 
 
 class Watch:
-    """Looks at each motion's doubts.  name  of the controller;  tell  gets a sentence"""
+    """Looks at each motion's doubts.  name  of the controller;  report  gets a sentence"""
 
-    def __init__(self, name: str, tell: Callable[[str], None]) -> None:
-        self._name, self._tell = name, tell
+    def __init__(self, name: str, report: Callable[[str], None]) -> None:
+        self._name, self._report = name, report
         self._since: dict[str, float] = {}
 
     def __call__(self, now: Motion) -> None:
@@ -23,8 +23,8 @@ class Watch:
                 if doubt == "estimate"
                 else f"{doubt} is silent, or contradicts the others"
             )
-            self._tell(f"{self._name}: t = {now.time:.2f} s: {what}; without feedback: {held}")
+            self._report(f"{self._name}: t = {now.time:.2f} s: {what}; without feedback: {held}")
             self._since[doubt] = now.time
         for doubt in sorted(self._since.keys() - now.doubts):
             lasted = now.time - self._since.pop(doubt)
-            self._tell(f"{self._name}: t = {now.time:.2f} s: {doubt} is back after {lasted:.2f} s")
+            self._report(f"{self._name}: t = {now.time:.2f} s: {doubt} is back after {lasted:.2f} s")

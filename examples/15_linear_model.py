@@ -17,7 +17,7 @@ def main() -> dict[str, float]:
     plant = rtmms.load("quadrotor")
     p = plant.parameters
     hover = np.full(4, np.sqrt(p.mass_kg * p.gravity_m_s2 / (4.0 * p.thrust_n_s2)))
-    for _ in range(2000):  # until the motors turn as they are told
+    for _ in range(2000):  # until the motors turn as commanded
         plant.step(hover)
     found = linearise(plant)
     a, b = found.a, found.b

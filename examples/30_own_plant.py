@@ -3,7 +3,7 @@
     [project.entry-points."rtmms.plants"]
     buoy = "my_package.buoy:Buoy"
 
-after which `rtmms run buoy`, `serve`, `--log`, `rtmms control` and every bridge take it, as docs/plants.md says.
+after which `rtmms run buoy`, `serve`, `--log`, `rtmms control` and every bridge take it, as docs/plants.md explains.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ def main(seconds: float = 5.0) -> dict[str, float]:
         plant.step(command)
         if step % 50 == 0:
             print(f"t {step * plant.dt:5.2f} s   heave {float(plant.observe()['heave']):+.4f} m")
-    blob, twin = plant.snapshot(), Buoy()
-    twin.restore(blob)
-    for one in (plant, twin):
+    blob, other = plant.snapshot(), Buoy()
+    other.restore(blob)
+    for one in (plant, other):
         one.step(command)
-    return {"heave": float(plant.observe()["heave"]), "again": plant.snapshot() == twin.snapshot()}
+    return {"heave": float(plant.observe()["heave"]), "again": plant.snapshot() == other.snapshot()}
 
 
 if __name__ == "__main__":

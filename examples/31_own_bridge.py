@@ -1,4 +1,4 @@
-"""A bridge of your own: what the plant tells, as lines of CSV for any program that reads a pipe.
+"""A bridge of your own: what the plant sends, as lines of CSV for any program that reads a pipe.
 
 python examples/31_own_bridge.py | head
 """

@@ -57,7 +57,7 @@ isolate()  # before rtmms is imported, which reads the port
 settings.register_profile("untimed", deadline=None)  # no test judges real time
 settings.load_profile("untimed")
 
-HEARD = (
+NETWORKED = (
     "test_bench_bridges.py", "test_bench_views.py", "test_can.py", "test_dds.py", "test_foxglove.py",
     "test_from_here.py", "test_imc.py", "test_lcm.py", "test_mqtt.py", "test_plotjuggler.py", "test_zenoh.py",
 )  # fmt: skip
@@ -77,7 +77,7 @@ def group(nodeid: str) -> str:
         return nodeid
     if path.startswith(GROUND):
         return "ground"
-    return "network" if name in HEARD else path
+    return "network" if name in NETWORKED else path
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

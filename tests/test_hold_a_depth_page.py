@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import ROOT, Said, finish, start
+from tests.cli.shell import ROOT, Finished, finish, start
 
 PAGE = (ROOT / "docs" / "hold_a_depth.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```(\w+)\n(.*?)```", PAGE, re.DOTALL)
@@ -31,7 +31,7 @@ def test_the_page_works_as_printed(tmp_path: Path) -> None:
         if arguments[0] == "set":
             continue
         more = QUICK if arguments[0] == "run" else ("--json",)
-        result: Said = finish(start(tmp_path, *arguments, *more), 200)
+        result: Finished = finish(start(tmp_path, *arguments, *more), 200)
         assert result.status == 0, result.err
         if arguments[0] == "run" and "weak.mcap" not in arguments:
             assert result.report["tracking"]["depth_m"]["rms"] < 0.03

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import rtmms
-from rtmms.plant.protocol import PlantDescription, Wrapper, describe_plant
+from rtmms.base.errors import RenamedWarning
+from rtmms.plant.protocol import RENAMED_MEMBERS, PlantDescription, Wrapper, describe_plant
 from rtmms.sensing import read_profile
 from rtmms.sensing.faults import Faulty
 from rtmms.sensing.sensed import Sensed
@@ -48,9 +49,22 @@ def sensed(plant: Any) -> Sensed:
 
 def test_a_plant_with_its_eight_members_has_nothing_else() -> None:
     about = describe_plant(Pendulum())
-    assert (about.medium, about.set, about.settable, about.twin, about.gait) == ("", None, None, None, None)
+    found = about.set, about.settable, about.step_error_estimator, about.gait
+    assert (about.medium, found) == ("", (None, None, None, None))
     assert about.parameters() is about.shape() is about.ends() is about.home() is None
     assert about.surroundings().gravity == (0.0, 0.0, -9.80665)
+
+
+@pytest.mark.parametrize(("old", "new"), RENAMED_MEMBERS.items())
+def test_a_member_works_under_its_old_name_with_a_warning(old: str, new: str) -> None:
+    plant: Any = Mover()
+    setattr(plant, old, lambda: "made")
+    with pytest.warns(RenamedWarning, match=rf"Mover\.{old} is Mover\.{new} now"):
+        made = describe_plant(plant)
+    assert getattr(made, new)() == "made"
+    own = rtmms.load("eel")
+    with pytest.warns(RenamedWarning, match=rf"\.{old} is \w+\.{new} now"):
+        assert getattr(own, old) == getattr(own, new)
 
 
 def test_members_that_belong_together_count_together() -> None:
@@ -68,7 +82,7 @@ def test_a_description_of_its_own_wins_and_another_attribute_of_that_name_does_n
 
 
 @pytest.mark.parametrize("wrap", [Faulty, sensed, lambda plant: sensed(Faulty(plant))])
-def test_what_changes_is_told_as_it_is_now_through_any_wrapper(wrap: Any) -> None:
+def test_what_changes_is_reported_as_it_is_now_through_any_wrapper(wrap: Any) -> None:
     plant = Basin()
     outer = wrap(plant)
     about = describe_plant(outer)
@@ -91,7 +105,7 @@ def test_outputs_of_a_sensed_plant_have_their_names_there() -> None:
 def test_a_wrapper_has_the_members_that_its_description_has_and_no_others() -> None:
     outer = Outer(Basin())
     assert (outer.medium, outer.recent_outputs) == ("air", ("rod_angle",))
-    for name in ("summarise", "twin", "figure", "truth", "step"):
+    for name in ("summarise", "step_error_estimator", "figure", "truth", "step"):
         assert not hasattr(outer, name)
 
 
@@ -100,7 +114,7 @@ def test_limits_of_two_commands_are_those_of_the_plant_within() -> None:
     assert describe_plant(Faulty(manta)).coupled == manta.coupled  # type: ignore[attr-defined]
 
 
-def test_a_plant_that_lists_what_can_change_says_so() -> None:
+def test_a_plant_that_lists_what_can_change_reports_it() -> None:
     about = describe_plant(Tuned())
     assert about.settable == ("damping",)
     assert about.set is not None

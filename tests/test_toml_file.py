@@ -36,7 +36,7 @@ def test_what_people_write_is_read(tmp_path: Path) -> None:
     assert read_toml(tmp_path / "good.toml")["x"] == numbers
 
 
-def test_files_of_other_editors_are_read_or_told_from_damage(tmp_path: Path) -> None:
+def test_files_of_other_editors_are_read_or_distinguished_from_damage(tmp_path: Path) -> None:
     path = tmp_path / "some.toml"
     path.write_text("x = 1\n", encoding="utf-8-sig")
     assert read_toml(path) == {"x": 1}

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import group, pytest_xdist_make_scheduler
 
 
-def test_a_file_stays_together_and_so_do_those_who_hear_each_other() -> None:
+def test_a_file_stays_together_and_so_do_those_who_receive_from_each_other() -> None:
     assert group("tests/sensing/test_errors.py::test_a[x/y::z]") == group("tests/sensing/test_errors.py::test_b")
     assert group("tests/cli/test_new.py::test_a") == group("tests/cli/test_new.py::test_b") == "cli/test_new.py"
     assert group("tests/bridges/test_lcm.py::test_a") == group("tests/bridges/test_dds.py::test_b") == "network"

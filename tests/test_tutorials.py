@@ -84,11 +84,11 @@ def _px4(ended: Callable[[], bool]) -> None:
         time.sleep(0.05)
     link.mav.heartbeat_send(0, 12, 0, 0, 0)
     while not ended():
-        heard = link.recv_match(type=["HIL_SENSOR"], blocking=True, timeout=0.5)
-        if heard is not None:
-            angle = 0.5 * sin(4e-6 * heard.time_usec)
+        received = link.recv_match(type=["HIL_SENSOR"], blocking=True, timeout=0.5)
+        if received is not None:
+            angle = 0.5 * sin(4e-6 * received.time_usec)
             with suppress(OSError):
-                link.mav.hil_actuator_controls_send(heard.time_usec, [angle] * 4 + [0.0] * 12, 129, 1)
+                link.mav.hil_actuator_controls_send(received.time_usec, [angle] * 4 + [0.0] * 12, 129, 1)
     link.close()
 
 

@@ -42,6 +42,6 @@ def test_words(word: str, hint: Any, value: Any) -> None:
         ("x", int | float, True, "place: expected a whole number or a number, got 'x'"),
     ],
 )
-def test_what_does_not_fit_is_told_with_its_place(value: Any, hint: Any, parts: bool, message: str) -> None:
+def test_what_does_not_fit_is_refused_with_its_place(value: Any, hint: Any, parts: bool, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         typed("place", value, hint, words=parts)

@@ -17,6 +17,8 @@ ALLOWANCES = Path(__file__).with_name("replaced_words.toml")
 PLACES = ("rtmms", "bridges", "controllers", "benchmarks", "tests", "docs", "examples")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 """A part of an identifier: of tell_damage and LineTold as well as of a sentence."""
+_ALIAS = re.compile(r"^ +\w+ = Renamed\(.*$", re.M)
+"""An old name that works for one version: it has to be there, and goes with that version."""
 
 
 def replaced_words() -> frozenset[str]:
@@ -41,7 +43,7 @@ def counts() -> Counter[str]:
         for path in (ROOT / place).rglob("*"):
             if path.suffix not in (".py", ".md", ".toml") or path == ROOT / "docs/glossary.md":
                 continue
-            text = path.name + "\n" + path.read_text(encoding="utf-8", errors="replace")
+            text = path.name + "\n" + _ALIAS.sub("", path.read_text(encoding="utf-8", errors="replace"))
             found[room_of(path)] += sum(part in replaced for part in parts_of(text))
     return found
 

@@ -27,7 +27,7 @@ _SIGNED = 0x01
 _SIGNATURE = 13
 _MOST_STREAMS = 64
 _BEHIND = 24
-_HIDING = ("garbled", "flags", "crc")
+_HIDING = ("malformed", "flags", "crc")
 """Such a frame may have a broken length, which hides what follows."""
 _BEGIN = re.compile(b"[\xfd\xfe]")
 _EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
@@ -38,7 +38,7 @@ _LATE = 6_000_000  # a stream that is new may be a minute late
 class Reader:
     """Messages of the dialect out of a stream, or out of datagrams.
 
-    refuse   gets the reason for each piece that is passed over: garbled, crc, unknown, flags, signature
+    refuse   gets the reason for each piece that is passed over: malformed, crc, unknown, flags, signature
     signing  whose signatures are asked for; None: frames with a signature are taken like those without
     behind   bytes were left for the next look, feed(b""): one byte can show that a frame of 280 was none,
              and each of the 280 may begin another one
@@ -57,11 +57,11 @@ class Reader:
         self._rest = bytearray()
 
     def datagram(self, data: bytes) -> list[Any]:
-        """The messages of one datagram; what is left over of it counts as garbled."""
+        """The messages of one datagram; what is left over of it counts as malformed."""
         found = self.feed(data)
         if self._rest:
             self._rest.clear()
-            self._refuse("garbled")
+            self._refuse("malformed")
         return found
 
     def feed(self, data: bytes) -> list[Any]:
@@ -80,7 +80,7 @@ class Reader:
             if size == 0 or at + size > end:
                 break
             reason = self._fault(rest, at, size) or self._taken(bytes(rest[at : at + size]), found)
-            if reason == "garbled":
+            if reason == "malformed":
                 skipped = True
             elif reason:
                 self._refuse(reason)
@@ -88,7 +88,7 @@ class Reader:
             left -= step if at else max(0, step - old)
             at += step
         if skipped:
-            self._refuse("garbled")
+            self._refuse("malformed")
         del rest[:at]
         self.behind = left <= 0 and at < end
         return found
@@ -97,7 +97,7 @@ class Reader:
         """What is wrong with the whole frame that begins there, found cheaply, '' for nothing."""
         number = data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
         if data[at + 1] > self._longest.get(number, 255):
-            return "garbled"
+            return "malformed"
         if data[at] == V2 and data[at + 2] & ~_SIGNED:
             return "flags"
         if number not in self._extra:
@@ -112,7 +112,7 @@ class Reader:
         except self._error:
             return "crc"
         except (ValueError, IndexError, TypeError):
-            return "garbled"
+            return "malformed"
         signed = frame[0] == V2 and frame[2] & _SIGNED
         if self._signing is not None and not (signed and self._signing.accepts(frame)):
             return "signature"

@@ -57,5 +57,5 @@ class PeerGone:
             f"{self._who} has been silent for {self._limit_s:g} s (peer_gone_s): the run ended at t = {time_s:.6g} s "
             f"of {duration_s:g} s"
         )
-        self._bridge.io.tell(self._bridge.unmet)
+        self._bridge.io.log(self._bridge.unmet)
         self._bridge.io.post("stop")

@@ -97,11 +97,11 @@ class Worded(rtmms.Bridge):
 
     def _not_taken(self, reason: str) -> None:
         self.counts.refuse("parameter")
-        self.io.tell(f"words: {reason}")
+        self.io.log(f"words: {reason}")
 
     def on_peer_lost(self, why: str) -> None:
         super().on_peer_lost(why)
         if self._words and not self.plant.granted:
-            self.io.tell(f"{why}: words: {self.peer_lost}")
+            self.io.log(f"{why}: words: {self.peer_lost}")
         if self.peer_lost == "neutral":
             self._words.rest()

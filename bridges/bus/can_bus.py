@@ -119,7 +119,7 @@ class CanBus:
             options.setdefault("hop_limit", 1 if self._far else 0)
         here = group and not self._far
         try:
-            with from_here(self._io.tell) if here else nullcontext():
+            with from_here(self._io.log) if here else nullcontext():
                 self._bus = can.Bus(interface=self._interface, channel=self._channel or None, **options)
         except can.CanInterfaceNotImplementedError as fault:
             raise rtmms.ModelError(f"interface: {fault}") from None
@@ -128,12 +128,12 @@ class CanBus:
         except (can.CanError, OSError, ValueError, ImportError) as fault:
             self._counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
-                self._io.tell(f"{self.place}: {fault}; looking for it")
+                self._io.log(f"{self.place}: {fault}; looking for it")
             return
         logging.getLogger("can").setLevel(logging.CRITICAL)  # what is lost is counted here
         self._backoff.succeeded()
         self._counts.add("connections")
-        self._io.tell(f"{self.place} is open")
+        self._io.log(f"{self.place} is open")
         self._watch()
         self._came()
 
@@ -216,7 +216,7 @@ class CanBus:
                 if _gone(fault):
                     self._lose(str(fault))
                     return
-                self._counts.refuse("garbled")  # no frame: somebody sends other things to a multicast group
+                self._counts.refuse("malformed")  # no frame: somebody sends other things to a multicast group
                 continue
             except (can.CanError, OSError) as fault:
                 self._lose(str(fault))
@@ -236,7 +236,7 @@ class CanBus:
     def _lose(self, why: str) -> None:
         if self._bus is None:
             return
-        self._io.tell(f"{self.place} is gone ({why}); looking for it")
+        self._io.log(f"{self.place} is gone ({why}); looking for it")
         self._counts.add("lost")
         self.close()
         self._backoff.failed()

@@ -269,7 +269,7 @@ class DriveNode:
         try:
             self.network.notify(identifier, data, now)
         except (struct.error, ValueError, LookupError, TypeError, AttributeError):
-            raise Refusal("garbled", "no SDO") from None
+            raise Refusal("malformed", "no SDO") from None
 
     def _on_nmt(self, data: bytes) -> bool:
         if len(data) < 2:

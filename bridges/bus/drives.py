@@ -17,7 +17,7 @@ _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 
 
 class Power(Enum):
-    """States, by the bits of the status word that tell them (CiA 402-2, table of the finite state automaton)."""
+    """States, by the their bits of the status word (CiA 402-2, table of the finite state automaton)."""
 
     SWITCH_ON_DISABLED = 0x40
     READY_TO_SWITCH_ON = 0x21

@@ -189,7 +189,7 @@ class DrivingMessage:
     """Since they were last asked for."""
 
     def read(self, data: bytes) -> dict[str, float]:
-        """Values by channel; Refusal: length, garbled, checksum, repeated, not_finite."""
+        """Values by channel; Refusal: length, malformed, checksum, repeated, not_finite."""
         layout = self.layout
         if len(data) < layout.message.length:
             raise Refusal("length", f"expected {layout.message.length} bytes, got {len(data)}")
@@ -199,7 +199,7 @@ class DrivingMessage:
         try:
             decoded = layout.message.decode(data, decode_choices=False)
         except (ValueError, KeyError, OverflowError):
-            raise Refusal("garbled", "not laid out as the file has it") from None
+            raise Refusal("malformed", "not laid out as the file has it") from None
         values = {channel: float(decoded[name]) for name, channel in self.channels.items()}
         if not all(map(isfinite, values.values())):
             raise Refusal("not_finite", "expected finite numbers")

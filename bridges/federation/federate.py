@@ -63,14 +63,14 @@ class Event:
 class Federate:
     """Joins the federation, then for each frame asks for its time, publishes, and reads the inputs.
 
-    tell   gets events, from the thread
+    report gets events, from the thread
     """
 
-    def __init__(self, words: Words, tell: Callable[[Event], None]) -> None:
+    def __init__(self, words: Words, report: Callable[[Event], None]) -> None:
         import helics
 
         self._h: Any = helics
-        self._words, self._tell = words, tell
+        self._words, self._report = words, report
         self._frame: tuple[float, list[Any]] | None = None
         self._wake = threading.Condition()
         self._leave = False
@@ -106,16 +106,16 @@ class Federate:
             self._core = h.helicsFederateGetCore(federate)
             fault = self._version_fault()
             if fault:
-                self._tell(Event("failed", fault))
+                self._report(Event("failed", fault))
                 return
             ports = self._register(federate)
             h.helicsFederateEnterExecutingMode(federate)
             self._meet()
             self.joined = True
-            self._tell(Event("joined"))
+            self._report(Event("joined"))
             self._take_frames(federate, *ports)
         except h.HelicsException as fault:
-            self._tell(Event("over" if self.joined else "failed", _plain(str(fault))))
+            self._report(Event("over" if self.joined else "failed", _plain(str(fault))))
         finally:
             if federate is not None:
                 with contextlib.suppress(h.HelicsException):  # the broker is gone
@@ -177,7 +177,7 @@ class Federate:
             if time_s > granted:
                 granted = float(h.helicsFederateRequestTime(federate, time_s))
                 if granted > _OVER:
-                    self._tell(Event("over", "the federation has ended"))
+                    self._report(Event("over", "the federation has ended"))
                     return
             for publication, value in zip(publications, values, strict=True):
                 if isinstance(value, list):
@@ -186,7 +186,7 @@ class Federate:
                     h.helicsPublicationPublishDouble(publication, value)
             took = monotonic() - begun
             read = [float(h.helicsInputGetDouble(one)) for one in inputs]
-            self._tell(Event("granted", "", time_s, granted, took, read, self._messages(endpoint)))
+            self._report(Event("granted", "", time_s, granted, took, read, self._messages(endpoint)))
 
     def _messages(self, endpoint: Any) -> list[bytes]:
         h, found = self._h, []

@@ -23,13 +23,13 @@ _LOOPED_BACK = 5  # PACKET_LOOPBACK
 
 
 @contextlib.contextmanager
-def from_here(tell: Callable[[str], object]) -> Iterator[None]:
+def from_here(log: Callable[[str], object]) -> Iterator[None]:
     """UDP sockets that this process opens within take datagrams of this machine alone; told where that cannot be."""
     before = _sockets()
     yield
     opened = _sockets() - before
     if sys.platform != "linux":
-        tell("on this system other machines can reach it: what they send cannot be kept out here, but by a firewall")
+        log("on this system other machines can reach it: what they send cannot be kept out here, but by a firewall")
         return
     for inode, descriptor in opened:
         with contextlib.suppress(OSError):

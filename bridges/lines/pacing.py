@@ -157,14 +157,14 @@ class Pacer:
         """From the bridge's: the pause when the peer is silent."""
         if self.resetting and now - self._reset_at > RESET_S:  # its states may come all the time
             self.resetting = False
-            self._bridge.io.tell("the plant was asked for a reset and has not done it")
+            self._bridge.io.log("the plant was asked for a reset and has not done it")
         if not (self.locked and self._here):
             return
         if not self.held and now - self._since > HOLD_S:
             self.held = self._pausing = True
             self._since = now
             self._bridge.io.post("pause")
-            self._bridge.io.tell(f"{self._who} is silent: the plant is asked to wait for it")
+            self._bridge.io.log(f"{self._who} is silent: the plant is asked to wait for it")
         elif self._pausing and now - self._since > FETCH_S:
             self._pausing = False
             self._answer()  # requests are done between steps: this one lets it come to its end

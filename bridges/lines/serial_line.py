@@ -89,12 +89,12 @@ class SerialLine:
         except (OSError, ValueError) as fault:  # SerialException is an OSError
             self._counts.add("not_there")
             if self._backoff.failed(now) <= self._backoff.first_s:
-                self._io.tell(f"{self.device}: {fault}; looking for it")
+                self._io.log(f"{self.device}: {fault}; looking for it")
             return
         os.set_blocking(self._port.fileno(), False)
         self._backoff.succeeded()
         self._counts.add("connections")
-        self._io.tell(f"{self.device} is open")
+        self._io.log(f"{self.device} is open")
         self._line.clear()
         self._begun = self._begin
         self._io.watch(self._port.fileno(), self._on_readable)
@@ -143,7 +143,7 @@ class SerialLine:
             port.close()
 
     def _broken(self, fault: OSError) -> None:
-        self._io.tell(f"{self.device} is gone ({fault}); looking for it")
+        self._io.log(f"{self.device} is gone ({fault}); looking for it")
         self._counts.add("unplugged")
         self._unplug()
         self._backoff.failed()

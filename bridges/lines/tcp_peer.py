@@ -65,13 +65,13 @@ class TcpPeer:
 
     def drop(self, why: str) -> None:
         """Part with the client."""
-        self._io.tell(why)
+        self._io.log(why)
         self._part()
 
     def close(self) -> None:
         """The client too."""
         self._turn_away()
-        self._part(tell=False)
+        self._part(log=False)
         self._io.unwatch(self._listening)
         self._listening.close()
 
@@ -126,7 +126,7 @@ class TcpPeer:
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._client, self._heard = client, monotonic()
         self._counts.add("connections")
-        self._io.tell(f"connected from {address[0]}:{address[1]}")
+        self._io.log(f"connected from {address[0]}:{address[1]}")
         self._io.watch(client, self._on_readable)
         self._came()
 
@@ -165,7 +165,7 @@ class TcpPeer:
         waits = bool(self._begun or len(self._outbox))
         self._io.watch(client, self._on_readable, self._flush if waits else None)
 
-    def _part(self, tell: bool = True) -> None:
+    def _part(self, log: bool = True) -> None:
         client, self._client = self._client, None
         if client is None:
             return
@@ -173,5 +173,5 @@ class TcpPeer:
         self._outbox.clear()
         self._io.unwatch(client)
         client.close()
-        if tell:
+        if log:
             self._gone()

@@ -10,7 +10,7 @@ from .pose import Motion
 
 
 def gravity_of(plant: PlantInfo) -> float:
-    """What pulls downwards, m/s2: the plant's own, the standard one where it does not tell."""
+    """What pulls downwards, m/s2: the plant's own, the standard one where it has none."""
     return -plant.gravity[2]
 
 

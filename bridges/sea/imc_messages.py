@@ -34,27 +34,27 @@ def taken() -> dict[int, str]:
 
 
 def name_of(data: bytes) -> str:
-    """Of the message that a packet says it has; '' for none that is read here. Refusal: oversize, garbled."""
+    """Of the message that a packet says it has; '' for none that is read here. Refusal: oversize, malformed."""
     if len(data) > MAX_MESSAGE_BYTES:
         raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
-        raise Refusal("garbled", "no IMC packet")
+        raise Refusal("malformed", "no IMC packet")
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
     if int.from_bytes(data[4:6], order) != len(data) - _HEAD - 2:  # type: ignore[arg-type]
-        raise Refusal("garbled", "of another length than it says")
+        raise Refusal("malformed", "of another length than it says")
     return taken().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
 
 
 def parse(data: bytes) -> Any:
-    """The message of a packet that `name_of` has a name for; Refusal: garbled (its checksum too)."""
+    """The message of a packet that `name_of` has a name for; Refusal: malformed (its checksum too)."""
     import imcpy
 
     try:
         message = imcpy.Packet.deserialize(data)
     except (RuntimeError, ValueError, UnicodeDecodeError):
-        raise Refusal("garbled", "no IMC message") from None
+        raise Refusal("malformed", "no IMC message") from None
     if message is None or type(message) is imcpy.Message:
-        raise Refusal("garbled", "no IMC message")
+        raise Refusal("malformed", "no IMC message")
     return message
 
 

@@ -242,13 +242,13 @@ class SetPoints:
             self.channels += tuple(f"{name}.{field}" for field, _ in fields if field)
 
     def parse(self, line: bytes) -> dict[str, float]:
-        """One sentence; Refusal: garbled, checksum, unknown, invalid (it says so itself), wrong_type."""
+        """One sentence; Refusal: malformed, checksum, unknown, invalid (it says so itself), wrong_type."""
         try:
             text = line.decode("ascii").strip()
         except UnicodeDecodeError:
-            raise Refusal("garbled", "not ASCII") from None
+            raise Refusal("malformed", "not ASCII") from None
         if text[:1] != "$":
-            raise Refusal("garbled", "no sentence")
+            raise Refusal("malformed", "no sentence")
         head = text[1:].partition("*")[0].partition(",")[0]
         if head not in self._own and not _STEERS.fullmatch(head):
             raise Refusal("unknown", f"a sentence {head[:10]!r}")
@@ -265,7 +265,7 @@ class SetPoints:
         try:
             found: Any = self._of.parse(body)
         except (ValueError, LookupError, TypeError, AttributeError):
-            raise Refusal("garbled", "no sentence") from None
+            raise Refusal("malformed", "no sentence") from None
         return self._apb(found) if head[2:] == "APB" else self._rmb(found)
 
     def _read_own(self, head: str, rest: list[str]) -> dict[str, float]:

@@ -3,7 +3,7 @@
  *   gcc -std=c11 -Wall -Wextra -Werror -O2 client.c -o client -lzmq -lmsgpackc -lm     (libzmq3-dev, libmsgpack-dev)
  *   ./client [ENDPOINT [STEPS]]                                                        tcp://127.0.0.1:9870, no end
  *
- * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it says bye), or the plant said bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
+ * Exit status: 0 done, stopped (Ctrl-C, SIGTERM: it says bye), or the plant sent bye; 1 the plant refused us, is gone, or is none; 2 wrong words.
  */
 #include <math.h>
 #include <signal.h>
@@ -273,7 +273,7 @@ static int64_t drive(void *data, void *ends, const Welcome *welcome, int64_t ste
                 fprintf(stderr, "client: refused: %s\n", said);
             } else if (is(message, "bye")) {
                 text(field(message, "reason"), said, sizeof said);
-                printf("the plant said bye: %s\n", said);
+                printf("the plant sent bye: %s\n", said);
                 over = true;
             }
             wait_ms = 0;

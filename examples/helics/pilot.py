@@ -14,7 +14,7 @@ import helics as h
 
 
 def main(robot: str = "manta", seconds: float = 5.0, core_words: str = "", period_s: float = 0.1) -> float:
-    """Beat all rods at 0.6 Hz, told in degrees at 10 Hz; returns how far the robot came, in feet."""
+    """Beat all rods at 0.6 Hz, given in degrees at 10 Hz; returns how far the robot came, in feet."""
     info = h.helicsCreateFederateInfo()
     h.helicsFederateInfoSetCoreTypeFromString(info, "zmq")
     h.helicsFederateInfoSetCoreInitString(info, f"--federates=1 --loglevel=no_print {core_words}")

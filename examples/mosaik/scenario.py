@@ -16,7 +16,7 @@ RODS = ("left.front", "left.back", "right.front", "right.back")
 TICKS = 100
 """mosaik's times a second."""
 SEEN: dict[float, Any] = {}
-"""Where the robot was, as the pilot was told."""
+"""Where the robot was, as the pilot received it."""
 
 
 class Pilot(mosaik_api_v3.Simulator):

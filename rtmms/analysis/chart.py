@@ -86,7 +86,7 @@ class Structure(Protocol):
     def b(self) -> Array: ...
 
     def take(self, state: Array, command: Array, reference: Array, time: float) -> bool:
-        """The step at a time (s) from a state, as a Fork has it, under a command (n,); the pose after is told in the
+        """The step at a time (s) from a state, as a Fork has it, under a command (n,); the pose after is in the
         chart around `reference` (7,), where the state has one. False where the step fails."""
 
 

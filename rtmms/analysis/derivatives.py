@@ -5,8 +5,8 @@
     x_next = linear.a @ x + linear.b @ u    # u: the command less the one that was given
 
 A plant whose equations have a structure that is known (`rtmms.analysis.derivatives`) has A and B of a step by it.
-One that forks and tells the coordinates of its state (`rtmms.plant.protocol.Coordinated`) is stepped on its forks; any
-other plant with a chart through snapshot, restore and step (`linearise_step`).
+A plant with forks and coordinates of its state (`rtmms.plant.protocol.HasCoordinates`) is stepped on its forks. Any
+other plant with a chart is stepped through snapshot, restore and step (`linearise_step`).
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from rtmms.base.terminal import console
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.running import Running
 from rtmms.plant.coordinates import displacement
-from rtmms.plant.protocol import Coordinated, Coordinates, Plant, describe_plant
+from rtmms.plant.protocol import Coordinates, HasCoordinates, Plant, describe_plant
 from rtmms.plant.validation import read_command
 
 # A and B of a step by the structure of the equations, for the plants whose structure is known.
@@ -72,7 +72,7 @@ PROBES = 2
 PARAMETER_STEP = 1e-4
 """Of a parameter, relative; of one that is 0, in its own unit."""
 LONG_STEPS = 200_000
-"""Steps from which on a bar on standard error tells how far it is."""
+"""Steps from which on a bar on standard error shows the progress."""
 STRUCTURED_STEPS = 100
 """What A and B of a step by structure, and their products, are worth in steps, for that bar."""
 MANY_STEPS = 500
@@ -114,7 +114,7 @@ def linearise(
         if name not in known:
             raise UnknownNameError("output", str(name), known)
     commands = _commands(plant, command, period)
-    room = _room(plant) if isinstance(plant, Coordinated) else None
+    room = _room(plant) if isinstance(plant, HasCoordinates) else None
     if room is not None:
         with room.lock, np.errstate(all="ignore"):
             found = _compiled(plant, room, commands, period, threads, with_respect_to, method)  # type: ignore[arg-type]
@@ -199,7 +199,7 @@ class _Room:
         self._errors = np.zeros((runs, len(self.coordinates.names)))
 
     def structure(self, plant: Any, count: int) -> list[Structure]:
-        """So many of what tells A and B by the plant's structure; none where it has none."""
+        """Return so many evaluators of A and B by the plant's structure; none where it has none."""
         while len(self.structures) < count:
             one = structure_of(plant, self.by)
             if one is None:
@@ -237,7 +237,7 @@ class _Room:
 _rooms: WeakKeyDictionary[Any, _Room] = WeakKeyDictionary()
 
 
-def _room(plant: Coordinated) -> _Room | None:
+def _room(plant: HasCoordinates) -> _Room | None:
     """None for a plant that is stepped by Python alone."""
     key = model_of(plant.snapshot())  # type: ignore[attr-defined]
     room = _rooms.get(plant)
@@ -250,7 +250,7 @@ def _room(plant: Coordinated) -> _Room | None:
 
 
 def _compiled(
-    plant: Coordinated, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str],
+    plant: HasCoordinates, room: _Room, commands: Array, period: bool, threads: int | None, parameters: Sequence[str],
     method: str | None,
 ) -> Linear:  # fmt: skip
     work = _Differences(plant, room, commands, period)
@@ -275,11 +275,11 @@ def _compiled(
 class _Differences:
     """Of one call.
 
-    origin      (w,) the plant's state, less what it forgets;  first  steps since its reset
+    origin      (w,) the plant's state, with its history at 0;  first  steps since its reset
     batch       the undisturbed run, and those of the probes, with the pose from which the pose after is measured
     """
 
-    def __init__(self, plant: Coordinated, room: _Room, commands: Array, period: bool) -> None:
+    def __init__(self, plant: HasCoordinates, room: _Room, commands: Array, period: bool) -> None:
         known: Any = plant
         self.actuators, self.dt = known.actuators, float(known.dt)
         self.plant, self.room, self.coordinates, self.commands, self.period = (
@@ -292,7 +292,7 @@ class _Differences:
         self.present = plant.present()
         self.origin, self.first = self.present[0].copy(), self.present[1]
         coordinates = self.coordinates
-        self.origin[coordinates.forgets] = 0.0
+        self.origin[coordinates.history_indices] = 0.0
         self.batch = room.probing(self.origin, self.first, commands, self.dt)
         self.reference = self.batch.reference
         self.nominal()

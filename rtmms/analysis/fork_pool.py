@@ -22,7 +22,7 @@ from numba import carray
 
 from rtmms.base.jit import kernel
 from rtmms.base.memory import ARGUMENTS, call, numbers_at
-from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, Forking
+from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, HasFork
 
 Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -416,7 +416,7 @@ def displaced_by_each(coordinates: Coordinates, by: Array) -> Displaced:
     k, n = len(coordinates.names), len(by) - len(coordinates.names)
     size = np.concatenate([by, by[k:]])
     runs = np.arange(2 * len(size))
-    settles = np.concatenate([coordinates.woven, np.zeros(2 * n, dtype=bool)])
+    settles = np.concatenate([coordinates.has_dependents, np.zeros(2 * n, dtype=bool)])
     displacements = np.stack([runs % 2, runs // 2, runs // 2 + 1], axis=1)
     return Displaced(size, np.stack([size, -size]), displacements, np.repeat(settles, 2))
 
@@ -492,7 +492,7 @@ class ForkPool:
 
     Parameters
     ----------
-    plant : Forking
+    plant : HasFork
         Plant that makes the forks. The pool neither steps nor changes it.
     threads : int
         Threads that advance runs where a call names no other number; the caller's counts as one of them.
@@ -521,7 +521,7 @@ class ForkPool:
 
     def has_forks(self) -> bool:
         """Return whether the plant makes forks now; the first one has its model and parameters then."""
-        if not isinstance(self.plant, Forking):
+        if not isinstance(self.plant, HasFork):
             return False
         if self.forks and self.forks[0].fork.follow():
             return True

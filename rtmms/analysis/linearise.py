@@ -23,13 +23,13 @@ from rtmms.mechanism.joint_laws import TORQUE, Actuator
 from rtmms.mechanism.plant import TreePlant
 from rtmms.mechanism.tendons import tendon_states
 from rtmms.plant.coordinates import between
-from rtmms.plant.protocol import Channel, Coordinated, Coordinates, Plant
+from rtmms.plant.protocol import Channel, Coordinates, HasCoordinates, Plant
 
 # A linear model of a plant around a motion.
 
 
 class Around(NamedTuple):
-    """Where a linear model was taken: coordinates and a state of a plant that tells them, else a snapshot."""
+    """Where a linear model was taken: coordinates and a state where the plant has them, else a snapshot."""
 
     coordinates: Coordinates | None
     state: Array
@@ -49,7 +49,7 @@ class Linear:
           body that lags. Of any other: those of its chart
     dt    s, or None: of a step, or of the period that A is the map of
     error of the largest wrong entry, in the units of the chart's sizes: rounding for a complex step, else an estimate
-    units, input_units   of states and inputs, '' where the plant does not tell them
+    units, input_units   of states and inputs, '' where the plant does not declare them
     c, outputs, output_units      (rows, k), what was asked for, each number a row
     p, parameters   (k, numbers), None where nothing was asked for
     around   where it was taken; None for a mean along a motion, or of d/dt x
@@ -89,7 +89,7 @@ class Linear:
             )
         coordinates, state, snapshot = self.around
         if coordinates is not None:
-            if not isinstance(plant, Coordinated) or plant.coordinates().names != coordinates.names:
+            if not isinstance(plant, HasCoordinates) or plant.coordinates().names != coordinates.names:
                 raise ModelError(_other(self.states, plant))
             return between(coordinates, state, plant.present()[0])
         now = plant.snapshot()
@@ -238,7 +238,7 @@ def linearise(
     1e-15 of the largest entry (with a flow given by a function, that of its central differences, about 1e-9). Any
     other: of one step, see `linearise_step`; the error is estimated. The state is left as it was. Where the model has
     a kink (|V| V at V = 0, Coulomb friction at rest) it is the derivative on the side where the state stands, or the
-    mean of both. ModelError for a period that the plant does not have, or coordinates that it does not tell.
+    mean of both. ModelError for a period that the plant does not have, or coordinates that it does not declare.
     """
     if not isinstance(plant, TreePlant):
         if over_period:

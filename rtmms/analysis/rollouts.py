@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from rtmms.analysis.fork_pool import ForkPool, batch_of, core_count
 from rtmms.base.errors import ArgumentError, DivergedError, ModelError, UnknownNameError
-from rtmms.plant.protocol import Forking, Plant, RollsOut, describe_plant
+from rtmms.plant.protocol import HasFork, Plant, RollsOut, describe_plant
 from rtmms.plant.validation import obeyed, read_out, read_table
 
 Array = npt.NDArray[np.float64]
@@ -404,7 +404,7 @@ class _Compiled(_Outcome):
     def run(self, before: bytes) -> None:
         """Advance all runs, some sets of parameters after the others."""
         asked, plant = self.asked, self.plant
-        assert isinstance(plant, Forking)
+        assert isinstance(plant, HasFork)
         starts = []
         for blob in asked.initial:
             plant.restore(before if blob is None else blob)
@@ -452,9 +452,9 @@ class _Compiled(_Outcome):
             self.plant.set(**values)  # type: ignore[attr-defined]
 
     def _conclude(self, run: int) -> None:
-        """What the plant itself has to tell of a run: outputs that do not stand in the state, snapshot, reason."""
+        """What only the plant can compute of a run: outputs beyond the state, snapshot, reason."""
         asked, plant, batch = self.asked, self.plant, self.batch
-        assert isinstance(plant, Forking)
+        assert isinstance(plant, HasFork)
         first, done = int(batch.counts[run if len(batch.counts) > 1 else 0]), int(self.steps[run])
         for sample in range(done // asked.every if self.asking else 0):
             plant.put(batch.states[run, sample], first + (sample + 1) * asked.every)

@@ -25,7 +25,7 @@ from rtmms.base.errors import ModelError
 from rtmms.base.jit import kernel
 from rtmms.base.snapshot import model_of
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Coordinated
+from rtmms.plant.protocol import HasCoordinates
 
 
 @kernel
@@ -77,15 +77,15 @@ class Slopes:
 class Stages:
     """Motions of a plant.
 
-    plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.Coordinated)
+    plant     with compiled steps and coordinates of its state (rtmms.plant.protocol.HasCoordinates)
     steps     of a stage;  outputs  names of those that are wanted
     threads   that stages are linearised on, and motions rolled out
-    ModelError for another plant, or an output that compiled code cannot tell.
+    ModelError for another plant, or an output that compiled code cannot compute.
     """
 
     def __init__(self, plant: Any, steps: int, outputs: Sequence[str] = (), threads: int = 1) -> None:
         self.plant, self._pool = plant, ForkPool(plant, threads, "stages")
-        if not isinstance(plant, Coordinated) or not self._pool.has_forks():
+        if not isinstance(plant, HasCoordinates) or not self._pool.has_forks():
             raise ModelError(
                 f"stages: expected a plant with compiled steps and coordinates, got a {type(plant).__name__}"
             )
@@ -97,7 +97,7 @@ class Stages:
         self.accounted = tuple(name for name in self.shapes if name not in self.places)
         for name in self.accounted:
             if name not in numbers:
-                raise ModelError(f"stages: output '{name}': compiled code cannot tell it; take another")
+                raise ModelError(f"stages: output '{name}': compiled code cannot compute it; choose another")
         self.reach = reach_of(self.plant.actuators)
         self.by = STEP * np.concatenate([self.coordinates.size, self.reach])
         self._words, self._displaced = self.coordinates.words.copy(), displaced_by_each(self.coordinates, self.by)
@@ -179,7 +179,7 @@ class Stages:
         return found
 
     def slopes(self, motion: Motion, going: Callable[[], bool] = lambda: True) -> Slopes | None:
-        """Of every stage; None where a step fails, or `going` says no in between.
+        """Of every stage; None where a step fails, or `going` returns False in between.
 
         By the plant's structure where it has one (rtmms.analysis.derivatives), else by central differences."""
         coordinates = self.coordinates
@@ -220,7 +220,7 @@ class Stages:
         coordinates, displaced, end = self.coordinates, self._displaced, motion.states[t + 1]
         k, n = len(coordinates.names), motion.knots.shape[1]
         origin = motion.states[t].copy()
-        origin[coordinates.forgets] = 0.0
+        origin[coordinates.history_indices] = 0.0
         # with one step a stage the knot before is no part of it
         which = (range(k + 2 * n),) if self.steps > 1 else (range(k), range(k + n, k + 2 * n))
         fields: dict[str, Any] = (

@@ -460,8 +460,8 @@ def acceleration_slopes(system: Any, room: Any, time: float, implicit: float) ->
 
 @kernel
 def _push_slopes(system: Any, momentum: Any, room: Any, first: int, elapsed: float) -> None:
-    """Columns of actuators on bodies, from `first` on: by the lagged commands, and by those that spinning rotors are
-    told. momentum: pushes.momentum, an argument so that it is known when compiled."""
+    """Columns of actuators on bodies, from `first` on: by the lagged commands, and by those of spinning rotors.
+    momentum: pushes.momentum, an argument so that it is known when compiled."""
     pushes, s, vector = system.pushes, system.work.s, room.vector
     numbers, count = pushes.numbers, pushes.numbers.shape[0]
     for b in range(count):

@@ -287,14 +287,14 @@ class Periodic:
 
 def trim_commands(
     plant: Plant, commands: Array, close: Sequence[str] | None = None, *, settle: int = 20, tolerance: float = 1e-8,
-    iterations: int = 12, say: Callable[[str], None] | None = None,
+    iterations: int = 12, report: Callable[[str], None] | None = None,
 ) -> Periodic:  # fmt: skip
     """Find the motion that comes back after one period of commands (steps, n_actuators).
 
     close      names of the chart's coordinates that must come back; default all but the position's (TRAVEL)
     settle     periods run before the first guess is taken
     tolerance  of the closing error, in the chart's sizes
-    say        receives the progress: the map's slope takes two periods for each coordinate
+    report     receives the progress: the map's slope takes two periods for each coordinate
     By a chord method (the slope is taken once) on central differences of the period map; least squares, so that neutral
     directions stay where they are. The plant is left at the period's start, snapshot's time included. ModelError where
     there is no chart, no such coordinate, or no periodic motion near where the plant settles.
@@ -302,9 +302,9 @@ def trim_commands(
     held = np.atleast_2d(np.asarray(commands, dtype=float))
     if held.ndim != 2 or held.shape[1] != len(plant.actuators):
         raise ModelError(f"trim: commands must have shape (steps, {len(plant.actuators)}), got {held.shape}")
-    say = say or (lambda words: None)
+    report = report or (lambda text: None)
     plant.reset()
-    say(f"trim: {settle} periods to settle")
+    report(f"trim: {settle} periods to settle")
     for _ in range(settle):
         _period(plant, held)
     chart = chart_of(plant)
@@ -318,7 +318,7 @@ def trim_commands(
         wrong: Array = chart.read() / size - c
         return wrong
 
-    say(f"trim: slope of the period map, {2 * len(names)} periods")
+    report(f"trim: slope of the period map, {2 * len(names)} periods")
     c = np.zeros(len(names))
     slope = _slope(defect, c)
     wrong, used = defect(c), 0
@@ -333,7 +333,7 @@ def trim_commands(
             f"'{worst}'; let it settle for longer"
         )
     if used:
-        say("trim: the multipliers there")
+        report("trim: the multipliers there")
         slope = _slope(defect, c)
     values = np.linalg.eigvals(slope + np.eye(len(names))).astype(complex)
     _put(plant, chart, start, c * size)

@@ -11,7 +11,7 @@ OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", 
 
 
 TRUTH = "truth."
-"""Under such names stands what a plant knows and its sensors do not tell."""
+"""Prefix of outputs that a plant has and that its sensors do not measure."""
 ESTIMATE = "estimate."
 """Under such names stands what an estimator makes of the sensors."""
 PLANNED_MOTION = "planned_motion"

@@ -1,7 +1,7 @@
-"""What a module says of itself, read from its source: nothing of it is run, so that nobody pays for what it imports.
+"""What a module declares, read from its source: nothing of it is run, so that nobody pays for what it imports.
 
-A robot's module, the one of its entry point, may say CONTROLLER = "NAME", what drives the robot where nothing else is
-asked for, and CHOICES = {"coupling": ("NAME", ...)}, the words that a parameter may be. GAIT_SEARCH says how its
+A robot's module, the one of its entry point, may have CONTROLLER = "NAME", what drives the robot where nothing else is
+asked for, and CHOICES = {"coupling": ("NAME", ...)}, the values that a parameter may have. GAIT_SEARCH declares how its
 gaits are sought: the controller, its words with their ranges, and what makes a quicker model of the robot.
 """
 
@@ -50,12 +50,12 @@ def literal(body: Iterable[ast.stmt], name: str) -> Any:
 
 
 def fact(module: str, name: str) -> Any:
-    """What a module says under a name, as a literal; None where it says nothing."""
+    """Return a module's literal of this name; None where there is none."""
     tree = parsed(source(module))
     return None if tree is None else literal(tree.body, name)
 
 
 def first_line(module: str) -> str:
-    """Of what a module says of itself; '' where it cannot be read."""
+    """Return the module's docstring; '' where it cannot be read."""
     tree = parsed(source(module))
     return "" if tree is None else (ast.get_docstring(tree) or "").partition("\n")[0]

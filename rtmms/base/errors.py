@@ -1,4 +1,4 @@
-"""What rtmms raises: one class for each kind of fault that a caller may want to tell apart."""
+"""What rtmms raises: one class for each kind of fault that a caller may want to distinguish."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import difflib
 import errno
 import os
 import re
+import warnings
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,6 +47,28 @@ class RtmmsWarning(RuntimeWarning):
 
 class RenamedWarning(DeprecationWarning):
     """An old name of ours that goes with the next version; the text has the new one."""
+
+
+def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2) -> None:
+    """Warn the caller's caller (`stacklevel` 2) that a member of `owner` has another name now."""
+    text = f"{owner}.{old} is {owner}.{new} now; the old name goes with the next version"
+    warnings.warn(text, RenamedWarning, stacklevel=stacklevel + 1)
+
+
+class Renamed:
+    """A member of a class under its old name, with a warning: `old = Renamed("new")`."""
+
+    def __init__(self, new: str) -> None:
+        self._new, self._old = new, ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old = name
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        if instance is None:
+            return self
+        warn_renamed(owner.__name__, self._old, self._new)
+        return getattr(instance, self._new)
 
 
 class DivergedError(RtmmsError):
@@ -102,5 +125,5 @@ def _spelled(character: str) -> str:
 
 
 def uncoloured(fault: BaseException) -> str:
-    """What a fault says, without the terminal's colours: numba writes them where colorama is installed."""
+    """Return the text of a fault, without the terminal's colours: numba writes them where colorama is installed."""
     return re.sub(r"\x1b\[[0-9;]*m", "", str(fault))

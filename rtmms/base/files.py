@@ -151,21 +151,21 @@ def check_npz(file: BinaryIO, path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the files of a kind are called, and what tells them from others.
+    """What the files of a kind are called, and what distinguishes them from others.
 
-    begins  the first bytes of one, behind `skip` bytes;  said  what stands near the beginning of one that rtmms made
+    begins  the first bytes of one, behind `skip` bytes;  mark  bytes near the beginning of a file that rtmms made
     sealed  people edit such files: one has the checksum of its text (`sealed`), and an edited one is not overwritten
     """
 
     name: str
     begins: tuple[bytes, ...]
     skip: int = 0
-    said: bytes = b""
+    mark: bytes = b""
     sealed: bool = False
 
     def fits(self, begun: bytes) -> bool:
         """Whether a file that begins so is of this kind; an empty one has nothing to lose."""
-        return not begun or (begun[self.skip :].lower().startswith(self.begins) and self.said in begun)
+        return not begun or (begun[self.skip :].lower().startswith(self.begins) and self.mark in begun)
 
 
 _ZIP = (b"pk\x03\x04",)
@@ -174,13 +174,13 @@ KINDS: Mapping[str, Kind] = {
     ".png": Kind("PNG picture", (b"\x89png",)), ".jpg": Kind("JPEG picture", (b"\xff\xd8",)),
     ".jpeg": Kind("JPEG picture", (b"\xff\xd8",)), ".tif": Kind("TIFF picture", (b"ii*\0", b"mm\0*")),
     ".tiff": Kind("TIFF picture", (b"ii*\0", b"mm\0*")), ".webp": Kind("WebP picture", (b"riff",)),
-    ".svg": Kind("SVG picture", (b"<?xml", b"<svg"), said=b"<svg"), ".pdf": Kind("PDF", (b"%pdf",)),
+    ".svg": Kind("SVG picture", (b"<?xml", b"<svg"), mark=b"<svg"), ".pdf": Kind("PDF", (b"%pdf",)),
     ".eps": Kind("PostScript file", (b"%!ps",)), ".ps": Kind("PostScript file", (b"%!ps",)),
     ".gif": Kind("GIF", (b"gif8",)), ".mp4": Kind("MP4 film", (b"ftyp",), skip=4),
-    ".html": Kind("page of rtmms", (b"<!doctype html",), said=b'content="rtmms"'),
+    ".html": Kind("page of rtmms", (b"<!doctype html",), mark=b'content="rtmms"'),
     ".mcap": Kind("log (MCAP)", (b"\x89mcap",)), ".npz": Kind("trace of commands", _ZIP), ".fmu": Kind("FMU", _ZIP),
     ".parquet": Kind("Parquet file", (b"par1",)), ".csv": Kind("table of rtmms log csv", (b"run,step,time,",)),
-    ".toml": Kind("preset of rtmms identify", (b"# ",), said=b", fitted by rtmms identify to ", sealed=True),
+    ".toml": Kind("preset of rtmms identify", (b"# ",), mark=b", fitted by rtmms identify to ", sealed=True),
     ".dbc": Kind("DBC file", (b"version ",)),
 }  # fmt: skip
 """By the ending, in small letters. Of text, which anybody may have written, rtmms's own alone."""
@@ -245,7 +245,7 @@ def _has_its_seal(text: bytes) -> bool:
 
 
 def refuse_closed_folder(folder: Path, place: str) -> None:
-    """ModelError where no file can be made in a folder: whether one can be, only the attempt says."""
+    """ModelError where no file can be made in a folder: only the attempt shows whether one can be."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -436,8 +436,8 @@ def check_xml(
         nonlocal depth
         depth -= 1
 
-    def text(said: str) -> None:
-        counts.words += len(said.split()) or 0
+    def text(content: str) -> None:
+        counts.words += len(content.split()) or 0
         if counts.words > limits.max_words:
             raise ModelError(f"{place}: expected at most {limits.max_words} words of text, got more")
 

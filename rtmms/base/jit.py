@@ -25,7 +25,7 @@ from rtmms.base.terminal import console, print_text
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
-"""Numbers that pass between inlined functions; their count is fixed, and said where they are made."""
+"""Numbers that pass between inlined functions; their count is fixed where they are made."""
 
 code_library.install()
 code_library.install_shortcuts()
@@ -78,8 +78,8 @@ def kernel(
 def native(compiled: Any, *arguments: Any) -> int:
     """The address of a kernel as a C function, compiled for arguments such as these: whole numbers, or None.
 
-    Compiled code calls it without Python; of None, which is passed as well, it takes no notice. A fault in it is told
-    on standard error, and it returns 0.
+    Compiled code calls it without Python and ignores a None that it gets. It prints a fault on standard error, and
+    returns 0.
     """
     kinds = tuple(typeof(argument) for argument in arguments)
     compiled.compile(kinds)
@@ -155,7 +155,7 @@ class _Bar:
 
 @contextmanager
 def compile_progress(what: str) -> Iterator[None]:
-    """Say on standard error what is being compiled inside the block, and nothing when all comes from the cache.
+    """Print on standard error what the block compiles; nothing where all comes from the cache.
 
     RTMMS_QUIET in the environment keeps it silent.
     """

@@ -145,7 +145,7 @@ class Layout:
 
         values  of fields by name: arrays of the model (all of them), numbers, and any other array that is there
                 already; of a part a mapping of the same kind, a record whose model is shared, or None
-        sizes   those that no given array tells
+        sizes   those that no given array has
         memory  of the state, for a record that takes another's place; None: new
         dtype   complex: scratch and state are complex, for derivatives by a complex step, and there is no `memory`
         Raises TypeError naming the field whose array does not fit: a mistake of a program, not of its user.
@@ -205,7 +205,7 @@ class Layout:
         return opened
 
     def _measure(self, values: Mapping[str, Any], sizes: dict[str, int]) -> None:
-        """Sizes that given arrays tell."""
+        """Return the sizes that the given arrays have."""
         for field in self.fields:
             value = values.get(field.name)
             if field.kind == PART and value is not None:
@@ -417,7 +417,7 @@ class Record:
 
     def as_complex(self, **values: Any) -> Record:
         """A record of the same model for derivatives by a complex step. values: of its fields, in place of those that
-        `shared` tells."""
+        `shared` gives."""
         return self.layout.make({**self.shared(), **values}, self.sizes, dtype=complex)
 
     def clear(self) -> None:

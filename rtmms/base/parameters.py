@@ -24,7 +24,7 @@ from rtmms.base.typed import WORDS, shown, spelled, typed
 
 @dataclass(frozen=True)
 class Parameter:
-    """Declaration of a parameter. A number must be > 0 where neither `gt`, `ge` nor `signed` says otherwise.
+    """Declaration of a parameter. A number must be > 0 where neither `gt`, `ge` nor `signed` allows others.
 
     Parameters
     ----------

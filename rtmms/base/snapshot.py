@@ -117,11 +117,11 @@ class StatefulPlant:
         self._steps = steps
 
     def present(self) -> tuple[npt.NDArray[np.float64], int]:
-        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.protocol.Forking)."""
+        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.protocol.HasFork)."""
         return self.memory.copy(), self._steps
 
     def put(self, state: npt.NDArray[np.float64], steps: int) -> None:
-        """Put the plant into a state, as `restore` does (rtmms.plant.protocol.Forking)."""
+        """Put the plant into a state, as `restore` does (rtmms.plant.protocol.HasFork)."""
         self._clear()
         self.memory[:] = state
         self._steps = steps
@@ -136,7 +136,7 @@ class StatefulPlant:
 
 
 def model_of(blob: bytes) -> bytes:
-    """What tells a snapshot's model and step from others: equal for two of one plant, whatever their states."""
+    """Return the identity of a snapshot's model and step: equal for two of one plant, whatever their states."""
     return blob[_HEAD.size : _HEAD.size + 40]
 
 

@@ -29,16 +29,16 @@ def read_toml(path: str | Path, place: str = "") -> dict[str, Any]:
 def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any], str]:
     """The same, with the text that it stands in."""
     where = f"{place} {path}".lstrip()
-    said = read_input_text(Path(path).expanduser(), place=place, max_bytes=LONGEST_BYTES, expected=EXPECTED)
+    content = read_input_text(Path(path).expanduser(), place=place, max_bytes=LONGEST_BYTES, expected=EXPECTED)
     try:
-        _refuse_long_keys(said, where)
-        table = tomllib.loads(said)
+        _refuse_long_keys(content, where)
+        table = tomllib.loads(content)
     except ValueError as error:  # of the form, or a whole number of thousands of digits
         raise ModelError(f"{where}: not TOML: {error}") from None
     except RecursionError:
         raise ModelError(f"{where}: not TOML that can be read: nested too deep") from None
     _refuse_nul(table, where, "")
-    return table, said
+    return table, content
 
 
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")

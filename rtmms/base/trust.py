@@ -158,7 +158,7 @@ def named_on_command_line(arguments: Sequence[str], trust_all: bool = False) -> 
     arguments
         What stands on the command line.
     trust_all
-        The user said that they trust the data (`--trust-log`): each file of theirs may run.
+        The user declared that they trust the data (`--trust-log`): each file of theirs may run.
 
     A process that has the environment variable is a child: its arguments may come from a scenario, and its parent
     decided already.
@@ -242,9 +242,9 @@ def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted:
     remedy
         How the user permits a file, for messages.
     named
-        What the user said beside the data: texts that may name files.
+        What the user typed beside the data: texts that may name files.
     trusted
-        The user said that the data is theirs.
+        The user declared that the data is theirs.
     """
     files = frozenset(file for one in named for file in _files_in(one))
     token = _asker.set(_Asker(data, remedy, files, trusted))
@@ -298,7 +298,7 @@ def _own_group(gid: int) -> bool:
 def refuse_foreign_code(path: Path, place: str) -> None:
     """ModelError where others can have written a file that would run as code.
 
-    place   what names the file, for the message. Nothing where there is no such file: who loads it says so
+    place   what names the file, for the message. Nothing where there is no such file: the loader reports that
     """
     why = exposed_way(path) if path.is_file() else ""
     if why:
@@ -414,7 +414,7 @@ def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str)
     }
     if len(fitting) != 1:
         if fitting:
-            raise ModelError(f"{kind} '{name}': {path} has {', '.join(sorted(fitting))}: say which, as {path}:NAME")
+            raise ModelError(f"{kind} '{name}': {path} has {', '.join(sorted(fitting))}: give one, as {path}:NAME")
         near = sorted(
             key
             for key, value in own.items()

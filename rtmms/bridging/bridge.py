@@ -21,7 +21,7 @@ from rtmms.wire.protocol.state import PlantInfo, State
 
 
 class Requirements(NamedTuple):
-    """What a bridge requires of a run; `rtmms run` provides it where the command line does not say otherwise.
+    """What a bridge requires of a run; `rtmms run` provides it where the command line does not choose otherwise.
 
     Attributes
     ----------
@@ -55,18 +55,18 @@ class Io(Protocol):
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
         """The same; done(True, result) or done(False, text) when it has answered."""
 
-    def tell(self, text: str) -> None:
-        """A line for a person, on standard error."""
+    def log(self, text: str) -> None:
+        """Print a line for a person on standard error."""
 
 
 @dataclass(kw_only=True)
 class Bridge:
     """Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line,
-    or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md says how.
+    or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md explains it.
 
     A period of the watchdog is the plant's wall time times `every`, 0.1 s where nobody paces it, telemetry's for an
-    observer. A peer is heard by `command` and `self.peer_watch.fed()`. Commands state the age of what was heard last:
-    the plant counts steps with values older than one period of the peer as stale.
+    observer. `command` and `self.peer_watch.fed()` report that the peer is alive. Commands state the age
+    of what was received last: the plant counts steps with values older than one period of the peer as stale.
     """
 
     claim: Annotated[tuple[str, ...], Parameter(
@@ -128,7 +128,7 @@ class Bridge:
     silent: bool = field(init=False, default=False, repr=False)
     """The plant is silent for longer than the watchdog allows."""
     peer_watch: PeerWatch = field(init=False, repr=False, compare=False)
-    """Of the peer's silence: `fed` when it was heard."""
+    """Of the peer's silence: `fed` when it sent something."""
 
     unmet: str = field(init=False, default="", repr=False, compare=False)
     """Why nothing came of it, while its partner has never been there: a run that ends so has failed (exit status 1).
@@ -181,13 +181,13 @@ class Bridge:
         """About every tick_s of wall time, with a plant or without: time-outs, reconnecting. now: monotonic s."""
 
     def on_peer_lost(self, why: str) -> None:
-        """The peer was silent for peer_timeout_s; call it yourself where the protocol tells that the peer is gone. Its
+        """The peer was silent for peer_timeout_s; call it yourself where the protocol reports a lost peer. Its
         actuators go to neutral, or hold (`peer_lost`); the next `command` drives them again."""
         self.peer_watch.tripped = True
         self.peer_watch.lost()
         self.counts.add("peer_lost")
         if self.plant.granted:
-            self.io.tell(f"{why}: {self.peer_lost}")
+            self.io.log(f"{why}: {self.peer_lost}")
             self.let_go(self.neutral() if self.peer_lost == "neutral" else {})
 
     def let_go(self, values: Mapping[str, float]) -> None:
@@ -258,8 +258,8 @@ class Laid(Protocol):
 
 
 def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> None:
-    """ModelError saying what to install, if a library that the bridge needs is not there. package: which its extra is
-    of."""
+    """ModelError that names what to install, if a library that the bridge needs is not there. package: whose extra
+    has it."""
     missing = [package for module, package in bridge.requires.items() if not _found(module)]
     if missing:
         how = install_command(bridge.extra, package) if bridge.extra else f"pip install {' '.join(missing)}"

@@ -10,6 +10,7 @@ from math import exp, floor, pi, sqrt
 from time import monotonic
 from typing import Any, Generic, Literal, TypeVar
 
+from rtmms.base.errors import Renamed
 from rtmms.bridging.untrusted import Refusal
 from rtmms.wire.protocol.state import State
 
@@ -197,7 +198,7 @@ class Outbox(Generic[T]):
 class Backoff:
     """Pauses between attempts: first_s, then twice as long each time, most_s at most.
 
-    `due` is true when the next attempt may be made; say `failed` or `succeeded` after it.
+    `due` is true when the next attempt may be made; call `failed` or `succeeded` after it.
     """
 
     def __init__(self, first_s: float = 0.1, most_s: float = 5.0) -> None:
@@ -222,7 +223,7 @@ class Backoff:
 
 
 class Watchdog:
-    """Trips once when nothing was heard for longer than limit_s (0: never); `fed` sets it again.
+    """Trips once when nothing came for longer than limit_s (0: never); `fed` sets it again.
 
     It does not trip before it was fed for the first time.
     """
@@ -230,24 +231,24 @@ class Watchdog:
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
         self.tripped = False
-        self._heard: float | None = None
+        self._fed_at: float | None = None
 
     def fed(self, now: float | None = None) -> None:
-        self._heard = monotonic() if now is None else now
+        self._fed_at = monotonic() if now is None else now
         self.tripped = False
 
     def trips(self, now: float | None = None) -> bool:
         """True once for each silence."""
-        if self.limit_s <= 0 or self.tripped or self._heard is None:
+        if self.limit_s <= 0 or self.tripped or self._fed_at is None:
             return False
-        self.tripped = (monotonic() if now is None else now) - self._heard > self.limit_s
+        self.tripped = (monotonic() if now is None else now) - self._fed_at > self.limit_s
         return self.tripped
 
     def left_s(self, now: float | None = None) -> float | None:
         """Time until it would trip, None while it cannot."""
-        if self.limit_s <= 0 or self.tripped or self._heard is None:
+        if self.limit_s <= 0 or self.tripped or self._fed_at is None:
             return None
-        return max(0.0, self._heard + self.limit_s - (monotonic() if now is None else now))
+        return max(0.0, self._fed_at + self.limit_s - (monotonic() if now is None else now))
 
 
 # Is the peer's last value still a fresh one, when did it fall silent, and when was it lost?
@@ -330,9 +331,11 @@ class PeerWatch(Watchdog):
     def fed(self, now: float | None = None) -> None:
         now = monotonic() if now is None else now
         super().fed(now)
-        self.heard(now)
+        self.received(now)
 
-    def heard(self, now: float) -> None:
+    heard = Renamed("received")
+
+    def received(self, now: float) -> None:
         """A message of the peer has come, of a bridge that watches over `limit_s` by other means."""
         if self._counted is not None and now - self._counted >= MERGED_S:
             self._learn(now - self._counted)
@@ -349,7 +352,7 @@ class PeerWatch(Watchdog):
         self._last = self._state
 
     def lost(self) -> None:
-        """The peer is gone, as its protocol or `limit_s` says."""
+        """The peer is gone, by its protocol or `limit_s`."""
         if not self._lost:
             self._lost = self.changed = True
             self.counts["losses"] += 1
@@ -417,10 +420,10 @@ class Turns:
 
     Without an answer the same goes out again, after `patience_s`, twice that, and so on, up to LONGEST_S apart. A peer
     that was merely slow answers each copy, and an answer that is left over would be taken for one to the next message,
-    and all later ones be late by one. A peer that says what it answers is believed. With others a turn in which copies
+    and all later ones be late by one. A peer may state what it answers. With others a turn in which copies
     were sent is over when all of them are answered, or when nothing more has come for a while: for as long as it
     usually takes the peer, or has taken it since the last copy; and while nothing is known of it, for longer than its
-    first answer took, up to DOUBT_S. (So a peer that takes longer than that at its first answer should say what it
+    first answer took, up to DOUBT_S. (So a peer that takes longer than that at its first answer should state what it
     answers.) Patience follows the peer, by the turns in which nothing was lost: twice the longest time that it took,
     forgotten by a tenth a turn.
     """
@@ -451,7 +454,7 @@ class Turns:
         return self.message
 
     def answered(self, now: float, surely: bool = False) -> bool:
-        """An answer has come; True when the turn is over with it. surely: the peer says that it is to this message."""
+        """An answer has come; True when the turn is over with it. surely: by the peer, it is to this message."""
         if not self.message:
             return True
         self._copies -= 1

@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
 
+from rtmms.base.errors import Renamed
 from rtmms.bridging.bridge import Bridge
 from rtmms.bridging.rates import Backoff, Counters, Decimator, PeerWatch, Watchdog
 from rtmms.wire.endpoints.addresses import EXCHANGE
@@ -31,12 +32,12 @@ class Runner:
     """Runs one bridge. Implements rtmms.bridging.bridge.Io."""
 
     def __init__(
-        self, bridge: Bridge, exchange: str | None, name: str, token: str | None, tell: Callable[[str], Any] | None,
+        self, bridge: Bridge, exchange: str | None, name: str, token: str | None, log: Callable[[str], Any] | None,
         keys: Path | None = None,
     ) -> None:  # fmt: skip
         self._keys = keys
         self._bridge, self._exchange, self._name, self._token = bridge, exchange or EXCHANGE, name, token
-        self._printer = None if tell is None else Telling(tell)
+        self._printer = None if log is None else LinePrinter(log)
         self._selector = selectors.DefaultSelector()
         self._link: Link | None = None
         self._values: dict[str, float] = {}
@@ -62,7 +63,7 @@ class Runner:
                 if stay_s <= 0:
                     return reason
                 bridge.plant_gone(reason)
-                self.tell(f"{reason}; looking for another one" + ("" if stay_s == inf else f" for {stay_s:g} s"))
+                self.log(f"{reason}; looking for another one" + ("" if stay_s == inf else f" for {stay_s:g} s"))
                 try:
                     self._meet(stay_s)
                 except NotConnectedError:
@@ -110,7 +111,7 @@ class Runner:
             # it would be refused again with every state, and all that is right with it
             self.counts.refuse(reason)
             if self.counts.reasons()[reason] == 1:
-                self.tell(f"refused: {text}; the last good values stand (reported once)")
+                self.log(f"refused: {text}; the last good values stand (reported once)")
         else:
             self._values.update(values)
         if self._pending is not None and self._link is not None and not self._link.ended:
@@ -137,7 +138,9 @@ class Runner:
         if self._link is not None and not self._link.ended:
             self._link.post(op, args, done)
 
-    def tell(self, text: str) -> None:
+    tell = Renamed("log")
+
+    def log(self, text: str) -> None:
         if self._printer is not None:
             self._printer(text, monotonic())
 
@@ -177,13 +180,13 @@ class Runner:
             bridge.plant_again(link.plant)
             bridge.plant = link.plant
             self.counts.add("plants")
-            self.tell("the plant is there again")
+            self.log("the plant is there again")
         else:
             bridge.plant = link.plant
             self._opened = True
             if bridge.rate_hz > link.plant.telemetry_hz and not link.plant.granted:
                 come = f"without a claim about {link.plant.telemetry_hz:g} states a second come"
-                self.tell(f"rate_hz={bridge.rate_hz:g}: {come} (rtmms run --telemetry-hz)")
+                self.log(f"rate_hz={bridge.rate_hz:g}: {come} (rtmms run --telemetry-hz)")
             bridge.open(link.plant)
 
     def _connect(self, timeout_s: float) -> None:
@@ -218,7 +221,7 @@ class Runner:
                     states = self._watch_states(link, states)
                 while link.errors:
                     self.counts.add("refused_by_plant")
-                    self.tell(f"refused: {link.errors.popleft()[1]}")
+                    self.log(f"refused: {link.errors.popleft()[1]}")
         finally:
             self._selector.unregister(states)
             self._selector.unregister(door)
@@ -264,7 +267,7 @@ class Runner:
             bridge.on_peer_lost(f"the peer is silent for more than {bridge.peer_watch.limit_s:g} s")
         if self._judges() and watch.falls_silent(now):
             self.counts.add("peer_silences")
-            self.tell(f"the peer is silent since t = {watch.silences[-1][0]:.6g} s")
+            self.log(f"the peer is silent since t = {watch.silences[-1][0]:.6g} s")
         if watch.changed and now >= self._next_report and self._link is not None and not self._link.ended:
             self._next_report = now + REPORT_EVERY_S
             self._report(self._link)
@@ -354,17 +357,17 @@ def _period_s(plant: PlantInfo, every: int) -> float:
 
 def run_bridge(
     bridge: Bridge, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0, stay_s: float = 0.0,
-    token: str | None = None, keys: Path | None = None, tell: Callable[[str], Any] | None = None,
+    token: str | None = None, keys: Path | None = None, log: Callable[[str], Any] | None = None,
 ) -> str:  # fmt: skip
     """Connect and translate until the plant ends; returns the reason for the end.
 
     timeout_s  how long to look for the plant at the start
     stay_s     how long to look for another one when it has ended; inf: for ever
     keys       folder of keys, for a plant that asks for them
-    tell       gets what a person should know, line by line
+    log        gets what a person should know, line by line
     NotConnectedError if no plant takes it; whatever the bridge itself raises passes through, after its `close`.
     """
-    runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, tell, keys)
+    runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, log, keys)
     return runner.run(timeout_s, stay_s)
 
 
@@ -403,14 +406,14 @@ EVERY_S = 2.0
 MAX_LINE = 1000
 
 
-class Telling:
+class LinePrinter:
     """Passes lines on: the first FIRST at once, then one in EVERY_S; the rest are counted, and the count is logged.
 
     A line may hold a peer's text: control characters are written as their codes.
     """
 
-    def __init__(self, tell: Callable[[str], Any]) -> None:
-        self._tell = tell
+    def __init__(self, log: Callable[[str], Any]) -> None:
+        self._log = log
         self._left = float(FIRST)
         self._at = 0.0
         self.unprinted = 0
@@ -423,12 +426,12 @@ class Telling:
             return
         self._left -= 1.0
         self.end()
-        self._tell(printable(text))
+        self._log(printable(text))
 
     def end(self) -> None:
         """How many were not passed on, if any."""
         if self.unprinted:
-            self._tell(f"({self.unprinted} more lines were not printed)")
+            self._log(f"({self.unprinted} more lines were not printed)")
             self.unprinted = 0
 
 

@@ -28,7 +28,7 @@ class Refusal(ValueError):
 
 
 def read_json(data: bytes, longest: int = LONGEST) -> Any:
-    """A JSON document of at most so many bytes; Refusal (oversize, garbled, not_finite)."""
+    """A JSON document of at most so many bytes; Refusal (oversize, malformed, not_finite)."""
     if len(data) > longest:
         raise Refusal("oversize", f"a message may have {longest} bytes, got {len(data)}")
     try:
@@ -36,7 +36,7 @@ def read_json(data: bytes, longest: int = LONGEST) -> Any:
     except Refusal:
         raise
     except (ValueError, RecursionError):  # also text that is no text, and whole numbers of thousands of digits
-        raise Refusal("garbled", "not JSON") from None
+        raise Refusal("malformed", "not JSON") from None
 
 
 def finite(value: Any, place: str) -> float:
@@ -60,7 +60,7 @@ def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
 
 
 def values_in(message: Any) -> dict[str, float]:
-    """{"values": {name: number}}, as commands are written where nothing else says how; Refusal for anything else."""
+    """{"values": {name: number}}, as commands are written where nothing else defines it; Refusal for anything else."""
     return numbers(message.get("values") if isinstance(message, dict) else None, "values")
 
 
@@ -104,7 +104,7 @@ class Admission:
         return bool(self._known)
 
     def admits(self, address: tuple[Any, ...]) -> bool:
-        """address as a socket tells it: (host, port, ...)."""
+        """address as a socket has it: (host, port, ...)."""
         if not self._known:
             return True
         try:

@@ -24,7 +24,7 @@ _SAMPLES = 4000
 @click.command()
 @click.argument("files", nargs=-1, metavar="LOG LOG...", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
-              help="Draw them there; the ending says in which format.")  # fmt: skip
+              help="Draw them there; the ending sets the format.")  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def compare(files: tuple[Path, ...], output: Path | None, as_json: bool) -> int:
     """Put the runs of several LOGs (from run --log) side by side: how far off, at what effort, how timely."""
@@ -81,13 +81,13 @@ def _run(file: Path, name: str) -> Run:
     import numpy as np
 
     from rtmms.base.contract import TRUTH
-    from rtmms.cli.log import tell_damage
+    from rtmms.cli.log import report_damage
     from rtmms.loop.trace import QUANTITIES
     from rtmms.record.log import Step, open_log
     from rtmms.report.comparison import Run
 
     log = open_log(file)
-    tell_damage(log)
+    report_damage(log)
     recorded = log.end.fields if log.end is not None else {}
     report = {"robot": log.origin["robot"], "mode": log.origin.get("mode"), **(recorded.get("report") or {})}
     dt, steps = float(log.origin["dt"]), log.count_steps()[0]

@@ -91,7 +91,7 @@ def _drive(
         answering = Answering
     return run_controller(
         controller, exchange, answering=answering, name=peer or called(name), timeout_s=timeout_s, keys=keys,
-        reconnect=reconnect, tell=_print_line,
+        reconnect=reconnect, log=_print_line,
     )  # fmt: skip
 
 
@@ -100,6 +100,6 @@ def _print_line(text: str) -> None:
 
 
 def _named(spec: str, fault: Exception) -> str:
-    """Return what a fault says with the controller's name, which the fault itself may begin with."""
+    """Return the text of a fault with the controller's name, which the fault itself may begin with."""
     text = str(fault)
     return text if text.startswith("controller '") else f"controller '{spec}': {text}"

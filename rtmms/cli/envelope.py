@@ -14,6 +14,7 @@ from rtmms.base.files import KINDS, Kind, beside, refuse_output
 from rtmms.base.processes import run_python
 from rtmms.base.terminal import print_json, print_text
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, folder
+from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.options import StudyUse, run_options
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 MEASURED_S = 5.0
 INTERRUPTED = 130
-_KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), said=b'"scenario"')}
+_KINDS = {".json": Kind("envelope.json of rtmms", (b"{",), mark=b'"scenario"')}
 
 
 @click.command()
@@ -47,7 +48,7 @@ def envelope(
 ) -> int:  # fmt: skip
     """Find how much delay, jitter, loss, and how low a rate the controller of SCENARIO bears.
 
-    A run is within the tolerance where all that a run alone tells of [expect] holds: seeded runs in lockstep, with a
+    A run is within the tolerance where all that a run alone shows of [expect] holds: seeded runs in lockstep, with a
     link of each delay and loss, of each jitter, of each rate. Writes map.parquet, jitter.parquet, rate.parquet,
     envelope.png and envelope.json to DIR. The same command goes on where it was broken off.
     """
@@ -56,13 +57,13 @@ def envelope(
     from rtmms.cli.sweep import base_of, carried_out, cluster_of, cores
     from rtmms.sweep.envelope import Ranges, controller_of, limits, measured, shares, studies, tolerance
     from rtmms.sweep.inputs import recorded_modules
-    from rtmms.sweep.table import Lock, refuse_missing
+    from rtmms.sweep.table import Lock
 
     click.get_current_context().with_resource(recorded_modules())
-    refuse_missing("-o")
+    refuse_without_pyarrow("-o")
     cluster = cluster_of(dask, dask_security, threads)
     if not scenario.endswith(".toml"):
-        raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] says what the tolerance is")
+        raise ModelError(f"{scenario}: expected a scenario FILE.toml, whose [expect] has the tolerance")
     ranges = Ranges(_values("delay", delay), _values("loss", loss), _values("jitter", jitter), _values("rates", rates))
     found = read_scenario(scenario)
     base, _ = base_of(scenario, {"controllers": ()})
@@ -78,7 +79,7 @@ def envelope(
         refuse_output(output / name, "-o", {**KINDS, **_KINDS}[Path(name).suffix])
     if left_out and not quiet:
         print_text(
-            f"rtmms: left out of the tolerance, as a run alone does not tell it: {', '.join(left_out)}", err=True
+            f"rtmms: left out of the tolerance, as a run alone does not show it: {', '.join(left_out)}", err=True
         )
     machine = measured(_in_real_time(scenario, found, base.duration)) if measure else None
     held: dict[str, Any] = {}

@@ -37,7 +37,7 @@ def sought(asked: Search, out: Path | None, form: str, threads: int | None, budg
             refuse_output(path, "-o", own)
         kept = out / f"{asked.robot}-search-{asked.key()}.json"
     try:
-        front = search(asked, kept=kept, threads=threads, tell=_Progress(budget), ends_early=True)
+        front = search(asked, kept=kept, threads=threads, report=_Progress(budget), ends_early=True)
     except OutOfTimeError as ended:
         raise ModelError(f"--budget: {ended} before a gait was found: expected a longer one") from None
     except KeyboardInterrupt:

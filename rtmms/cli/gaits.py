@@ -152,7 +152,7 @@ def _best(plant: Locomoting, one: Connection | None, goal: str | None, per: str,
 
     assert plant.locomotion is not None
     if one is None or one.kind == "nonholonomic":
-        raise ModelError(f"robot '{robot}': a best gait is sought where inertia or drag tells the motion; give --gait")
+        raise ModelError(f"robot '{robot}': a best gait is sought where inertia or drag causes the motion; give --gait")
     print_text(f"rtmms: looking for the best gait of '{robot}' (seconds)", err=True)
     least, greatest = limits(plant)
     return best_gait(

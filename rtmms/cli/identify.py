@@ -45,7 +45,7 @@ INTERRUPTED = 130
               help="At the end of each recording, after the lead-in: predicted, not fitted.")  # fmt: skip
 @click.option("--lead-in", type=Number("s", zero=True), default=0.0, metavar="S",
               help="At the beginning of each recording: simulated, not compared.")  # fmt: skip
-@click.option("--channels", metavar="NAME,...", help="What is compared; default what the sensors tell, or without "
+@click.option("--channels", metavar="NAME,...", help="What is compared; default what the sensors measure, or without "
               "sensors pose, twist, rods and joints.")  # fmt: skip
 @click.option("--objective", "objectives", multiple=True, metavar="KIND:KEY=VALUE,...|FILE.toml",
               help="A number instead of time series: mean_speed, or harmonic:channel=OUTPUT[k] at the frequency of "
@@ -103,7 +103,7 @@ def identify(
     limits, priors = _ranges("--bounds", bounds), _ranges("--prior", prior)
     _refuse_beginnings(settings(words["set_"]), limits, priors)
     with _Progress(quiet=quiet) as progress:
-        watch = Watch(progress.say, progress.iterated, Budget(budget))
+        watch = Watch(progress.report, progress.iterated, Budget(budget))
         recordings = _recordings(files, _names(channels or ""), words, progress, read_objectives(objectives), lead_in)
         model = recordings[0].build()
         known = known_step(model)
@@ -215,7 +215,7 @@ def _recordings(
 
     def each() -> Iterator[Path]:
         for file in files:
-            progress.say(f"reading {file.name}")
+            progress.report(f"reading {file.name}")
             if file.suffix not in ENDINGS:
                 _warn_of_version(file)
             yield file
@@ -265,7 +265,7 @@ class _Progress:
             f"{values}{more}; {one.elapsed_s:.0f} s, about {one.left_s:.0f} s left", err=True,
         )  # fmt: skip
 
-    def say(self, text: str) -> None:
+    def report(self, text: str) -> None:
         """Show a text in the line that changes."""
         now = time.monotonic()
         if not self._on or now - self._last < _EVERY_S:

@@ -35,7 +35,7 @@ _WIDTH = 22
 @click.argument("what", metavar="[robots|controllers|bridges|NAME]", required=False)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def list_(what: str | None, as_json: bool) -> None:
-    """Name the robots, controllers and bridges that can be run; of one, say what it has.
+    """Name the robots, controllers and bridges that can be run; of one, list what it has.
 
     Of a robot: actuators and outputs with their units and limits, its presets, and its parameters with their choices.
     """
@@ -54,11 +54,11 @@ def list_(what: str | None, as_json: bool) -> None:
         else:
             _print({kinds[0]: [entry]}, briefly=False)
     elif what in plugins(GROUPS["robots"]) or is_file(what) or "." in what:
-        said = _robot(what)
+        listed = _robot(what)
         if as_json:
-            print_json(json.dumps(said))
+            print_json(json.dumps(listed))
         else:
-            _print_robot(said)
+            _print_robot(listed)
     else:
         known = [name for kind in KINDS for name in plugins(GROUPS[kind])]
         raise UnknownNameError("robot, controller or bridge", what, [*known, *KINDS])
@@ -145,7 +145,7 @@ def _missing(bridge: type, name: str) -> str | None:
 
 
 def _robot(name: str) -> dict[str, Any]:
-    """What the plant says of itself; it is built for this."""
+    """Return the plant's description of itself; it is built for this."""
     import rtmms
     from rtmms.cli.running.process import brace
     from rtmms.wire.protocol.messages import channel_map
@@ -168,7 +168,7 @@ def _robot(name: str) -> dict[str, Any]:
 
 
 def _of_a_file(plant: Plant) -> str:
-    """A tree's bodies and joints; what the class of another plant says of itself."""
+    """A tree's bodies and joints; the docstring of another plant's class."""
     from rtmms.mechanism.plant import TreePlant
     from rtmms.model.layout import BASE_FIXED, BASE_FREE
 
@@ -207,8 +207,8 @@ def _declared(point: EntryPoint, name: str) -> dict[str, Any]:
 
 def _choices(plant: Plant, point: EntryPoint) -> dict[str, list[str]]:
     """Words that parameters may be, by name: as the robot's parameters declare them, or the module's table."""
-    said = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
-    found = {name: list(words) for name, words in said.items()}
+    listed = {**(fact(point.module, "CHOICES") or {}), **_declared(point, "CHOICES")}
+    found = {name: list(words) for name, words in listed.items()}
     return found | {name: list(one.choices) for name, one in parameters_of_plant(plant).items() if one.choices}
 
 
@@ -225,32 +225,32 @@ def _values(plant: Plant) -> dict[str, Any]:
     return dict(plain(parameter_values(plant)))
 
 
-def _print_robot(said: dict[str, Any]) -> None:
-    print_text(f"{said['robot']}: {said['about']}")
-    print_text(f"step {said['dt']:g} s (--dt)")
+def _print_robot(listed: dict[str, Any]) -> None:
+    print_text(f"{listed['robot']}: {listed['about']}")
+    print_text(f"step {listed['dt']:g} s (--dt)")
     for kind in ("actuators", "outputs"):
-        print_text(f"{kind}:" + ("" if said[kind] else " none"))
-        for channel in said[kind]:
+        print_text(f"{kind}:" + ("" if listed[kind] else " none"))
+        for channel in listed[kind]:
             print_text(f"  {channel['name']:<{_WIDTH}} {_details_of(channel)}".rstrip())
-    if said["limits"]:
+    if listed["limits"]:
         print_text("limits that hold whatever is commanded:")
-    for name, limit in said["limits"].items():
+    for name, limit in listed["limits"].items():
         print_text(f"  {name:<{_WIDTH}} {_limit_text(limit)}")
-    if said["presets"]:
+    if listed["presets"]:
         print_text("presets (--preset NAME):")
-    for name, values in said["presets"].items():
+    for name, values in listed["presets"].items():
         settings = ", ".join(f"{one}={_short(value)}" for one, value in values.items()) or "as it is"
         print_text(f"  {name:<{_WIDTH}} {settings}")
     for title, names in (
-        ("parameters that may change while it runs (rtmms set NAME=VALUE):", said["settable"]),
-        ("parameters (--set NAME=VALUE):", [one for one in said["parameters"] if one not in said["settable"]]),
+        ("parameters that may change while it runs (rtmms set NAME=VALUE):", listed["settable"]),
+        ("parameters (--set NAME=VALUE):", [one for one in listed["parameters"] if one not in listed["settable"]]),
     ):
         if names:
             print_text(title)
         for name in names:
-            words = [word for word in said["choices"].get(name, ()) if word != said["parameters"].get(name)]
-            own = said["described"].get(name, {})
-            parts = [f"{_short(said['parameters'].get(name))} {own.get('unit', '')}".rstrip()]
+            words = [word for word in listed["choices"].get(name, ()) if word != listed["parameters"].get(name)]
+            own = listed["described"].get(name, {})
+            parts = [f"{_short(listed['parameters'].get(name))} {own.get('unit', '')}".rstrip()]
             parts += [f"(or {', '.join(words)})"] if words else [f"({own['range']})"] if own.get("range") else []
             print_text(f"  {name:<{_WIDTH}} {'  '.join([*parts, own.get('about', '')])}".rstrip())
 

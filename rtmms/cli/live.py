@@ -64,8 +64,8 @@ def set_(pairs: tuple[str, ...], exchange: str, keys: Path | None, timeout_s: fl
         print_text(", ".join(f"{key} = {value}" for key, value in wanted.items()))
 
 
-def _simple(op: str, help_: str, said: str, *more: Callable[[Any], Any]) -> click.Command:
-    """A command that asks for one thing and says that it is done."""
+def _simple(op: str, help_: str, done: str, *more: Callable[[Any], Any]) -> click.Command:
+    """A command that asks for one thing and reports that it is done."""
 
     @click.command(op, help=help_)
     @_PLANT
@@ -75,7 +75,7 @@ def _simple(op: str, help_: str, said: str, *more: Callable[[Any], Any]) -> clic
         if as_json:
             print_json(json.dumps(answer))
         else:
-            print_text(said.format(**{name: shown(value) for name, value in answer.items()}))
+            print_text(done.format(**{name: shown(value) for name, value in answer.items()}))
 
     for option in more:
         command = option(command)
@@ -94,7 +94,7 @@ reset = _simple(
 @click.command()
 @_PLANT
 def status(exchange: str, keys: Path | None, timeout_s: float, as_json: bool) -> None:
-    """Say what a plant that runs is doing, who drives it, and what can be set."""
+    """Report what a plant that runs is doing, who drives it, and what can be set."""
     answer = _ask(lambda link: link.request("status", timeout_s=timeout_s), exchange, keys, timeout_s)
     if as_json:
         print_json(json.dumps(answer))

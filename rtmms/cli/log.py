@@ -52,10 +52,10 @@ def info(file: Path, as_json: bool) -> int:
         return 0
     width = max(len(name) for name in found)
     for name, value in found.items():
-        if name == "damage":  # `tell_damage` has the sentences
+        if name == "damage":  # `report_damage` has the sentences
             value = f"{len(value)} places" if value else "-"
         print_text(f"{name:<{width}}  {shown(_text_of(value))}")
-    tell_damage(log)
+    report_damage(log)
     return 0
 
 
@@ -82,7 +82,7 @@ def csv_(file: Path, output: Path | None, outputs: str | None, every: int) -> in
     names = _names(log, outputs)
     with _opened(output) as out:
         write_csv(log, out, names, every)
-    tell_damage(log)
+    report_damage(log)
     return 0
 
 
@@ -104,7 +104,7 @@ def parquet(file: Path, output: Path | None, outputs: str | None, every: int) ->
     with beside(path, "-o") as part:
         steps = write_parquet(log, part, names, every)
     print_text(f"{path}: {steps} steps", err=True)
-    tell_damage(log)
+    report_damage(log)
     return 0
 
 
@@ -126,7 +126,7 @@ def _opened(path: Path | None) -> Iterator[IO[str]]:
 
 
 def _survey(log: Log) -> dict[str, Any]:
-    """Facts by name; counts from the steps themselves, whatever the end says."""
+    """Facts by name; counts from the steps themselves, whatever the end states."""
     from rtmms.record.log import Step
     from rtmms.record.origin import branch_of
 
@@ -169,7 +169,7 @@ def _text_of(value: Any) -> str:
     return "-" if value is None or value == "" else str(value)
 
 
-def tell_damage(log: Log) -> None:
+def report_damage(log: Log) -> None:
     """A line on standard error for each place of the log that cannot be read, _MOST_DAMAGE of them."""
     for sentence in log.damage[:_MOST_DAMAGE]:
         print_text(f"rtmms: {log.path}: {sentence}; what stood there is left out", err=True)
@@ -189,7 +189,7 @@ def tell_damage(log: Log) -> None:
 def replay(file: Path, check: bool, as_json: bool, robot: str | None, trust_log: bool) -> int:
     """Rerun the commands in LOG (from run --log, or --trace) on a new plant, in lockstep.
 
-    A log is data: where its robot is a file, which would run as code, name that file with --robot, or say --trust-log.
+    A log is data: where its robot is a file, which would run as code, name that file with --robot, or add --trust-log.
     """
     from rtmms.cli.running.report import plain
 
@@ -217,7 +217,7 @@ def _is_mcap(file: Path) -> bool:
         with open_input(file) as opened:
             return opened.read(5) == b"\x89MCAP"
     except (ModelError, OSError):
-        return file.suffix == ".mcap"  # whoever reads it says what is wrong
+        return file.suffix == ".mcap"  # whoever reads it reports what is wrong
 
 
 def _log(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
@@ -230,7 +230,7 @@ def _log(file: Path, robot: str | None, trusted: bool) -> Mapping[str, Any]:
         brace(robot or log.origin["robot"])
     _warn(file, log.origin["versions"]["rtmms"])
     result = summary(log, rerun(log, robot, trusted=trusted))
-    tell_damage(log)
+    report_damage(log)
     if log.end is None and not log.damage:
         print_text(f"rtmms: {file}: was cut off; it holds {result['steps']} steps", err=True)
     return result
@@ -271,7 +271,7 @@ def _warn(file: Path, version: str) -> None:
 @click.command()
 @click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png",
-              help="Where to draw; the ending says in which format. Default: beside the log, as LOG.png.")  # fmt: skip
+              help="Where to draw; the ending sets the format. Default: beside the log, as LOG.png.")  # fmt: skip
 def plot(file: Path, output: Path | None) -> int:
     """Draw the run that LOG (from run --log) holds."""
     from rtmms.cli.words import refuse_figure
@@ -298,7 +298,7 @@ def plot(file: Path, output: Path | None) -> int:
             raise ModelError(f"{file}: robot '{origin['robot']}' has no figure to draw")
         keeps = bool(describe_plant(plant).trace_outputs)
         gathered = gather(log, plant, None if keeps else small_outputs(plant), recent_names(outline, plant), states)
-        tell_damage(log)
+        report_damage(log)
         _to_the_end(log, plant)
         draw(output, gathered.trace, gathered.recent, gathered.statistics)
     if beside:

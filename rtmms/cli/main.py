@@ -173,13 +173,13 @@ def _refuse_environment() -> None:
     for library, names in (("numba", numbas), ("matplotlib", [name for name in ("MPLBACKEND",) if name in os.environ])):
         if not names:
             continue
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             try:
                 import_module(library)
             except ValueError as fault:
                 raise ModelError(f"{', '.join(names)}: {library} does not take it: {fault!s:.80}") from None
-        for one in said:
+        for one in caught:
             if str(one.message).startswith("Environment variable"):
                 raise ModelError(f"{library}: {str(one.message).splitlines()[0]}")
 

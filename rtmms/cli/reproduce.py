@@ -23,7 +23,7 @@ GROUP = "rtmms.papers"
 def reproduce(paper: str, out: Path | None, form: str, as_json: bool) -> int:
     """Compute the figures and numbers of PAPER again and print them beside the paper's.
 
-    Exit 1 where a row that must hold whatever the paper says does not; distances from the paper leave it at 0.
+    Exit 1 where a row that must hold whatever the paper states does not; distances from the paper leave it at 0.
     """
     if out is not None:
         folder("-o", out)

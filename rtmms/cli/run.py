@@ -34,7 +34,7 @@ def run(
     are called one, two, three. --set one.KEY=VALUE is for one of them, --controller NAME:robot=one likewise.
 
     With --from a run goes on from a moment of a log (run --log), with its robot, which need not be named, and its
-    parameters, sensors, seed, controllers, mode and rate, but for what is said: another controller, --set KEY=VALUE or
+    parameters, sensors, seed, controllers, mode and rate, but for what is given: another controller, --set KEY=VALUE or
     a fault, --set fault.TARGET=WORD, from that moment on.
     """
     from rtmms.cli.running.session import Session
@@ -42,7 +42,7 @@ def run(
     robot = robots[0] if robots else None
     if from_ is not None:
         if len(robots) > 1:
-            raise click.UsageError("--from: the log says which robots there are")
+            raise click.UsageError("--from: the log has the robots")
         return _from(context, from_, robot, controllers, words)
     if robot is None:
         raise click.UsageError("Missing argument 'ROBOT'.")
@@ -69,7 +69,7 @@ def _several(robots: tuple[str, ...], controllers: tuple[str, ...], words: dict[
 
 
 def driving(controllers: tuple[str, ...], unsaid: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """Those of the command line; where it says nothing, `unsaid`."""
+    """Those of the command line; where it has none, `unsaid`."""
     if "none" not in controllers:
         return controllers or unsaid
     if len(controllers) > 1:
@@ -104,7 +104,7 @@ def _scripted(context: click.Context, file: str, controllers: tuple[str, ...], w
     found = scenario(file)
     typed = _typed(context)
     words = merged(found, words, typed)
-    if "mode" in typed and words["mode"] not in TIMED:  # what the file says of its own mode's schedule
+    if "mode" in typed and words["mode"] not in TIMED:  # what the file has of its own mode's schedule
         options = [one for one in run_options().values() if one.timed and one.name not in typed]
         words.update({one.name: one.default for one in options})
     check_times(found, words["duration"])

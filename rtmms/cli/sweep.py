@@ -13,16 +13,13 @@ import click
 
 from rtmms.base.budget import Budget, OutOfTimeError
 from rtmms.base.contract import MAX_COUNT
-from rtmms.base.errors import ModelError
-from rtmms.base.files import KINDS, refuse_output
 from rtmms.base.terminal import console, print_json, print_text
 from rtmms.cli.running.plan import study_options
 from rtmms.cli.words import DASK, DASK_SECURITY, MAX_THREADS, Installed, Near, Number, refuse_figure
 from rtmms.scenario.tables import METHODS
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from rtmms.sweep.rows import Table
     from rtmms.sweep.running import Cluster
     from rtmms.sweep.study import Study
 
@@ -37,8 +34,8 @@ INTERRUPTED, INCOMPLETE = 130, 1
 @click.option("--samples", type=click.IntRange(1, MAX_COUNT), metavar="N", help="Runs of the methods sobol and lhs.")
 @click.option("--method", type=Near("method", METHODS),
               help="Every combination (grid, default), or samples: a Sobol sequence or a Latin hypercube.")  # fmt: skip
-@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, metavar="FILE.parquet",
-              help="The table: one row a run.")  # fmt: skip
+@click.option("-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True,
+              metavar="FILE.parquet|FILE.csv", help="The table: one row a run.")  # fmt: skip
 @click.option("--columns", metavar="NAME,...", help="Of the report; default all numbers of small outputs and summary.")
 @click.option("--figure", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE.png", help="Draw the table.")
 @click.option(
@@ -56,20 +53,17 @@ def sweep(
     figure: Path | None, threads: int | None, dask: str | None, dask_security: Path | None, budget: float | None,
     as_json: bool, quiet: bool, **words: Any,
 ) -> int:  # fmt: skip
-    """Run a scenario or a robot many times, with values that differ, and write one Parquet table.
+    """Run a scenario or a robot many times, with values that differ, and write one table (Parquet or CSV).
 
     Each run is what `rtmms run --mode lockstep` makes of the same words, in one process with its controllers. A table
-    [sweep] in the scenario says the same as the options. The same command goes on where it was broken off.
+    [sweep] in the scenario has the same entries as the options. The same command goes on where it was broken off.
     """
     from rtmms.sweep.inputs import recorded_modules
     from rtmms.sweep.study import read_study
-    from rtmms.sweep.table import refuse_missing
+    from rtmms.sweep.table import refuse_wrong_name
 
     click.get_current_context().with_resource(recorded_modules())
-    refuse_missing("-o")
-    if output.suffix != ".parquet":
-        raise ModelError(f"-o {output}: expected a name that ends in .parquet")
-    refuse_output(output, "-o", KINDS[".parquet"])
+    refuse_wrong_name(output)
     if figure is not None:
         refuse_figure("--figure", figure)
     cluster = cluster_of(dask, dask_security, threads)
@@ -129,7 +123,7 @@ def _carry_out(
 
 def carried_out(
     study: Study, output: Path, workers: int, dask: Cluster | None, budget: Budget | None = None, *, quiet: bool
-) -> tuple[pa.Table, tuple[str, ...]] | None:
+) -> tuple[Table, tuple[str, ...]] | None:
     """The table of a study, which is written, and its columns; None where Ctrl-C or a budget broke it off."""
     budget = budget or Budget()
     from rtmms.cli.running.process import brace
@@ -198,7 +192,7 @@ class _Progress:
 
 
 def _print_summary(
-    study: Study, table: pa.Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
+    study: Study, table: Table, columns: tuple[str, ...], output: Path, figure: Path | None, *, as_json: bool
 ) -> None:
     from rtmms.sweep.figure import draw, first_order
 
@@ -208,7 +202,7 @@ def _print_summary(
     if figure is not None:
         draw(figure, study, table, drawn, doubt_sentences(doubts, table))
     ends: dict[str, int] = {}
-    for word in table.column("ended").to_pylist():
+    for word in table.column("ended"):
         ends[word] = ends.get(word, 0) + 1
     indices = first_order(study, table, drawn) if len(study.axes) > 1 else None
     if as_json:
@@ -220,7 +214,7 @@ def _print_summary(
         return
     print_text(f"{output}: {study.runs:,} runs, {len(table.column_names)} columns")
     print_text("ended: " + ", ".join(f"{word} {count}" for word, count in sorted(ends.items())))
-    reasons = [text for text in table.column("reason").to_pylist() if text]
+    reasons = [text for text in table.column("reason") if text]
     for text in list(dict.fromkeys(reasons))[:3]:
         print_text(f"  {text}")
     for sentence in doubt_sentences(doubts, table):
@@ -237,13 +231,13 @@ NAMED_RUNS = 8
 """Runs that a sentence of the summary names."""
 
 
-def doubted(table: pa.Table) -> dict[str, list[int]]:
+def doubted(table: Table) -> dict[str, list[int]]:
     """Runs of a table that cannot be trusted, by reason: 'accuracy', 'settled', 'misses'."""
 
     def runs(name: str, bad: Callable[[float], bool]) -> list[int]:
         if name not in table.column_names:
             return []
-        pairs = zip(table.column("run").to_pylist(), table.column(name).to_pylist(), strict=True)
+        pairs = zip(table.column("run"), table.column(name), strict=True)
         return [run for run, value in pairs if value is not None and bad(value)]
 
     reasons = {
@@ -254,13 +248,13 @@ def doubted(table: pa.Table) -> dict[str, list[int]]:
     return {reason: found for reason, found in reasons.items() if found}
 
 
-def doubt_sentences(doubts: Mapping[str, list[int]], table: pa.Table) -> list[str]:
-    """What the summary says of runs that cannot be trusted, with what to do."""
+def doubt_sentences(doubts: Mapping[str, list[int]], table: Table) -> list[str]:
+    """Return the summary's sentences about runs that cannot be trusted, with what to do."""
 
     def most(name: str, runs: list[int]) -> float:
         if name not in table.column_names:
             return 0.0
-        values = dict(zip(table.column("run").to_pylist(), table.column(name).to_pylist(), strict=True))
+        values = dict(zip(table.column("run"), table.column(name), strict=True))
         return max((values[run] or 0.0 for run in runs), default=0.0)
 
     def text(reason: str, runs: list[int]) -> str:

@@ -181,7 +181,7 @@ def _by_commands(
     steps = max(1, round(period / plant.dt))
     commands = plant.gait_commands(steps, **gait)
     fitting = rtmms.plant.protocol.build_plant(robot, **{**given, "dt": period / steps})
-    return as_words(robot, trim_commands(fitting, commands, say=_print_line))
+    return as_words(robot, trim_commands(fitting, commands, report=_print_line))
 
 
 def _print_line(words: str) -> None:

@@ -49,7 +49,7 @@ def view(
 @click.command("movie")
 @click.argument("file", metavar="LOG", type=click.Path(path_type=Path))
 @click.option("-o", "--output", required=True, type=click.Path(path_type=Path, dir_okay=False),
-              metavar="FILE.mp4|gif|png", help="Where to write it; the ending says in which format.")  # fmt: skip
+              metavar="FILE.mp4|gif|png", help="Where to write it; the ending sets the format.")  # fmt: skip
 @click.option("--speed", default=None, type=Range(0.001, 100.0),
               help="Of the film against simulated time; 1, or slow motion of fast limbs, if not given.")  # fmt: skip
 @click.option("--camera", type=click.Choice(("follow", "fixed")), default="follow", show_default=True,
@@ -138,7 +138,7 @@ def _live(exchange: str, telemetry: str | None, host: str, port: int, keys: Path
 
 
 def _beside(telemetry: str) -> str:
-    """The exchange endpoint of the plant whose telemetry that is: telemetry alone does not say what its numbers are."""
+    """The exchange endpoint of the plant whose telemetry that is: telemetry alone does not define its numbers."""
     head, _, port = telemetry.rpartition(":")
     if not head.startswith("tcp://") or not port.isdigit() or int(port) < 3:
         raise ModelError(
@@ -149,7 +149,7 @@ def _beside(telemetry: str) -> str:
 
 
 def _recording(file: Path) -> Recording:
-    from rtmms.cli.log import tell_damage
+    from rtmms.cli.log import report_damage
     from rtmms.record.log import open_log
     from rtmms.view.recording import recorded
 
@@ -157,7 +157,7 @@ def _recording(file: Path) -> Recording:
     steps, _ = log.count_steps()
     with _bar(f"reading {file.name}") as progress:
         found = recorded(log, lambda done: progress(done, max(steps, 1)))
-    tell_damage(log)
+    report_damage(log)
     return found
 
 

@@ -133,7 +133,7 @@ class Number(click.ParamType):
 
 def value(text: str) -> bool | int | float | str | list[Any]:
     """'true' and 'false', whole numbers, numbers, a list in brackets as `rtmms list` prints it, else the text itself;
-    what it may be, the model says."""
+    its limits are the model's."""
     if text in ("true", "false"):
         return text == "true"
     if text.startswith("[") and text.endswith("]"):

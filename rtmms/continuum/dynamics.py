@@ -282,7 +282,7 @@ def weigh(k: Any, s: Any, i: int) -> None:
 @kernel
 def bear(k: Any, s: Any, i: int, twist: Any, water: Any, gravity: Any, loads: Any) -> None:
     """P_LOAD: b = -ad_eta^T M eta - ad_eta_r^T M_f eta_r + (M + M_f) zeta + M_f (W x R^T U) - drag - weight, carried to
-    the head. water, gravity (3,) in the head's frame. Adds energy and loss, per metre times weight, to told."""
+    the head. water, gravity (3,) in the head's frame. Adds energy and loss, per metre times weight, to totals."""
     t, z = P_TWIST, P_ZETA
     vx, vy, vz, wx, wy, wz = moved(
         s, i, twist[0] + s[i, t], twist[1] + s[i, t + 1], twist[2] + s[i, t + 2],
@@ -391,7 +391,7 @@ def strain_power(k: Any, s: Any, acceleration: Any) -> float:
 def evaluate(body: Any, state: Any, t: float, rate: Any) -> None:
     """Rate (14,) of a state (15,) at time t, parameters body.p. body: a record of rtmms.continuum.plant.BODY."""
     section, inner, h, gravity, current = body.section, body.inner, body.spacing, body.gravity, body.current
-    s, base, square, head, loads = body.s, body.base, body.square, body.head, body.told
+    s, base, square, head, loads = body.s, body.base, body.square, body.head, body.totals
     twist = state[Y_TWIST : Y_TWIST + 6]
     loads[ENERGY] = loads[POWER] = loads[LOSS] = 0.0
     loads[BAD_POINT] = along(body.function, section, inner, h, t, body.p, twist, s)

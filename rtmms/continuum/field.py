@@ -71,7 +71,7 @@ def _compiled(function: Any) -> int:
         signature = types.void(types.float64, types.float64, types.int64, types.int64, types.int64)
         try:
             _KEPT[function] = cfunc(signature)(entry)
-        except Exception as fault:  # whatever numba says of a user's code
+        except Exception as fault:  # whatever numba raises for a user's code
             name = getattr(function, "__name__", "?")
             raise ModelError(f"strain field '{name}': numba cannot compile it: {str(fault).strip()[:400]}") from None
     return int(_KEPT[function].address)

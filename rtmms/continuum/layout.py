@@ -35,6 +35,6 @@ RATE_SIZE = 14
 """Of a state: world velocity 3, W 3, twist' 6, and the powers that `work` and `lost` are integrals of."""
 
 ENERGY, POWER, LOSS, BAD_POINT = 0, 1, 2, 3
-TOLD = 4
+TOTALS = 4
 """Numbers that an evaluation leaves besides: energy J, power W of the actuators, W that drag and wake take, the point
 whose strain is not finite or -1."""

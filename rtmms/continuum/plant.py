@@ -20,11 +20,11 @@ from rtmms.continuum.chart import CosseratChart
 from rtmms.continuum.clocked_wave import FREQUENCY, ClockedWave
 from rtmms.continuum.dynamics import evaluate
 from rtmms.continuum.field import COAST, Field, check
-from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOLD, Y_SIZE
+from rtmms.continuum.layout import BAD_POINT, K_WIDTH, P_WIDTH, RATE_SIZE, TOTALS, Y_SIZE
 from rtmms.mechanism.joint_laws import coast, settle
 from rtmms.mechanism.step import displace, finite, normalise, saturate, uncurl
 from rtmms.model.layout import S_WIDTH
-from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
+from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, SavedState, Surroundings, refuse_fixed, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite, refuse_substeps
 
@@ -43,11 +43,12 @@ BODY = Layout(
     model("limits", "commands", 2), number("time", unit="s"),
     number("dt", unit="s"), number("substeps", INTEGER),
     scratch("s", "along", P_WIDTH), scratch("base", 1, S_WIDTH), scratch("square", 6, 6), scratch("head", 3, 6),
-    scratch("told", TOLD), scratch("rates", STAGES, RATE_SIZE), scratch("stage", Y_SIZE), scratch("total", RATE_SIZE),
+    scratch("totals", TOTALS), scratch("rates", STAGES, RATE_SIZE), scratch("stage", Y_SIZE),
+    scratch("total", RATE_SIZE),
     scratch("p", 3, "parameters"), whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
 """All that a continuous body steps with (columns: rtmms.continuum.layout). y: the state; led: of each parameter of the
-strain field target, value and rate; function: address of the field; told: what an evaluation leaves besides; p: the
+strain field target, value and rate; function: address of the field; totals: what an evaluation leaves besides; p: the
 parameters at the time of an evaluation, with rates; last: the state before the step."""
 
 
@@ -79,7 +80,7 @@ def advance(body: Any, t: float, h: float) -> int:
                 y[m] = state[m]
         parameters_at(body, c * h)
         evaluate(body, y, t + c * h, rates[i])
-        if body.told[BAD_POINT] >= 0.0:
+        if body.totals[BAD_POINT] >= 0.0:
             status = BAD_STRAIN
         if i > 0:
             for m in range(total.shape[0]):
@@ -152,7 +153,7 @@ def enter_look(address: int) -> None:
 # Steps of a continuous body beside the plant's own, in memory of their own (rtmms.plant.protocol.StepErrorEstimator).
 
 
-class CosseratTwin(RecordTwin):
+class CosseratErrorEstimator(RecordErrorEstimator):
     """See rtmms.plant.protocol.StepErrorEstimator."""
 
     order, bounded, base_moves = 4, True, True
@@ -342,7 +343,7 @@ class CosseratPlant(KernelPlant):
         self._steps = steps
 
     def place(self, position: Any = None, quaternion: Any = None, twist: Any = None) -> None:
-        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs tell them. What is not given
+        """Put the head there: m, (w, x, y, z) and (6,) m/s, rad/s, all as the outputs have them. What is not given
         stays as it is."""
         turn = HALF_TURN if self.ahead else np.ones(3)
         if position is not None:
@@ -375,7 +376,7 @@ class CosseratPlant(KernelPlant):
         return places
 
     def _fail(self, status: int) -> NoReturn:
-        """Back to the last sound state, and say what ran away from it."""
+        """Go back to the last sound state, and raise the error that names what ran away from it."""
         name = self.body.name
         if status == BAD_COMMAND:
             refuse_not_finite(name, self.actuators, self._given)
@@ -389,7 +390,7 @@ class CosseratPlant(KernelPlant):
         raise DivergedError(self.time + self.dt, "velocity", seen, reason)
 
     def look(self) -> None:
-        """Evaluate at the present state: `scratch` and `told` are then of it."""
+        """Evaluate at the present state: `scratch` and `totals` are then of it."""
         self._time[0] = self._steps * self.dt
         if COMPILED:
             enter_look(self.system.address)
@@ -408,8 +409,8 @@ class CosseratPlant(KernelPlant):
 
     @property
     def energies(self) -> Array:
-        """(TOLD,) of the last evaluation."""
-        return np.asarray(self.system.told)
+        """(TOTALS,) of the last evaluation."""
+        return np.asarray(self.system.totals)
 
     @property
     def acceleration(self) -> Array:
@@ -435,9 +436,9 @@ class CosseratPlant(KernelPlant):
         """Coordinates around the present state, for `rtmms.linearise`."""
         return CosseratChart(self.memory, self.field, self.body.length_m)
 
-    def twin(self) -> CosseratTwin:
+    def step_error_estimator(self) -> CosseratErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return CosseratTwin(self)
+        return CosseratErrorEstimator(self)
 
     def momentum(self) -> Array:
         """(6,) N s, N m s, of body and added mass in still water, world axes about the world's origin."""

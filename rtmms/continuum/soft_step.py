@@ -13,7 +13,7 @@ from rtmms.base.jit import COMPILED, kernel
 from rtmms.base.memory import INTEGER, Layout, Record, model, number, part, scratch, state, whole
 from rtmms.base.spatial import PACKED, cross, quaternion_columns, scalar
 from rtmms.continuum.dynamics import bear, carry_along, weigh
-from rtmms.continuum.layout import ENERGY, K_WIDTH, LOSS, P_POS, P_ROT, P_TWIST, P_WIDTH, POWER, TOLD
+from rtmms.continuum.layout import ENERGY, K_WIDTH, LOSS, P_POS, P_ROT, P_TWIST, P_WIDTH, POWER, TOTALS
 from rtmms.continuum.strain_modes import assemble, columns, strain
 from rtmms.dynamics.recursion import configure, outward, place, solve
 from rtmms.fluids.immersed import FLUID, act
@@ -266,12 +266,12 @@ def show(place: Any, mass: Any, left: Any, s: Any, j: int, constant: Any, room: 
 
 @kernel
 def condense(rod: Any, work: Any, q: Any, qd: Any, implicit: float, pulled: Any) -> None:
-    """mass, left and gain of a rod whose root moves as head (root_motion) says.
+    """mass, left and gain of a rod whose root moves as head (root_motion).
 
     pulled  (points, 6) wrenches of tendons (rtmms.continuum.soft_step), or None
 
     rod   section, inner, length of a cell, rest, shapes, stiff, damping
-    work  s, jacobian, mine, mass, left, told, head, room (6,), gain (m, 7)
+    work  s, jacobian, mine, mass, left, totals, head, room (6,), gain (m, 7)
     """
     section, inner, h, rest, shapes, stiff, damping = rod
     s, jacobian, mine, mass, left, loads, head, room, gain = work
@@ -311,7 +311,7 @@ ROOM = Layout(
     "Room",
     scratch("constant", "rows", C_WIDTH), scratch("points", "rods", "along", P_WIDTH),
     scratch("jacobian", "rods", "m", "along", 6), scratch("mine", "along", 6), scratch("mass", "6 + m", "6 + m"),
-    scratch("left", "6 + m"), scratch("told", "rods", TOLD), scratch("head", 3, 6), scratch("six", 6),
+    scratch("left", "6 + m"), scratch("totals", "rods", TOTALS), scratch("head", 3, 6), scratch("six", 6),
     scratch("gain", "rods", "m", 7), scratch("squares", 3, 6, 6),
 )  # fmt: skip
 """Of one evaluation. constant: the model's, with the rods' inertia added."""
@@ -342,7 +342,7 @@ def evaluate(system: Any, state: Any, t: float, implicit: float, rate: Any) -> N
     own, points, jacobian, mine, mass, left = (
         room.constant, room.points, room.jacobian, room.mine, room.mass, room.left
     )  # fmt: skip
-    loads, head, six, gain, squares = room.told, room.head, room.six, room.gain, room.squares
+    loads, head, six, gain, squares = room.totals, room.head, room.six, room.gain, room.squares
     n, m, total = topology.shape[0] - 1, shapes.shape[1], (state.shape[0] - 13) // 2
     for j in range(n):
         if imposed[j]:

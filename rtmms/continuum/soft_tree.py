@@ -22,7 +22,7 @@ from rtmms.fluids.immersed import immerse
 from rtmms.mechanism.actuators import attached, imposing
 from rtmms.mechanism.joint_laws import BOUNDED, Law, follow, hold_commands, limited
 from rtmms.mechanism.outputs import tendon_channels
-from rtmms.mechanism.tendons import START, TOLD_LENGTH, TOLD_RATE, TOLD_TENSION
+from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, START
 from rtmms.model.compiled import Model
 from rtmms.model.compiler import compile_model
 from rtmms.model.description import Mechanism
@@ -42,7 +42,7 @@ class SoftTree(KernelPlant):
     recursion.
 
     mechanism  without contacts; its own `rods` stay links
-    rods       soft rods by strain modes, with the data of `Rod`; their skins tell of the water a metre
+    rods       soft rods by strain modes, with the data of `Rod`; their skins have the water's data a metre
     shapes     one for all of them, or one each (of as many coordinates); None: Legendre polynomials to degree 3
     law        what joints do by themselves;  actuators: JointMotion, JointTorque, and Tendon, whose points on a rod
                stand at the points of the rod's grid next to their X
@@ -250,8 +250,8 @@ class SoftTree(KernelPlant):
             tips[i] = origin + turn @ inside
         tendons: dict[str, Array] = {}
         if self.system.tendons is not None:
-            names = {"tendon_length": TOLD_LENGTH, "tendon_rate": TOLD_RATE, "tendon_tension": TOLD_TENSION}
-            tendons = {name: self.system.tendons.told[:, k].copy() for name, k in names.items()}
+            names = {"tendon_length": RESULT_LENGTH, "tendon_rate": RESULT_RATE, "tendon_tension": RESULT_TENSION}
+            tendons = {name: self.system.tendons.results[:, k].copy() for name, k in names.items()}
             tendons["tendon_lost"] = self.system.pulled.lost[0].copy()
         return {
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + total : 10 + total],

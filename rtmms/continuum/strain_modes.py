@@ -37,7 +37,7 @@ from rtmms.continuum.layout import (
     P_STRAIN,
     P_WIDTH,
     POWER,
-    TOLD,
+    TOTALS,
 )  # fmt: skip
 from rtmms.mechanism.step import displace, finite, lead, normalise
 from rtmms.model import Placement, Strip
@@ -196,7 +196,7 @@ ROD = Layout(
     number("free", FLAG), model("carrier", 25), model("gravity", 3, unit="m/s2"), model("current", 3, unit="m/s"),
     given("given", 6, unit="N, N m"), number("dt", unit="s"),
     scratch("s", "along", P_WIDTH), scratch("jacobian", "n", "along", 6), scratch("mine", "along", 6),
-    scratch("mass", "6 + n", "6 + n"), scratch("left", "6 + n"), scratch("told", TOLD), scratch("head", 3, 6),
+    scratch("mass", "6 + n", "6 + n"), scratch("left", "6 + n"), scratch("totals", TOTALS), scratch("head", 3, 6),
     scratch("six", 6), scratch("rate", "12 + 2 * n"), scratch("one", "13 + 2 * n"), scratch("two", "13 + 2 * n"),
     whole("memory"), scratch("last", "memory"),
 )  # fmt: skip
@@ -211,7 +211,7 @@ def evaluate(rod: Any, around: Any, work: Any, state: Any, push: Any, implicit: 
     rod     section (points, K_WIDTH), inner, length of a cell, rest, shapes, stiff (n, n), damping s, is it free,
             carrier (25,)
     around  gravity (3,), current (3,), world
-    work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), told, head (3, 6), room (6,)
+    work    s, jacobian (n, points, 6), mine (points, 6), mass, left (6 + n,), totals, head (3, 6), room (6,)
     push    (6,) N, N m on the tip, world axes;  implicit s, see rtmms.dynamics.recursion.inward
     """
     section, inner, h, rest, shapes, stiff, damping, free, carrier = rod
@@ -273,7 +273,7 @@ def parts_of(rod: Any) -> Any:
     fixed = (
         rod.section, rod.inner, rod.length, rod.rest, rod.shapes, rod.stiff, rod.damping, rod.free, rod.carrier,
     )  # fmt: skip
-    work = rod.s, rod.jacobian, rod.mine, rod.mass, rod.left, rod.told, rod.head, rod.six
+    work = rod.s, rod.jacobian, rod.mine, rod.mass, rod.left, rod.totals, rod.head, rod.six
     return fixed, (rod.gravity, rod.current), work
 
 
@@ -491,7 +491,7 @@ def _of(section: RodSection, component: int, name: str, x: float) -> float:
 
 
 def _wet(rod: Rod, row: Array, x: float, name: str) -> None:
-    """What the rod's skin says of the water a metre, into a row of the table."""
+    """Write the water's data of the rod's skin, a metre, into a row of the table."""
     if rod.skin is None:
         return
     skin = rod.skin(x, 1.0, Placement())

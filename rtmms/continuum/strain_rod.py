@@ -185,7 +185,7 @@ class StrainRod(KernelPlant):
             "position": y[:3], "quaternion": y[3:7], "velocity": y[7 + n : 10 + n],
             "angular_velocity": y[10 + n : 13 + n], "joint_position": y[7 : 7 + n], "joint_velocity": y[13 + n :],
             "tip": tip, "centreline": self.system.s[:, at.P_POS : at.P_POS + 3].copy(),
-            "energy": self.system.told[at.ENERGY].copy(),
+            "energy": self.system.totals[at.ENERGY].copy(),
         }  # fmt: skip
 
     def chart(self) -> StrainChart:

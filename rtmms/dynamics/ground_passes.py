@@ -30,7 +30,7 @@ from rtmms.model.layout import (
 # taken in one by one (Gram and Schmidt, twice where much is taken away): one that those before it imply adds nothing,
 # and what it then contradicts is noted. Angular parts are divided by a length, so that rows compare.
 #
-# room  (n + 2, R_WIDTH)  one line a body; the last is scratch, and tells (RANKED ... WORST_ROW)
+# room  (n + 2, R_WIDTH)  one line a body; the last is scratch, and has (RANKED ... WORST_ROW)
 
 
 RANK = 1e-9

@@ -292,9 +292,9 @@ class Wave:
 class Flow:
     """u(x, t) = velocity + acceleration t + gradient x + waves + vortex rows + grid + functions, world frame.
 
-    velocity      (3,) m/s        acceleration  (3,) m/s2       gradient  (3, 3) 1/s, du_a/dx_b (a shear, say)
+    velocity      (3,) m/s        acceleration  (3,) m/s2       gradient  (3, 3) 1/s, du_a/dx_b (for example a shear)
     waves         any number of `Wave`;  vortices  any number of `VortexRow`
-    grid          a `Grid` from a flow solver: linear between nodes; a step that leaves it fails and says where
+    grid          a `Grid` from a flow solver: linear between nodes; a step that leaves it fails and reports where
     compiled      function(t, x, y, z, out) that numba takes: see `AskedFunction`
     field         any function (x (3,) m, t s) -> u (3,) m/s, added to the rest. A plant calls it in each step for each
                   element, half a step ahead, and holds the values over the step: whatever the method, the order is two

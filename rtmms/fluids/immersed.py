@@ -61,7 +61,7 @@ LOADS = (
     Load(Wake, "wakes", WAKE_WIDTH, wake_row), Load(Tether, "tethers", TETHER_WIDTH, tether_row, in_flow=False),
 )  # fmt: skip
 """Every kind, in the order of the elements. A new one: its class in rtmms.model.elements, a file of this folder, a line
-here, and one in the kernel below that says where its power goes: `drag`, `shed` or `spring`."""
+here, and one in the kernel below that states where its power goes: `drag`, `shed` or `spring`."""
 FLUID = Layout(
     "Fluid",
     model("rows", "elements", dtype=INTEGER), model("common", "elements", COMMON_WIDTH),

@@ -71,7 +71,7 @@ def _refuse_many_entries(file: BinaryIO, path: str) -> None:
     end = file.read()
     at = end.rfind(_END_OF_DIRECTORY)
     if at < 0 or len(end) < at + 22:
-        return  # zipfile says that it is no archive
+        return  # zipfile reports that it is no archive
     entries, length = struct.unpack_from("<HI", end, at + 10)
     wide = end.rfind(b"PK\x06\x06", 0, at)
     if wide >= 0 and len(end) >= wide + 56:
@@ -100,7 +100,7 @@ def _unpack(archive: zipfile.ZipFile, folder: Path, path: str) -> None:
             target.mkdir(parents=True, exist_ok=True)
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
-        # what comes out is counted, not what the entry says of itself; a link is written as the text that it is
+        # what comes out is counted, not what the entry declares; a link is written as the text that it is
         with archive.open(entry) as packed, target.open("wb") as file:
             while chunk := packed.read(_CHUNK):
                 left -= len(chunk)

@@ -86,13 +86,13 @@ def export(
     # an argument that is wrong is refused here, by its name
     plant = rtmms.plant.protocol.build_plant(robot, dt=dt, preset=preset, **parameters)
     identifier = re.sub(r"\W", "_", robot, flags=re.ASCII)
-    said = {
+    specification = {
         "robot": robot, "identifier": identifier if identifier[0].isalpha() else f"robot_{identifier}", "dt": plant.dt,
         "preset": preset, "parameters": parameters, "seed": seed, "version": VERSION,
     }  # fmt: skip
     del plant
     try:
-        text = json.dumps(said)
+        text = json.dumps(specification)
     except TypeError as fault:
         raise ModelError(f"export-fmu: a parameter cannot be written down: {fault}") from None
     with beside(path, "-o") as part, tempfile.TemporaryDirectory(prefix="rtmms-export-") as folder:

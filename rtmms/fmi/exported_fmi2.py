@@ -25,7 +25,7 @@ class RobotSlave2(Slave):
         """See `_refusal`; False for what is refused."""
         refusal = self._refusal(current_time, step_size)
         if refusal:
-            self._say(refusal, needed("pythonfmu.enums", "an FMU").Fmi2Status.error)
+            self._log(refusal, needed("pythonfmu.enums", "an FMU").Fmi2Status.error)
         return not refusal
 
     def to_xml(self, model_options: Any = None) -> Element:

@@ -136,8 +136,8 @@ def state_to_bytes(state: dict[str, Any]) -> bytes:
 def state_from_bytes(given: bytes) -> dict[str, Any]:
     """The state; ModelError where a bit of it is not as it was written.
 
-    The binary does not say whose call this is, and so whose references it drops: every slave is kept. Those who did not
-    ask are then never freed.
+    The binary does not show which slave makes this call and drops its references: every slave is kept. Those that
+    did not ask are then never freed.
     """
     try:
         head = len(_HEAD)
@@ -165,7 +165,7 @@ MOST_STEPS = 10**9
 class Slave(Variables):
     """What FMI 2 and FMI 3 have in common: to be mixed with the class of a slave that comes with each FMU.
 
-    `robot.json` among the resources says what the plant is (the arguments of rtmms.load, and the seed).
+    `robot.json` among the resources describes the plant (the arguments of rtmms.load, and the seed).
 
     Inputs are the actuators, held over a communication step and moved into their limits, as on the wire; outputs are
     the plant's, arrays in row-major order; `seed` is a parameter. The communication step is a multiple of dt.
@@ -176,14 +176,14 @@ class Slave(Variables):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        said = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
+        given = json.loads(read_input_text(Path(self.resources) / SPECIFICATION, max_bytes=MIB))
         self.plant = rtmms.plant.protocol.load(
-            said["robot"], dt=said["dt"], preset=said["preset"], **said["parameters"]
+            given["robot"], dt=given["dt"], preset=given["preset"], **given["parameters"]
         )
-        self.modelName = said["identifier"]
-        self.description = f"{said['robot']}, simulated by rtmms {said['version']}"
-        self.version = said["version"]
-        self.seed = int(said["seed"])
+        self.modelName = given["identifier"]
+        self.description = f"{given['robot']}, simulated by rtmms {given['version']}"
+        self.version = given["version"]
+        self.seed = int(given["seed"])
         self.command = np.array([channel.neutral for channel in self.plant.actuators], dtype=np.float64)
         self.lower = np.array([_or(channel.lower, -math.inf) for channel in self.plant.actuators])
         self.upper = np.array([_or(channel.upper, math.inf) for channel in self.plant.actuators])
@@ -280,7 +280,7 @@ class Slave(Variables):
             raise ModelError(f"seed: expected a whole number >= 0, got {value}")
         self.seed = int(value)
 
-    def _say(self, text: str, status: Any) -> None:
+    def _log(self, text: str, status: Any) -> None:
         self.log(text, status)  # type: ignore[attr-defined]
 
     def _known_units(self) -> dict[str, dict[str, int]]:
@@ -310,7 +310,7 @@ class RobotSlave(Slave):
         if not refusal:
             return result()
         status = needed("pythonfmu3.enums", "an FMU").Fmi3Status
-        self._say(refusal, status.error)
+        self._log(refusal, status.error)
         return result(status=status.error)
 
     def to_xml(self, model_options: Any = None) -> Element:
@@ -364,12 +364,12 @@ def _or(value: float | None, otherwise: float) -> float:
 
 
 def unit_of(channel: Channel) -> str | None:
-    """As FMI has it; None where it cannot be said."""
+    """As FMI has it; None where FMI has no such value."""
     return channel.unit if base_units(channel.unit) is not None else None
 
 
 def about(channel: Channel) -> str | None:
-    """What the variable's name and unit leave out: the frame, and a unit that FMI cannot say."""
+    """What the variable's name and unit leave out: the frame, and a unit that FMI cannot express."""
     parts = [f"in the {channel.frame} frame"] if channel.frame else []
     if channel.unit and base_units(channel.unit) is None:
         parts.append(f"unit {channel.unit}")

@@ -26,7 +26,7 @@ class FmuFault(Exception):
 
 
 FAULTS = (FmuFault, OSError)
-TOLD = 5
+MAX_MESSAGES = 5
 RELEASE = "finalizePythonInterpreter"
 _FMI3_TYPES: dict[str, Any] = {
     "Float64": ctypes.c_double, "Float32": ctypes.c_float, "Int8": ctypes.c_int8, "UInt8": ctypes.c_uint8,
@@ -44,7 +44,7 @@ _FMI2_TYPES: dict[str, Any] = {
 class Library:
     """One instance of an FMU.
 
-    told         the last things it said of warnings and errors
+    messages     its last warnings and errors
     keeps_state  it can give its state as bytes
     """
 
@@ -53,7 +53,7 @@ class Library:
         simulation = description.coSimulation
         self.is_3 = description.fmiVersion.startswith("3.")
         self.keeps_state = bool(simulation.canGetAndSetFMUstate and simulation.canSerializeFMUstate)
-        self.messages: deque[str] = deque(maxlen=TOLD)
+        self.messages: deque[str] = deque(maxlen=MAX_MESSAGES)
         words = {
             "guid": description.guid, "unzipDirectory": str(unpacked.folder), "instanceName": description.modelName,
             "modelIdentifier": simulation.modelIdentifier,
@@ -75,20 +75,20 @@ class Library:
 
     def _instantiate(self, module: Any) -> None:
         if self.is_3:
-            self._call(self.slave.instantiate, logMessage=self._hear)
+            self._call(self.slave.instantiate, logMessage=self._receive)
             return
 
-        def hear(_: Any, __: bytes, status: int, ___: bytes, text: bytes) -> None:
-            self._hear(None, status, b"", text)
+        def receive(_: Any, __: bytes, status: int, ___: bytes, text: bytes) -> None:
+            self._receive(None, status, b"", text)
 
         callbacks = module.fmi2CallbackFunctions()
-        callbacks.logger = module.fmi2CallbackLoggerTYPE(hear)
+        callbacks.logger = module.fmi2CallbackLoggerTYPE(receive)
         callbacks.allocateMemory = module.fmi2CallbackAllocateMemoryTYPE(module.calloc)
         callbacks.freeMemory = module.fmi2CallbackFreeMemoryTYPE(module.free)
         self._callbacks = callbacks  # kept: the FMU calls them
         self._call(self.slave.instantiate, callbacks=callbacks)
 
-    def _hear(self, _: Any, status: int, __: bytes, text: bytes | None) -> None:
+    def _receive(self, _: Any, status: int, __: bytes, text: bytes | None) -> None:
         if status:
             self.messages.append((text or b"").decode(errors="replace").strip())
 

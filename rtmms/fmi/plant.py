@@ -23,7 +23,7 @@ from rtmms.plant.validation import limits_of, read_command, read_seed
 Array = npt.NDArray[np.float64]
 
 
-# Values given for an FMU's parameters, checked against what the FMU says of them.
+# Values given for an FMU's parameters, checked against the FMU's description.
 
 
 _REAL = ("Float64", "Float32", "Real")
@@ -270,10 +270,10 @@ class FmuPlant:
     def _step_size(self, dt: float | None) -> float:
         simulation, experiment = self.model_description.coSimulation, self.model_description.defaultExperiment
         fixed = simulation.fixedInternalStepSize
-        said = fixed or (experiment.stepSize if experiment is not None else None)
-        asked = said if dt is None else dt
+        stated = fixed or (experiment.stepSize if experiment is not None else None)
+        asked = stated if dt is None else dt
         if asked is None:
-            raise ModelError(f"{self.path}: it says nothing of its step: give one (--dt S)")
+            raise ModelError(f"{self.path}: it declares no step: give one (--dt S)")
         step = float(asked)
         if not (math.isfinite(step) and step > 0):
             raise ModelError(f"{self.path}: dt must be > 0 s, got {step:g}")
@@ -299,7 +299,7 @@ class FmuPlant:
 
     @contextmanager
     def _naming(self) -> Iterator[None]:
-        """Faults of the FMU by the file's name, with what it said."""
+        """Faults of the FMU by the file's name, with its message."""
         try:
             yield
         except FAULTS as fault:

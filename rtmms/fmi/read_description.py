@@ -1,4 +1,4 @@
-"""What an FMU says of itself, and whether it can be run here; units as FMI wants them."""
+"""The description of an FMU, and whether it can be run here; units as FMI wants them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def base_units(unit: str) -> dict[str, int] | None:
     """Exponents of kg, m, s, A, K, mol, cd, rad of a unit such as 'm/s2', 'N m' or 'rad'.
 
     None where it is empty or not made of units known here, as 'N, N m' for a wrench is not: such a variable goes
-    without a unit, and tells it in its description.
+    without a unit, and has it in its description.
     """
     over, *under = unit.split("/")
     if not unit or len(under) > 1:

@@ -1,21 +1,22 @@
-"""Environments of gymnasium on our plants: `Task` says what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
+"""Environments of gymnasium on our plants: `Task` defines what one is about, `RobotEnv` is one, `RobotVectorEnv` many.
 
-Importing it registers `rtmms/MantaDepth-v0` and the others (ids.py). Needs the extra `gym`.
+Importing it registers `rtmms/MantaDepth-v0` and the others (ids.py). Environments need the extra `gym`; a task needs
+numpy alone, so that a controller can use the task for which its policy was trained.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from rtmms.base.errors import ModelError
 from rtmms.base.install import install_command
 from rtmms.gym.ids import register
 
-try:
+with suppress(ImportError):  # without gymnasium
     register()
-except ImportError:
-    raise ModelError(f"rtmms.gym needs gymnasium: {install_command('gym')}") from None
 
 if TYPE_CHECKING:
     from rtmms.gym.environments import RobotEnv, RobotVectorEnv
@@ -31,5 +32,7 @@ _LATE = {
 
 def __getattr__(name: str) -> Any:
     if name in _LATE:
+        if name != "Task" and find_spec("gymnasium") is None:
+            raise ModelError(f"rtmms.gym.{name} needs gymnasium: {install_command('gym')}")
         return getattr(import_module(_LATE[name]), name)
     raise AttributeError(f"module 'rtmms.gym' has no attribute '{name}'")

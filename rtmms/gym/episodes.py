@@ -31,9 +31,9 @@ def whole(place: str, given: Any, most: int, least: int = 1) -> None:
 
 
 def _refuse_members(task: Task) -> None:
-    """ArgumentError where a member of the task is of another type than `Task` says."""
+    """ArgumentError where a member of the task is of another type than that of `Task`."""
     given: Any
-    for name in ("start", "commands", "observation", "reward", "ended", "prepare"):
+    for name in ("start", "commands", "observation", "sensor_observation", "reward", "ended", "prepare"):
         given = getattr(task, name)
         if not callable(given):
             raise ArgumentError(f"gym: {name}: expected a function, got {given!r:.60}")
@@ -57,8 +57,8 @@ def _refuse_members(task: Task) -> None:
 class Episodes:
     """`runs` of them on one plant.
 
-    sensors    a profile ('typical', a file): the plant is seen through sensors, and the agent sees what they tell; what
-               it is worth is judged by the truth
+    sensors    a profile ('typical', a file): the plant is seen through sensors, and the agent sees what they measure;
+               what it is worth is judged by the truth
     randomise  {parameter: (lowest, highest)} of `plant.settable`, drawn anew for each episode
     """
 
@@ -151,21 +151,18 @@ class Episodes:
     def observe(self, seen: dict[str, Array] | None = None) -> npt.NDArray[np.float32]:
         """(runs, k)"""
         if self.measured:
-            parts = [value.reshape(self.runs, -1) for value in self.batch.see(self.measured).values()]
-            parts += [value.reshape(self.runs, -1) for _, value in sorted(self.memory.items())]
-            observation = np.nan_to_num(np.concatenate(parts, axis=1))
+            place = "sensor_observation"
+            measured = {name: np.nan_to_num(value) for name, value in self.batch.see(self.measured).items()}
+            observation = np.asarray(self.task.sensor_observation(measured, self.memory))
         else:
+            place = "observation"
             observation = np.asarray(self.task.observation(self.see() if seen is None else seen, self.memory))
-            if (
-                observation.ndim != 2
-                or len(observation) != self.runs
-                or observation.shape[1] != getattr(self, "width", observation.shape[1])
-            ):
-                width = getattr(self, "width", "k")
-                raise ArgumentError(
-                    f"gym: observation: expected numbers ({self.runs}, {width}), got {observation.shape}"
-                )
-            observation = _numbers("observation", observation)
+        width = getattr(self, "width", None)
+        shape = observation.shape
+        if len(shape) != 2 or shape[0] != self.runs or shape[1] != (shape[1] if width is None else width):
+            expected = f"({self.runs}, {'k' if width is None else width})"
+            raise ArgumentError(f"gym: {place}: expected numbers {expected}, got {shape}")
+        observation = _numbers(place, observation)
         return np.clip(observation, -self.task.most, self.task.most).astype(np.float32)
 
     def step(self, action: Array, active: Mask) -> tuple[dict[str, Array], Array, Mask, Mask]:

@@ -48,7 +48,7 @@ class Task:
         self.half = 0.5 * (np.array(high) - np.array(low))
 
     def start(self, random: np.random.Generator, plant: Any) -> Mapping[str, Any]:
-        """A new episode: the plant was reset; put it elsewhere, and say what to remember: numbers or arrays."""
+        """A new episode: the plant was reset; put it elsewhere, and return what to remember: numbers or arrays."""
         return {}
 
     def commands(self, action: Array, memory: Memory, steps: int, dt: float) -> Array:
@@ -58,6 +58,25 @@ class Task:
     def observation(self, seen: Seen, memory: Memory) -> Array:
         """(runs, k) what an agent sees; of k the length is known from the first."""
         parts = [seen[name].reshape(len(seen[name]), -1) for name in self.outputs]
+        parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
+        return np.concatenate(parts, axis=1)
+
+    def sensor_observation(self, measured: Seen, memory: Memory) -> Array:
+        """Return what an agent observes through sensors, (runs, k).
+
+        Parameters
+        ----------
+        measured : mapping of str to (runs, *shape) array
+            Outputs of the robot's instruments ('imu.gyro', 'depth.value', ...), SI units; 0 before the first sample.
+        memory : dict of str to (runs, ...) array
+            What the task remembers.
+
+        Returns
+        -------
+        (runs, k) array
+            By default all outputs of the instruments, then what is remembered, by name.
+        """
+        parts = [value.reshape(len(value), -1) for value in measured.values()]
         parts += [value.reshape(len(value), -1) for _, value in sorted(memory.items())]
         return np.concatenate(parts, axis=1)
 

@@ -1,2 +1,2 @@
-"""Parameters of a robot from what its sensors said and the commands that it got: recordings, what a model predicts for
-them, the fit, what it is worth, and the report. `rtmms identify` is its face."""
+"""Parameters of a robot from its sensors' measurements and its commands: recordings, a model's
+predictions for them, the fit, its quality, and the report. `rtmms identify` is the command."""

@@ -94,7 +94,7 @@ class Watch:
     slope: Array | None = None
 
     def progress(self, text: str) -> None:
-        """Tell a text; OutOfTimeError where the wall time is over."""
+        """Report a text; OutOfTimeError where the wall time is over."""
         self.budget.refuse_late()
         self.show(text)
 
@@ -144,7 +144,7 @@ def descend(
     z : (n,) array
         Where the search begins.
     watch
-        Hears of each iteration.
+        Receives each iteration.
     rough
         The weights are found anew afterwards: the values need not settle.
     values_of

@@ -171,7 +171,7 @@ def identify(
     dt, preset
         Of the model.
     channels : sequence of str
-        What is compared; default pose, twist, rods and joints, or what the sensors of a log tell.
+        What is compared; default pose, twist, rods and joints, or what the sensors of a log measure.
     columns : mapping, optional
         Our name of a column to the table's.
     sensors : str
@@ -368,7 +368,7 @@ class Reader:
 
     def _of_table(self, name: str) -> tuple[str, Callable[..., Plant] | None, dict[str, Any]]:
         if self.model is None:
-            raise ModelError(f"{name}: a table does not say of which robot it is: name it with --robot")
+            raise ModelError(f"{name}: a table does not name its robot: name it with --robot")
         rest = {"columns": self.columns, "sensors": self.sensors, "at_rest": self.at_rest}
         if callable(self.model):
             return _name_of(self.model), self._make, rest

@@ -158,7 +158,7 @@ class Residuals:
         return predicted
 
     def expected(self, block: Block, predicted: Sequence[dict[str, Array]], z: Array) -> Array:
-        """(k, w) what the sensor would say: interpolated, with its delay, gain, and errors that last."""
+        """(k, w) what the sensor would measure: interpolated, with its delay, gain, and errors that last."""
         number = self.predictor.segments[block.segment].recording
         recording = self.predictor.recordings[number]
         own = [(k, one) for k, one in self._of.get(block.channel, []) if one.recording in (-1, number)]
@@ -348,7 +348,7 @@ LEAST_NOISE = 1e-5
 """Of a channel's spread: logs without noise have no weights beyond that."""
 MAX_SAMPLES = 10_000
 DEAF = 1.0
-"""Deviations that all samples together must move by, for one of an unknown, if the log is to tell anything of it."""
+"""Deviations that all samples together must move by, for one of an unknown, if the log is to determine it."""
 EXPLAINED = 1.2
 """A fit whose channels are no further off than this many times their noise needs no other starting point."""
 
@@ -438,7 +438,7 @@ def fit(
     Raises
     ------
     ModelError
-        For recordings that tell nothing of what is asked, and for a model that fails at the start.
+        For recordings that do not determine what is asked, and for a model that fails at the start.
     """
     watch = watch or Watch()
     for recording in recordings:
@@ -671,12 +671,12 @@ def _weigh(
 
 def _refuse_deaf(residuals: Residuals, slope: Array) -> None:
     """ModelError where nothing that is asked for moves what was measured."""
-    heard = np.linalg.norm(slope[: residuals.size], axis=0)
+    seen = np.linalg.norm(slope[: residuals.size], axis=0)
     asked = [k for k, one in enumerate(residuals.unknowns) if one.asked]
-    if all(heard[k] < DEAF for k in asked):
+    if all(seen[k] < DEAF for k in asked):
         names = ", ".join(residuals.unknowns[k].name for k in asked)
         raise ModelError(
-            f"these recordings tell nothing of {names}: what was measured is the same whatever they are; record a run "
+            f"these recordings do not determine {names}: what was measured is the same whatever they are; record a run "
             "that excites them, or look whether the model uses them (rtmms list ROBOT)"
         )
 

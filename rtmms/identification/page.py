@@ -17,7 +17,7 @@ from rtmms.identification.evidence import Evidence, sentences
 from rtmms.identification.fitting import Solution
 from rtmms.identification.recording import Recording, spread
 from rtmms.identification.unknowns import Kind, Unknown, split, value_of
-from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, say, styled
+from rtmms.report.style import BLUE, CORAL, GRID, INK, MUTED, SAND, figure, save, styled, write_note
 
 # What was fitted as a file of parameters that `--preset FILE.toml` and `rtmms.load(robot, preset=FILE)` take.
 
@@ -32,7 +32,7 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
         given["preset"] = recording.preset
     given |= dict(recording.parameters)
     plant = recording.build()
-    said: dict[str, list[str]] = {}
+    comments: dict[str, list[str]] = {}
     for one in asked:
         if one.kind is not Kind.MODEL or one.name != one.key:  # a value of one recording is not the robot's
             continue
@@ -44,12 +44,12 @@ def preset_text(recording: Recording, asked: Sequence[Unknown], values: Mapping[
                 given[root] = list(value_of(plant, root))
             given[root][element] = values[one.name]
         where = "" if element < 0 else f"[{element}] "
-        said.setdefault(root, []).append(f"{where}+- {errors[one.name]:.3g}")
+        comments.setdefault(root, []).append(f"{where}+- {errors[one.name]:.3g}")
     lines = [""]
     for key, value in given.items():
         if value is None:
             continue
-        comment = f"  {toml_comment(', '.join(said[key]))}" if key in said else ""
+        comment = f"  {toml_comment(', '.join(comments[key]))}" if key in comments else ""
         lines.append(f"{toml_key(key)} = {toml_value(value)}{comment}")
     return sealed(toml_comment(f"{recording.robot}, fitted by rtmms identify to {source}"), "\n".join(lines) + "\n")
 
@@ -111,7 +111,7 @@ MAX_TITLE = 80
 
 
 def drawn(solution: Solution, evidence: Evidence, path: Path | None = None) -> Any:
-    """Return the values with their spread and the channels beside the model, as one figure; written where path says.
+    """Return the values with their spread and the channels beside the model, as one figure; written to `path`.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def _series(drawn: Any, solution: Solution) -> None:
             b for b in residuals.blocks if b.channel == name and residuals.predictor.segments[b.segment].recording == 0
         ]
         if not own:
-            say(axes, f"{name}: not in the first recording")
+            write_note(axes, f"{name}: not in the first recording")
             continue
         k = int(np.argmax(spread(np.concatenate([b.values for b in own]))))
         end = None
@@ -265,7 +265,7 @@ def _whiteness(drawn: Any, solution: Solution) -> None:
         off = np.nan_to_num(residuals.differences(block, predicted, solution.z)[block.fitted])
         count = len(off)
         if count < 3 * LAGS:
-            say(axes, f"{name}: too few samples")
+            write_note(axes, f"{name}: too few samples")
             continue
         for k in range(off.shape[1]):
             r = off[:, k] - off[:, k].mean()

@@ -1,4 +1,4 @@
-"""What a model with some parameters says that would have been measured: rollouts of all segments, and instruments."""
+"""What would have been measured, by a model with some parameters: rollouts of all segments, and instruments."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import RtmmsError
 from rtmms.identification.recording import Recording
 from rtmms.identification.unknowns import FirstState, split, start_names, value_of
-from rtmms.plant.protocol import Coordinated, Forking, Plant, describe_plant
+from rtmms.plant.protocol import HasCoordinates, HasFork, Plant, describe_plant
 from rtmms.sensing.readings import MOVING, read_along
 
 Array = npt.NDArray[np.float64]
@@ -237,7 +237,7 @@ class Predictor:
         if one.base is None:
             plant.reset(recording.seed)
         else:
-            assert isinstance(plant, Forking)
+            assert isinstance(plant, HasFork)
             plant.put(one.base[0].copy(), one.base[1])
         if offset.any():
             _shift(plant, offset)
@@ -272,7 +272,7 @@ def _padded(commands: Array, length: int) -> Array:
 
 
 def _present(plant: Plant) -> tuple[Array, int]:
-    assert isinstance(plant, Forking)
+    assert isinstance(plant, HasFork)
     return plant.present()
 
 
@@ -293,7 +293,7 @@ def _place(plant: Plant, seen: Mapping[str, Array]) -> None:
 
 def can_be_placed(plant: Plant) -> bool:
     """Whether its pose and twist can be put to others."""
-    if not isinstance(plant, Forking) or not hasattr(plant, "place"):
+    if not isinstance(plant, HasFork) or not hasattr(plant, "place"):
         return False
     seen = plant.observe()
     if not set(MOVING) <= seen.keys():
@@ -318,7 +318,7 @@ def free_start(plant: Plant, commands: Array | None = None) -> FirstState:
     commands : (steps, n_actuators) array, optional
         Of the recording: they show in which directions the base moves where contacts hold it.
     """
-    free = not isinstance(plant, Coordinated) or plant.coordinates().pose >= 0
+    free = not isinstance(plant, HasCoordinates) or plant.coordinates().pose >= 0
     plant.reset()
     seen = plant.observe()
     base = _movable_base(plant, commands) if free and can_be_placed(plant) else (False,) * 12

@@ -35,7 +35,7 @@ PLACED = (
 )  # fmt: skip
 """Outputs that a state can be put together from."""
 FEWEST = 20
-"""Samples of a channel, and steps of a recording, that say anything."""
+"""Samples of a channel, and steps of a recording, that can determine anything."""
 STILL = 1e-9
 
 
@@ -43,7 +43,7 @@ STILL = 1e-9
 class Series:
     """One quantity over time.
 
-    channel     name of an output of the plant, or of what a sensor tells
+    channel     name of an output of the plant, or of a sensor's measurement
     time        (k,) s from the recording's start;  values  (k, w), where nothing was measured nan
     unit        SI
     noise       (w,) standard deviation of a sample; nan where it is not known
@@ -217,7 +217,7 @@ def builder_of(
 
 
 def _beside(tools: Iterable[Instrument], name: str) -> tuple[str, ...]:
-    """Channels that say when a sensor's quantity was sampled, and whether."""
+    """Return the channels of when a sensor's quantity was sampled, and whether."""
     for one in tools:
         if one.channel == name:
             return (one.clock, one.valid) if one.valid else (one.clock,)

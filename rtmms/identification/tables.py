@@ -98,8 +98,8 @@ def read_columns(words: Sequence[str]) -> dict[str, Column]:
     found: dict[str, Column] = {}
     for word in words:
         if word.endswith(".toml") and "=" not in word:
-            for name, said in read_toml(word).items():
-                found[name] = _column(f"{word}: {name}", said)
+            for name, given in read_toml(word).items():
+                found[name] = _column(f"{word}: {name}", given)
             continue
         for pair in word.split(","):
             ours, equals, theirs = pair.partition("=")
@@ -109,20 +109,20 @@ def read_columns(words: Sequence[str]) -> dict[str, Column]:
     return found
 
 
-def _column(place: str, said: Any) -> Column:
-    if isinstance(said, str):
-        return Column(said)
-    if not isinstance(said, dict) or not isinstance(said.get("column"), str):
+def _column(place: str, given: Any) -> Column:
+    if isinstance(given, str):
+        return Column(given)
+    if not isinstance(given, dict) or not isinstance(given.get("column"), str):
         raise ModelError(f"{place}: expected the name of a column, or a table with column, scale, offset, noise")
-    for key, value in said.items():
+    for key, value in given.items():
         if key not in _KEYS:
             raise UnknownNameError(f"key of {place}", key, _KEYS)
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
         if key != "column" and not number:
             raise ModelError(f"{place}: {key}: expected a number, got {value!r:.60}")
-    if said.get("noise", 1.0) <= 0.0:
-        raise ModelError(f"{place}: noise: expected > 0, got {said['noise']}")
-    return Column(**said)
+    if given.get("noise", 1.0) <= 0.0:
+        raise ModelError(f"{place}: noise: expected > 0, got {given['noise']}")
+    return Column(**given)
 
 
 def from_table(
@@ -201,7 +201,7 @@ def of_table(
     for name in ("time", *(COMMAND + actuator.name for actuator in plant.actuators)):
         if name not in mapped:
             raise ModelError(
-                f"{path}: expected a column for {name}: say which with --columns {name}=COLUMN; it has "
+                f"{path}: expected a column for {name}: name it with --columns {name}=COLUMN; it has "
                 f"{', '.join(list(table)[:12])}"
             )
     for one in mapped.values():
@@ -318,15 +318,15 @@ def _held(path: Path, plant: Plant, values: Mapping[str, Array], time: Array, *,
     at = plant.dt * np.arange(steps)
     out = np.empty((steps, len(plant.actuators)))
     for k, one in enumerate(plant.actuators):
-        said = values[COMMAND + one.name]
-        rows = np.flatnonzero(np.isfinite(said))
+        logged = values[COMMAND + one.name]
+        rows = np.flatnonzero(np.isfinite(logged))
         if not rows.size:
             raise ModelError(f"{path}: {COMMAND}{one.name}: expected numbers, got none")
         if before:
             place = np.searchsorted(time[rows], at + plant.dt - 1e-6 * plant.dt)
         else:
             place = np.searchsorted(time[rows], at + 1e-6 * plant.dt, side="right") - 1
-        out[:, k] = said[rows][np.clip(place, 0, len(rows) - 1)]
+        out[:, k] = logged[rows][np.clip(place, 0, len(rows) - 1)]
     return out
 
 

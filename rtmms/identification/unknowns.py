@@ -240,7 +240,7 @@ def _of_model(name: str, plant: Plant) -> Unknown:
 
 
 def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[float, float] | None) -> Unknown:
-    """With what the user said of it."""
+    """With what the user stated of it."""
     if prior is not None:
         if not prior[1] > 0.0:
             raise ModelError(f"--prior {one.name}: expected MEAN:DEVIATION with a deviation > 0, got {prior[1]:g}")

@@ -386,7 +386,7 @@ class Connection:
         a, b = rows(self.model, q)
         slip = np.abs(a @ twist + b @ qd).max(initial=0.0)
         if slip > SLIP * max(float(np.abs(b).max(initial=0.0) * np.abs(qd).max(initial=0.0)), 1e-300):
-            rates(self.model, q, qd)  # says which joints would have to follow
+            rates(self.model, q, qd)  # raises with the joints that would have to follow
         return twist
 
     def drag(self, r: Any, rd: Any) -> tuple[Array, Array]:
@@ -499,7 +499,7 @@ def is_level(model: Model) -> bool:
 
 
 def warm(one: Connection) -> None:
-    """Compile what `Connection` calls, or fetch it, telling of it."""
+    """Compile what `Connection` calls, or fetch it, with a report."""
     with compile_progress("the kernels of rtmms.locomotion"):
         q = np.zeros((1, one.model.n))
         one.along(q, q)

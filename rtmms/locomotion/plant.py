@@ -1,4 +1,4 @@
-"""A plant without inertia: its joints follow commands, and it moves as its Stokes connection says."""
+"""A plant without inertia: its joints follow commands, and it moves by its Stokes connection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rtmms.mechanism.joint_laws import limited, settle
 from rtmms.mechanism.step import finite, saturate
 from rtmms.model.compiled import Model
 from rtmms.model.description import Mechanism, displaced_density
-from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
+from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.protocol import Channel, Plant, SavedState, Surroundings, TunableGait, water_density
 from rtmms.plant.validation import limits_of, read_seed, refuse_not_finite
 
@@ -36,10 +36,10 @@ class Locomotion:
     """kind of its connection (rtmms.locomotion.connections); words of its own gaits by name; what `rtmms gaits` seeks.
 
     gaits   {name: gait}: a word as `rtmms gaits --gait` takes it ('circle:a=1'), a Path, or Sines
-    note    {name: words} that say what such a gait is
+    note    {name: text} of what such a gait is
     goal    what the best gait is sought for: 'distance' or 'turn' (rtmms.locomotion.optimise)
     shape   m or rad: a gait of about that amplitude is where the search begins
-    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection tells it
+    travel  the motion of so many cycles of a gait, from rest, where it takes dynamics; None: the connection gives it
     """
 
     kind: str
@@ -170,7 +170,7 @@ def _reach(model: Model) -> float:
     return float(np.sqrt(drag[3:].sum() / drag[:3].sum()))
 
 
-class GlideTwin(RecordTwin):
+class GlideErrorEstimator(RecordErrorEstimator):
     """See rtmms.plant.protocol.StepErrorEstimator.
 
     Velocities are no part of the state: the monitor measures the robot's place.
@@ -297,9 +297,9 @@ class ConnectionPlant(KernelPlant):
             "joint_torque": system.torque.copy(), "power": np.array(power), "work": np.array(system.spent[0]),
         }  # fmt: skip
 
-    def twin(self) -> GlideTwin:
+    def step_error_estimator(self) -> GlideErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return GlideTwin(self)
+        return GlideErrorEstimator(self)
 
     def commanded_gaits(self) -> Mapping[str, TunableGait]:
         """Return the gaits of its shape as commands, by name; empty without `locomotion`."""

@@ -37,7 +37,7 @@ class Reduced:
     rank       of C;  mobility  columns of H: what dynamics decides
     kernel     (6 + n, mobility) H, rows of imposed joints 0
     Unique: ground_wrench (6,) A^T lambda on the base; load (n,) torque + B^T lambda; power (W) torque . rd.
-    Chosen, where rows are redundant: reaction (m,) lambda of each row, torque (n,) of imposed joints; unique says
+    Chosen, where rows are redundant: reaction (m,) lambda of each row, torque (n,) of imposed joints; unique states
     whether there was no choice.
     """
 

@@ -30,7 +30,7 @@ ERROR = 1e-11
 def travel(model: Model, path: Any, cycles: int = 1, steps: int = 256) -> Motion:
     """The motion of `cycles` times a path of all joints, from eta(0) = 0, or the nearest twist that the contacts allow.
 
-    model   with contacts; its joints' motion is given, whatever the description says of their drives
+    model   with contacts; its joints' motion is given, whatever their drives in the description
     steps   of each smooth piece, where the motion is returned; its own steps follow their error
     At a corner of the path the rates jump: the momentum along what is free stays. `work` is what the actuators put in
     (power > 0), `cost` the integral of the power's size, J; effort their power, W. ModelError where the contacts

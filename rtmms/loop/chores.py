@@ -137,7 +137,7 @@ class View:
 
 @dataclass(frozen=True)
 class Due:
-    """Before `step` is taken; values by name: of the plant (owner ''), or of a peer, 'PEER.NAME'.  told: its time and
+    """Before `step` is taken; values by name: of the plant (owner ''), or of a peer, 'PEER.NAME'.  place: its time and
     place, for an error."""
 
     step: int

@@ -59,7 +59,7 @@ class FallbackMemory:
 class Claims:
     """Which actuators are claimed, since when, and when each had its last news, in the memory of the run's fallback.
 
-    held   (n_actuators,) claimed, as the exchange said last;  any  one of them is
+    held   (n_actuators,) claimed, as the exchange reported last;  any  one of them is
     """
 
     __slots__ = ("_actuators", "_exchange", "_now", "_seen", "any", "held")

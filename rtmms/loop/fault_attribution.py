@@ -28,7 +28,7 @@ CAUSES = (
 NO_CAUSE = -1
 LEAST_LIMIT_NS = 60_000
 Stall = tuple[int, int, int]
-"""(begin ns, end ns, core): between the two the core's witness was due and did not run."""
+"""(begin ns, end ns, core): between the two the core's stall detector was due and did not run."""
 
 
 class BadStep(NamedTuple):
@@ -106,10 +106,10 @@ def miss_cause(
 ) -> int:  # fmt: skip
     """Cause of a miss.
 
-    gone       a peer whose command is missing is dead, and has said nothing since
+    gone       a peer whose command is missing is dead, and has sent nothing since
     starved    so it is, but its connection stands: its process does not run, or is stopped
     refused    its command for the step came and was refused
-    machine    a witness saw a stall in its window
+    machine    a stall detector saw a stall in its window
     inherited  cause of the step before, if that ended after this one was due
     """
     if gone:
@@ -221,7 +221,7 @@ class FaultAttribution:
         self._rows = array("q", [0]) * (capacity * _WIDTH)
         self._silent: list[Sequence[Silent]] = [()] * capacity
         self._list = array("q", [0]) * ((LISTED + LISTED_MACHINE) * (_WIDTH + 2))
-        self._untold = array("q", [0]) * (MAX_UNREPORTED * 3)
+        self._unreported = array("q", [0]) * (MAX_UNREPORTED * 3)
         self._stalls: list[Stall] = []
         self.usual_ns = self.look_after_ns = self._due = 0
         self.clear()
@@ -281,11 +281,11 @@ class FaultAttribution:
     def judge(self, now_ns: int, most: int = CAPACITY, *, last: bool = False) -> None:
         """Judge what can be judged, at most so many steps (5 us each); all of them when the run is over."""
         limit = limit_ns(self.deadline_ns, self.usual_ns)
-        told_ns = now_ns
+        looked_ns = now_ns
         if self.saw is not None:
             if self.look_after_ns:  # each look costs what it interrupts some 20 us: not the exchanges
                 self.saw.look_ns = self._due + self.look_after_ns
-            told_ns = self.saw.looked_ns()  # before the stalls: what was told by then is read by now
+            looked_ns = self.saw.looked_ns()  # before the stalls: what was written by then is read by now
             for stall in self.saw.take():
                 self._touch(stall, limit)
         room = max(0, int(self.period_ns) - self.deadline_ns)
@@ -296,7 +296,7 @@ class FaultAttribution:
         for _ in range(min(most, self.waiting)):
             at = self._first * _WIDTH
             step = BadStep(*self._rows[at : at + _WIDTH])
-            if not last and now_ns - step.ended < PATIENCE_NS and (told_ns <= step.ended or self._undecided(step)):
+            if not last and now_ns - step.ended < PATIENCE_NS and (looked_ns <= step.ended or self._undecided(step)):
                 return
             self._decide(step, setting)
             self._silent[self._first] = ()
@@ -340,7 +340,7 @@ class FaultAttribution:
             self._before = step.step, step.ended, overran
         if self.unreported < MAX_UNREPORTED:
             at = 3 * ((self._next_reported + self.unreported) % MAX_UNREPORTED)
-            self._untold[at], self._untold[at + 1], self._untold[at + 2] = step.step, missed, overran
+            self._unreported[at], self._unreported[at + 1], self._unreported[at + 2] = step.step, missed, overran
             self.unreported += 1
         explained = {missed, overran} <= {MACHINE, NO_CAUSE}
         count = self._listed[explained]
@@ -368,7 +368,7 @@ class FaultAttribution:
         self.stalled_steps += max(0, final + origin - first + 1)
         self._last_touched = max(self._last_touched, final + origin)
 
-    def tell(self) -> tuple[int, int, int]:
+    def take_judged(self) -> tuple[int, int, int]:
         """The oldest judged step that was not reported yet: (step, cause of its miss, of its overrun), as indices into
         CAUSES, -1 for none; all -1 when there is none. For the recorder, once a step."""
         if not self.unreported:
@@ -376,7 +376,7 @@ class FaultAttribution:
         at = 3 * self._next_reported
         self._next_reported = (self._next_reported + 1) % MAX_UNREPORTED
         self.unreported -= 1
-        return self._untold[at], self._untold[at + 1], self._untold[at + 2]
+        return self._unreported[at], self._unreported[at + 1], self._unreported[at + 2]
 
     # --- after the run ----------------------------------------------------------------------------------------------
 

@@ -66,7 +66,7 @@ class Counts:
 
 
 class Direction:
-    """One way of a link. Whoever receives takes only what is newer than what it has, as docs/protocol.md says of
+    """One way of a link. Whoever receives takes only what is newer than what it has, as docs/protocol.md requires of
     commands: what was overtaken counts for nothing."""
 
     __slots__ = ("_counts", "_dt", "_impairments", "_key", "_newest", "_order", "_taken_at", "_under_way")

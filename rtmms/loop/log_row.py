@@ -28,7 +28,7 @@ class LogColumn:
     unit: str = ""
     means: str = ""
 
-    def said(self, value: int) -> Any:
+    def text(self, value: int) -> Any:
         """The number as it stands there."""
         if self.words:
             return self.words[value] if 0 <= value < len(self.words) else "other"
@@ -83,4 +83,4 @@ def fields_of(topic: str) -> dict[str, LogColumn]:
 
 
 OUTCOME_COLUMNS = fields_of(_OUTCOME)
-"""What a log says of a step beside its command and its outputs."""
+"""What a log has of a step beside its command and its outputs."""

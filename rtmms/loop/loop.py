@@ -50,7 +50,7 @@ MOST_CHANGES = 1000
 class Outcome:
     """How a run went.
 
-    ended        duration, interrupt, stop, policy, peer or diverged;  message: why, '' when there is nothing to say
+    ended        duration, interrupt, stop, policy, peer or diverged;  message: why, '' when there is none
     steps        taken;  simulated_s = steps * dt;  wall_s from the start of step 0
     final        the outputs at the end; at the last sound state when the simulation diverged
     """
@@ -68,10 +68,10 @@ class LoopServices:
     """What goes along with the steps.
 
     commands   keeps every command, or None
-    watch      says which processes died
+    watch      reports which processes died
     status     called after `watch` with the loop: what a display shows
     attribution      finds the cause of each miss and overrun
-    monitor    tells how wrong the steps are
+    monitor    estimates the error of the steps
     agenda     what is set at which step
     governor   changes the plant to cheaper variants where periods are too full
     """

@@ -36,7 +36,7 @@ class Cores:
 
 
 def allowed() -> list[int]:
-    """Cores this process may use; [] where the system does not say."""
+    """Cores this process may use; [] where the system does not report them."""
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
@@ -233,7 +233,7 @@ _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 
 @dataclass(slots=True)
 class Readiness:
-    """What was set up: `done` names the parts in their order, `failed` says of each of the others what to do about it.
+    """What was set up: `done` names the parts in their order, `failed` has what to do about each of the others.
 
     asked       priority asked for; None for none
     scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter

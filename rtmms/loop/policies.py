@@ -151,7 +151,7 @@ class Policies:
 
     miss      a word of MissPolicy
     overrun   a word of OverrunPolicy
-    hold_timeout_s  age of a held value after which `home` stands in, whatever `miss` says (abort excepted)
+    hold_timeout_s  age of a held value after which `home` stands in, whatever `miss` is (abort excepted)
     catchup   most steps that `catchup` may owe
     limits    most misses, overruns and stale steps, in all and in a row
     grace_s   time from the start in which neither limits nor `abort` act: `hold` and `skip` stand in for it
@@ -206,7 +206,7 @@ class Thresholds:
 
 
 class Governor:
-    """Looks at each step's time, and says which level is next. It allocates nothing in a step.
+    """Looks at each step's time, and returns which level is next. It allocates nothing in a step.
 
     plant        that steps, with its `costs` (rtmms.plant.protocol.Levelled)
     changes      (step, level) of each change, the first MOST of them;  steps  at each level

@@ -145,7 +145,7 @@ class Compiling(Protocol):
         """Made before the run; None where there is none for this plant, or on this machine."""
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
-        """As Preparing's `prepare`, of the plant's present state as it tells it to compiled code; False where nothing
+        """As Preparing's `prepare`, of the plant's present state as compiled code has it; False where nothing
         was done, for the outputs are needed. Only where there is a fast_path."""
 
 
@@ -202,7 +202,7 @@ class Requesting(Protocol):
         """The requests that `serve` or `collect` took in since the last call, oldest first; each is answered once."""
 
     def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
-        """Answer one: ok with a result that msgpack can carry, or not ok with a text that says why."""
+        """Answer one: ok with a result that msgpack can carry, or not ok with a text that gives the reason."""
 
 
 @runtime_checkable
@@ -213,7 +213,7 @@ class Passing(Protocol):
         """Values by 'PEER.NAME', of one peer, sent to it; ModelError where it has none such."""
 
     def unanswered(self) -> bool:
-        """Some peer has not said yet whether it takes them; served like requests."""
+        """Some peer has not answered yet whether it takes them; served like requests."""
 
     def failures(self) -> Sequence[str]:
         """What peers refused since the last call, a sentence each."""
@@ -278,4 +278,4 @@ class StepRecorder(Observer, Protocol):
         where it cannot.  command  address and count of its numbers;  account  of the outputs."""
 
     def ready(self, step: int) -> None:
-        """In the slack before a step that may be taken so: what its row says beside what the step comes to."""
+        """In the slack before a step that may be taken so: what its row has beside the results of the step."""

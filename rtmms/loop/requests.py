@@ -78,7 +78,7 @@ class Requests:
     def fetch(self) -> None:
         """Take in what has come. A stop counts at once, so that it also ends a wait; the rest waits its turn."""
         if self._passed:
-            self._heed_failures()
+            self._handle_failures()
         if self._from is None:
             return
         for request in self._from.requests():
@@ -139,7 +139,7 @@ class Requests:
             while self._passed and not run.ended:
                 run.serve(run.clock.now() + PAUSE_SLICE_NS)
 
-    def _heed_failures(self) -> None:
+    def _handle_failures(self) -> None:
         assert self._passing is not None
         for failure in self._passing.failures():
             self.run.end("failed", failure)
@@ -202,7 +202,7 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
     about = describe_plant(plant)
     if about.set is None:
         raise ValueError("set: this plant has no parameters that can be changed while it runs")
-    # a plant that does not say what `set` takes may refuse the second of two when it has taken the first: one by one
+    # a plant without a list for `set` may refuse the second of two when it has taken the first: one by one
     parts = [dict(args)] if about.settable is not None or not args else [{name: one} for name, one in args.items()]
     for values in parts:
         try:
@@ -326,7 +326,7 @@ def live_through(
     """Show each state, and wait for the answers, as lockstep does.
 
     states  step, and outputs before it
-    watch   says which processes died
+    watch   reports which processes died
     PeerError where a controller dies or is silent.
     """
     past, pace = _Past(exchange, clock, dt, watch), Lockstep()

@@ -84,7 +84,7 @@ class Stalls:
     """The memory, by descriptor.
 
     cores        one ring for each, in this order
-    descriptor   hand it to the witness (pass_fds); None makes new memory
+    descriptor   hand it to the stall detector (pass_fds); None makes new memory
     """
 
     def __init__(self, cores: Sequence[int], descriptor: int | None = None) -> None:
@@ -107,10 +107,10 @@ class Stalls:
     def look_ns(self, instant_ns: int) -> None:
         self._words[0] = instant_ns
 
-    # --- witness ----------------------------------------------------------------------------------------------------
+    # --- process ----------------------------------------------------------------------------------------------------
 
     def beat(self, place: int, now_ns: int) -> None:
-        """The witness of this core has looked."""
+        """The stall detector of this core has looked."""
         at = _line(place)
         self._words[at + _BEATS] += 1
         self._words[at + _LOOKED] = now_ns
@@ -194,7 +194,7 @@ LEAST_PERIOD_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
 
 
 def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
-    """How often a witness looks: twice in a deadline, so that it cannot overlook a stall that costs a step; but each
+    """How often a stall detector looks: twice in a deadline, so that it overlooks no stall that costs a step; but each
     look costs the core up to 20 us, so no oftener than every 250 us, or 160 us where the steps ask for it.
 
     step_ns  the period of the loop, to which this is then a whole multiple or part, so that looks can be kept out of
@@ -213,7 +213,7 @@ class StallDetector:
 
     stalls      their memory;  process the first of them, parent of the others
     from_step_ns   how long after the instant of a step they are best to look
-    RtmmsError when SCHED_FIFO above `loop_priority` is not permitted: it says what to do.
+    RtmmsError when SCHED_FIFO above `loop_priority` is not permitted: it states what to do.
     """
 
     def __init__(self, loop_priority: int, deadline_ns: int, cores: Sequence[int] = (), step_ns: int = 0) -> None:

@@ -272,15 +272,15 @@ class Tracking:
     """An observer of a run.
 
     set_points   the present ones by name;  from_s  what was before does not count
-    tell         receives them whenever they change: the step at whose end they are seen, and they
+    report       receives them whenever they change: the step at whose end they are seen, and they
     due          (read by the loop) the next step whose end is wanted
     """
 
     def __init__(
         self, dt: float, set_points: Callable[[], Mapping[str, Any]], from_s: float = 0.0,
-        tell: Callable[[int, Mapping[str, Any]], None] | None = None,
+        report: Callable[[int, Mapping[str, Any]], None] | None = None,
     ) -> None:  # fmt: skip
-        self._dt, self._ask, self._from_s, self._tell = dt, set_points, from_s, tell
+        self._dt, self._ask, self._from_s, self._report = dt, set_points, from_s, report
         self._last_points: Mapping[str, Any] = {}
         self._stride = max(1, round(APART_S / dt))
         self._rows: dict[str, _Samples] = {}
@@ -308,8 +308,8 @@ class Tracking:
         points = self._ask()
         if points != self._last_points:
             self._last_points = points
-            if self._tell is not None:
-                self._tell(step, points)
+            if self._report is not None:
+                self._report(step, points)
         if not points:
             self.due = step + 50 * self._stride
             return
@@ -326,7 +326,7 @@ class Tracking:
                 continue
             try:
                 error, point = self._error(name, name.removeprefix(prefix), wanted, truth)
-            except KeyError:  # the plant does not tell its pose
+            except KeyError:  # the plant has no pose
                 continue
             if math.isfinite(error):
                 rows.add(time, point, error)
@@ -347,7 +347,7 @@ class Tracking:
         return self._truth or outputs
 
     def _error(self, place: str, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
-        """told  the name of the set-point, with its robot's before it where there are several"""
+        """place  the name of the set-point, with its robot's before it where there are several"""
         if name == CROSS and isinstance(wanted, str):
             return self._off_course(place, wanted, np.asarray(truth["position"], dtype=float)), 0.0
         of = QUANTITIES.get(name)

@@ -32,7 +32,7 @@ class StepTime(NamedTuple):
 def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
     """Step the plant at neutral, then reset it. Return how long a step takes.
 
-    Ends early after 0.15 s, or when the plant diverges (the run will say so in earnest).
+    Ends early after 0.15 s, or when the plant diverges (the run will report it).
     """
     command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
     taken: list[int] = []
@@ -78,7 +78,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
 
 
 class _Silent:
-    """An exchange with one peer that holds all and says nothing."""
+    """An exchange with one peer that holds all and sends nothing."""
 
     def __init__(self, n: int) -> None:
         self.claimed: Flags = np.ones(n, dtype=np.bool_)

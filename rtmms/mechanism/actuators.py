@@ -1,4 +1,4 @@
-"""What a person says of a tree's actuators: on joints (torque, servo, motion, stops), on bodies (wrenches, thrusters,
+"""Description of a tree's actuators: on joints (torque, servo, motion, stops), on bodies (wrenches, thrusters,
 rotors, wheels); tendons stand in rtmms.mechanism.tendon_paths. `attached` turns it into the arrays that kernels read;
 its refusals name the actuator, joint or body."""
 
@@ -605,7 +605,7 @@ def curve_points(curve: Any, place: str) -> list[tuple[float, float]]:
 
 @dataclass(frozen=True, eq=False)
 class Attached:
-    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN where no actuator says; momentum (a, 3) of
+    """What the kernels get of a tree's actuators. bandwidth (n,) rad/s, NaN without an actuator; momentum (a, 3) of
     actuators on bodies, None where nothing spins; tendons and their points: rtmms.mechanism.tendons."""
 
     drives: tuple[Actuator, ...]

@@ -44,7 +44,7 @@ def on_curve(curve: Any, first: int, length: int, x: Any) -> Any:
 
 @kernel
 def value_of(numbers: Any, curve: Any, i: int, x: Any) -> Any:
-    """c1 x + c2 |x| x, or what the curve says."""
+    """c1 x + c2 |x| x, or the curve's value."""
     if numbers[i, LENGTH] > 0.0:
         return on_curve(curve, int(numbers[i, FIRST]), int(numbers[i, LENGTH]), x)
     size = x if x.real >= 0.0 else -x

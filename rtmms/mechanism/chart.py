@@ -32,7 +32,7 @@ def coordinates(plant: Any) -> Coordinates:
     model, n, system = plant.model, plant.model.n, plant.system
     base, imposed = _words(system, system.motion.vector), model.imposed
     length = float(np.cbrt(model.mass / 1000.0)) if model.base_mode == BASE_FREE and model.mass > 0.0 else 1.0
-    rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, woven
+    rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, has_dependents
     if model.base_mode == BASE_FREE:
         rows += [(f"{axis}_error", "m", length, base, False) for axis in "xyz"]
         rows += [(f"{axis}_error", "rad", 1.0, base, False) for axis in ("roll", "pitch", "yaw")]
@@ -53,10 +53,11 @@ def coordinates(plant: Any) -> Coordinates:
                 continue
             seen.add((drive.kind, j))
             where = f"[{model.joint_names[j]}]" if drive.joint < 0 else ""
-            name, at, woven = f"{drive.channel.name}.filter", servo + 4 * j + 2 * (drive.kind - 1), bool(imposed[j])
+            name, at = f"{drive.channel.name}.filter", servo + 4 * j + 2 * (drive.kind - 1)
+            dependents = bool(imposed[j])
             one = ("", 1.0) if drive.kind == GAIN else (unit[j], size[j])
-            rows.append((name + where, one[0], one[1], at, woven))
-            rows.append((f"{name}_rate{where}", f"{one[0] or '1'}/s", RATE_RAD_S * one[1], at + 1, woven))
+            rows.append((name + where, one[0], one[1], at, dependents))
+            rows.append((f"{name}_rate{where}", f"{one[0] or '1'}/s", RATE_RAD_S * one[1], at + 1, dependents))
             if drive.kind == OFFSET and np.isfinite(hold.slew[j]):
                 rows.append((f"{drive.channel.name}.target{where}", one[0], one[1], target + 2 * j, False))
     motor = _words(system, system.pushes.motor)
@@ -76,10 +77,10 @@ def coordinates(plant: Any) -> Coordinates:
             rows.append((f"{channel.name}.filter_rate", "m/s", RATE_RAD_S * long, at + 1, False))
         elif tendon[SPEED] > 0.0:
             rows.append((f"{channel.name}.lag", channel.unit, span or 1.0, at, False))
-    names, units, sizes, words, woven_all = zip(*rows, strict=True) if rows else ((), (), (), (), ())
+    names, units, sizes, words, has_dependents = zip(*rows, strict=True) if rows else ((), (), (), (), ())
     return Coordinates(
         names, units, np.array(sizes, dtype=float), np.array(words, dtype=np.int64),
-        base if model.base_mode == BASE_FREE else -1, np.array(woven_all, dtype=bool),
+        base if model.base_mode == BASE_FREE else -1, np.array(has_dependents, dtype=bool),
         np.array([_words(system, system.motion.counts)], dtype=np.int64),
     )  # fmt: skip
 

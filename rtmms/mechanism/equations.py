@@ -210,7 +210,7 @@ def stand_for(tendons: Any, topology: Any, state: Any, s: Any) -> None:
 def evaluate(system: Any, state: Any, t: Any, implicit: float, rate: Any) -> None:
     """Equations of motion: the rate (12 + 2 n,) of a state (13 + 2 n,) at time t (see rtmms.mechanism.step).
 
-    Imposed joints stand where their law has them at t, whatever `state` says. Torques are left in work.
+    Imposed joints are where their law has them at t, whatever `state` has. Torques are left in work.
     system    a record of rtmms.mechanism.entry.SYSTEM
     implicit  s, > 0: springs, dampers and servos are solved linearly implicitly over that step (`inward`)
     """

@@ -6,7 +6,7 @@ before it lead, and the step is the mean of the stages' rates with weights b:
     y_i = y + h sum_j a_ij k_j,    k_i = f(t + c_i h, y_i),    y+ = y + h sum_i b_i k_i
 
 With gamma > 0 it is linearly implicit: k_i answers the slopes of springs, dampers and drag over gamma h (Rosenbrock
-with inexact slopes, a W-method), and `recall` says how often the increment of the stage before counts in them.
+with inexact slopes, a W-method), and `recall` is how often the increment of the stage before counts in them.
 """
 
 from __future__ import annotations

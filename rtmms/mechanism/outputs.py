@@ -67,12 +67,12 @@ OF_A_BODY = {
     "velocity": ("m/s", 3, "body", P_VELOCITY), "angular_velocity": ("rad/s", 3, "body", P_ANGULAR),
     "specific_force": ("m/s2", 3, "body", P_FORCE),
 }  # fmt: skip
-"""What any body tells: unit, size, frame, where it stands among its numbers."""
+"""Outputs of any body: unit, size, frame, first index among its numbers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """channels in order; points (m, POINT_WIDTH) bodies that `write_outputs` tells of; slices of `out` by output."""
+    """channels in order; points (m, POINT_WIDTH) bodies of `write_outputs`; slices of `out` by output."""
 
     channels: tuple[Channel, ...]
     points: Array

@@ -81,7 +81,7 @@ class TreePlant(Running):
     initial    state at t = 0
     extra      further outputs: (channel, function of this plant -> array)
     trimming   what `rtmms.analysis.trim.trimmed` closes: keywords of `trim`
-    parameters the robot's own dataclass, which the wire tells of
+    parameters the robot's own dataclass, which the wire reports
     settable, remake   what of them `set` may change, and how: the parts of a plant with the new values
     Raises ModelError, UnknownNameError: the actuator, joint, body or output that cannot be, what was got and expected.
     """

@@ -39,17 +39,17 @@ from rtmms.mechanism.joint_laws import (
 from rtmms.mechanism.methods import METHODS
 from rtmms.mechanism.outputs import O_ENERGY, O_TORQUE, O_WRENCH, Observed, write_outputs
 from rtmms.mechanism.step import BAD_COMMAND, CONTRADICTED, THROWN, take_step
-from rtmms.mechanism.tendons import TOLD_LENGTH, TOLD_POWER, TOLD_RATE, TOLD_TENSION
+from rtmms.mechanism.tendons import RESULT_LENGTH, RESULT_POWER, RESULT_RATE, RESULT_TENSION
 from rtmms.model.compiled import Model, State
 from rtmms.model.ground_rank import rank_of
 from rtmms.model.layout import BASE_FREE
 from rtmms.plant.coordinates import StateChart
-from rtmms.plant.kernel_plant import KernelPlant, RecordTwin
+from rtmms.plant.kernel_plant import KernelPlant, RecordErrorEstimator
 from rtmms.plant.monitor import StepError, step_error
 from rtmms.plant.protocol import CompiledOutputs, CompiledStep, Coordinates, Fork, SavedState
 from rtmms.plant.validation import refuse_not_finite
 
-# Steps of a tree beside the plant's own: its twin, whose memory is its own and whose kernels are the plant's.
+# Steps of a tree beside the plant's own: its estimator, whose memory is its own and whose kernels are the plant's.
 
 
 def _places(memory: Array, parts: dict[str, Any]) -> slice:
@@ -60,8 +60,8 @@ def _places(memory: Array, parts: dict[str, Any]) -> slice:
     return slice(places[0], places[-1] + 1, max(1, places[-1] - places[0]))
 
 
-class TreeTwin(RecordTwin):
-    """See rtmms.plant.protocol.Twin."""
+class TreeErrorEstimator(RecordErrorEstimator):
+    """See rtmms.plant.protocol.StepErrorEstimator."""
 
     def __init__(self, plant: Any) -> None:
         model = plant.model
@@ -91,7 +91,7 @@ class TreeTwin(RecordTwin):
         return found
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """See RecordTwin. In halves a multistep method starts anew: its past is of other steps."""
+        """See RecordErrorEstimator. In halves a multistep method starts anew: its past is of other steps."""
         super().start(at, halves)
         if halves:
             self._system.motion.counts[0] = 0
@@ -216,10 +216,10 @@ class Running(KernelPlant):
         derived: dict[str, tuple[tuple[str, ...], Any]] = {}
         powers: tuple[str, ...] = ("joint_torque", "joint_velocity") if n else ()
         if tendons is not None and len(self.attached.tendons):
-            parts |= {"tendons": tendons.told.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
-            for name, k in (("length", TOLD_LENGTH), ("rate", TOLD_RATE), ("tension", TOLD_TENSION)):
-                derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.told.shape[1], k)
-            powers, width = (*powers, "tendons"), tendons.told.shape[1]
+            parts |= {"tendons": tendons.results.reshape(-1), "tendon_lost": spent[len(spent) // 3 - 1 :][:1]}
+            for name, k in (("length", RESULT_LENGTH), ("rate", RESULT_RATE), ("tension", RESULT_TENSION)):
+                derived[f"tendon_{name}"] = ("tendons",), partial(_of_each, tendons.results.shape[1], k)
+            powers, width = (*powers, "tendons"), tendons.results.shape[1]
         else:
             width = 0
         if ground is not None and len(self.model.ground.rows):
@@ -259,7 +259,7 @@ class Running(KernelPlant):
         ask_flow(self, self.vector, self.time, ahead, self.system.work.s, self.system.fluid.held)
 
     def _fail(self, status: int) -> NoReturn:
-        """Back to the last sound state, and say what ran away from it."""
+        """Go back to the last sound state, and raise the error that names what ran away from it."""
         if status == BAD_COMMAND:
             refuse_not_finite(self.model.name, self.actuators, self._given)
         failed = self.vector.copy()
@@ -313,7 +313,7 @@ class Running(KernelPlant):
         return ("dt", self.dt) if own is None else ("step_s", self.dt / self.substeps)
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         return self._coordinates
 
     @cached_property
@@ -321,7 +321,7 @@ class Running(KernelPlant):
         return tree.coordinates(self)
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         assert self._entries is not None
         return self._entry_of(self._entries.settle, fork.owner)
 
@@ -335,15 +335,15 @@ class Running(KernelPlant):
         status: int = self._entries.settle(self._address) if self._entries else tree.settle(self.system)
         return status
 
-    def twin(self) -> TreeTwin:
+    def step_error_estimator(self) -> TreeErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return TreeTwin(self)
+        return TreeErrorEstimator(self)
 
     def step_error(self, command: Array | None = None) -> StepError:
         """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
 
         By two steps of half the length. Raises nothing of its own: an error of 1 where a step fails."""
-        return step_error(self.twin(), self.commanded if command is None else command)
+        return step_error(self.step_error_estimator(), self.commanded if command is None else command)
 
     def evaluate(self) -> Array:
         """Rates at the present state and time (see rtmms.mechanism.step); torques are in `torque` afterwards."""
@@ -450,11 +450,11 @@ class Running(KernelPlant):
         return values
 
     def _tendon_outputs(self, values: dict[str, Array]) -> dict[str, Array]:
-        reported = self.system.tendons.told
+        reported = self.system.tendons.results
         return {
-            "tendon_length": reported[:, TOLD_LENGTH].copy(), "tendon_rate": reported[:, TOLD_RATE].copy(),
-            "tendon_tension": reported[:, TOLD_TENSION].copy(),
-            "power": values["power"] + reported[:, TOLD_POWER].sum(),
+            "tendon_length": reported[:, RESULT_LENGTH].copy(), "tendon_rate": reported[:, RESULT_RATE].copy(),
+            "tendon_tension": reported[:, RESULT_TENSION].copy(),
+            "power": values["power"] + reported[:, RESULT_POWER].sum(),
             "tendon_lost": self._spent[len(self._spent) // 3 - 1].copy(),
         }  # fmt: skip
 
@@ -480,7 +480,7 @@ def _power(n: int, width: int, *parts: Array) -> Array:
     if n:
         power += np.matmul(parts[0][:, None, :], parts[1][:, :, None])[:, 0, 0]  # the bits of torque @ qd
     if width:
-        power += _of_each(width, TOLD_POWER, parts[-1]).sum(axis=1)
+        power += _of_each(width, RESULT_POWER, parts[-1]).sum(axis=1)
     return power[:, None]
 
 

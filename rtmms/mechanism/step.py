@@ -364,7 +364,7 @@ def finish(system: Any, ground: Any, state: Any, t: float) -> int:
 
 @kernel(merged=True)
 def advance(system: Any, h: float, substeps: int) -> int:
-    """`substeps` steps of h from time hold.start. Returns what `finish` says."""
+    """`substeps` steps of h from time hold.start. Returns the status of `finish`."""
     motion, tree = system.motion, system.tree
     state, spent, k, y = motion.vector, motion.spent, motion.rates, motion.states
     for i in range(substeps):
@@ -400,7 +400,7 @@ def take_step(system: Any) -> int:
     """Advance a plant that is a tree by dt: the command is checked, brought within its limits and spread, the tree
     advances, filters and motors too.
 
-    Returns SOUND, what `advance` says, or BAD_COMMAND: nothing has happened then. The state before is in `last`.
+    Returns SOUND, the status of `advance`, or BAD_COMMAND: nothing has happened then. The state before is in `last`.
     """
     command, hold, pushes = system.command, system.hold, system.pushes
     given, memory, last, dt, substeps = command.given, system.memory, system.last, system.dt, system.substeps

@@ -1,4 +1,4 @@
-"""What a person says of a tendon: its path over bodies and soft rods, and what is commanded of it."""
+"""Description of a tendon: its path over bodies and soft rods, and what is commanded of it."""
 
 from __future__ import annotations
 

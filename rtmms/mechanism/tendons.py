@@ -15,7 +15,7 @@ A rod that pushes as well (PUSHES) has T_0 = k s + c s' of either sign, or the c
 Friction at a point between segments, wrapped by theta (capstan): T_k+1 = T_k exp(-mu theta sigma), where
 sigma = v / sqrt(v^2 + v_0^2) of v = -sum_{j > k} l_j', how fast the tendon runs over the point towards the winch. It is
 smooth, and 0 at v = 0: there is no sticking, a tendon under load creeps at a part of v_0. What friction takes,
-sum_k (T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is told with what the damper takes, (T_0 - k s) s' >= 0.
+sum_k (T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is reported with what the damper takes, (T_0 - k s) s' >= 0.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ TENDON_WIDTH = 11
 # the first rod, -2, ...) its place is the number of the rod's point, and y, z from there
 ROW, PLACE, FRICTION = 0, 1, 4
 POINT_WIDTH = 5
-# what is told of a tendon
-TOLD_LENGTH, TOLD_RATE, TOLD_TENSION, TOLD_POWER, TOLD_LOSS, TOLD_ENERGY = range(6)
-TOLD = 6
+# results of the last evaluation of a tendon
+RESULT_LENGTH, RESULT_RATE, RESULT_TENSION, RESULT_POWER, RESULT_LOSS, RESULT_ENERGY = range(6)
+RESULTS = 6
 # scratch of a point: where it is and moves (world), direction, rate and tension of the segment that begins there
 AT, MOVES, ALONG, SEGMENT_RATE, SEGMENT_TENSION = 0, 3, 6, 9, 10
 ROOM = 11
 TENDONS = Layout(
     "Tendons",
     model("numbers", "tendons", TENDON_WIDTH), model("points", "tendon_points", POINT_WIDTH),
-    state("servo", "tendons", 2), scratch("told", "tendons", TOLD), scratch("room", "tendon_points", ROOM),
+    state("servo", "tendons", 2), scratch("results", "tendons", RESULTS), scratch("room", "tendon_points", ROOM),
 )  # fmt: skip
 """servo: of each what follows the command at the start of the plant's step, and its rate: N; m, m/s of the length L.
-told: of the last evaluation length (m), rate (m/s), tension at the winch (N), W of the winch, W that friction and
+results: of the last evaluation length (m), rate (m/s), tension at the winch (N), W of the winch, W that friction and
 damper take, J in the spring."""
 
 
@@ -124,8 +124,14 @@ def wrap(room: Any, k: Any) -> Any:
 
 @kernel
 def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rate: Any) -> None:
-    """`told` of tendon i and the tensions of its segments, after `run_along`."""
-    numbers, points, servo, reported, room = tendons.numbers, tendons.points, tendons.servo, tendons.told, tendons.room
+    """Write `results` of tendon i and the tensions of its segments, after `run_along`."""
+    numbers, points, servo, results, room = (
+        tendons.numbers,
+        tendons.points,
+        tendons.servo,
+        tendons.results,
+        tendons.room,
+    )
     first, last = int(numbers[i, FIRST]), int(numbers[i, FIRST]) + int(numbers[i, COUNT]) - 1
     x, paid = commanded(numbers, servo, i, command_of(numbers, command, i, 0.0 * length), elapsed)
     tension, taken, stored, power = x, 0.0 * x, 0.0 * x, -x * rate
@@ -155,8 +161,8 @@ def tighten(tendons: Any, command: Any, elapsed: float, i: int, length: Any, rat
         room[k, SEGMENT_TENSION] = here
         beyond = beyond - room[k, SEGMENT_RATE]
         taken += (here - tension) * room[k, SEGMENT_RATE]
-    reported[i, TOLD_LENGTH], reported[i, TOLD_RATE], reported[i, TOLD_TENSION] = length, rate, tension
-    reported[i, TOLD_POWER], reported[i, TOLD_LOSS], reported[i, TOLD_ENERGY] = power, taken, stored
+    results[i, RESULT_LENGTH], results[i, RESULT_RATE], results[i, RESULT_TENSION] = length, rate, tension
+    results[i, RESULT_POWER], results[i, RESULT_LOSS], results[i, RESULT_ENERGY] = power, taken, stored
 
 
 @scalar
@@ -214,12 +220,12 @@ def spend_tendons(tendons: Any, h: float, spent: Any) -> None:
     """Add the winches' power at the evaluation just made, times h, to the work done, and what is lost behind the rest:
     in the last number of the first third of `spent`. A tree that is audited counts it with its dampers too."""
     if tendons is not None:
-        reported, last = tendons.told, spent.shape[0] // 3 - 1
-        for i in range(reported.shape[0]):
-            spent[0] += h * reported[i, TOLD_POWER]
-            spent[last] += h * reported[i, TOLD_LOSS]
+        results, last = tendons.results, spent.shape[0] // 3 - 1
+        for i in range(results.shape[0]):
+            spent[0] += h * results[i, RESULT_POWER]
+            spent[last] += h * results[i, RESULT_LOSS]
             if last > 1:
-                spent[last - 1] -= h * reported[i, TOLD_LOSS]
+                spent[last - 1] -= h * results[i, RESULT_LOSS]
 
 
 @kernel
@@ -227,8 +233,8 @@ def tendon_energy(tendons: Any) -> float:
     """J in the tendons' springs at the evaluation just made."""
     energy = 0.0
     if tendons is not None:
-        for i in range(tendons.told.shape[0]):
-            energy += tendons.told[i, TOLD_ENERGY]
+        for i in range(tendons.results.shape[0]):
+            energy += tendons.results[i, RESULT_ENERGY]
     return energy
 
 
@@ -237,8 +243,8 @@ def tendon_loss(tendons: Any) -> float:
     """W that friction and dampers of tendons take at the evaluation just made."""
     power = 0.0
     if tendons is not None:
-        for i in range(tendons.told.shape[0]):
-            power += tendons.told[i, TOLD_LOSS]
+        for i in range(tendons.results.shape[0]):
+            power += tendons.results[i, RESULT_LOSS]
     return power
 
 

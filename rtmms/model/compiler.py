@@ -433,7 +433,7 @@ def _whole_body(body: Body, place: str, displaced: float, moment: Array) -> tupl
         if -left > MAX_MORE * displaced > 0.0:
             warnings.warn(
                 f"{place}: its elements displace {displaced - left:.4g} kg of fluid, its solids {displaced:.4g} kg: an "
-                "accelerating fluid pushes it otherwise than its buoyancy says; expected the same of both",
+                "accelerating fluid pushes it otherwise than its buoyancy; expected the same of both",
                 RtmmsWarning, stacklevel=2,
             )  # fmt: skip
         left, theirs = 0.0, True

@@ -183,7 +183,7 @@ class Modal:
     """Small deformation about a floating frame, by modal coordinates (Boyer 2017). See rtmms.model.modal for makers.
 
     names      of the modes; coordinates are called BODY.NAME
-    stiffness, damping   (modes,) of each modal coordinate: J and J s a unit squared (N m/rad of a twist, say)
+    stiffness, damping   (modes,) of each modal coordinate: J and J s a unit squared (N m/rad of a twist, for example)
     sections   pieces that carry its mass; rotations are exact, translations linear in the coordinates
     A mode must move mass, and no mode may move it as the whole body moves.
     """

@@ -179,7 +179,7 @@ class Shape:
 
 @dataclass(frozen=True, eq=False)
 class Urdf:
-    """What a URDF file tells.
+    """Contents of a URDF file.
 
     limits         by joint
     interfaces     (joint, 'effort', 'position' or 'velocity') of its transmissions, in order
@@ -250,7 +250,7 @@ MAX_SHAPES = 10_000
 
 
 def _read_xml(path: Path) -> tuple[ElementTree.Element, bytes]:
-    """The element <robot>, with what every URDF must have, and the text: the library that reads the rest says of a
+    """The element <robot>, with what every URDF must have, and the text: the library that reads the rest reports of a
     fault neither what nor where. ModelError naming the file and the place in it. What the text has is counted before
     a tree is made of it."""
     try:
@@ -369,7 +369,7 @@ def _shapes(link: Any) -> list[Shape]:
 
 def _drawings(links: Sequence[Any], path: Path) -> dict[str, tuple[Drawing, ...]]:
     """By link, its visual geometry, or that of collisions; a mesh whose file cannot be read is left out, and a
-    RtmmsWarning tells it."""
+    RtmmsWarning reports it."""
     shown = {link.name: list(link.visuals or link.collisions) for link in links}
     meshes = sum(one.geometry.mesh is not None for many in shown.values() for one in many)
     most = MAX_DRAWN_POINTS // max(meshes, 1)

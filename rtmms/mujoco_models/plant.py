@@ -456,7 +456,7 @@ class MujocoPlant:
                 near = sorted({max(count - 1, 1) * own, max(count, 1) * own, (count + 1) * own})
                 raise ModelError(
                     f"{self.path}: dt must be a multiple of the model's step of {own:g} s, got {dt:g} s; expected "
-                    f"{' or '.join(f'{one:g}' for one in near)} s, or say how many steps it has (--set substeps=N)"
+                    f"{' or '.join(f'{one:g}' for one in near)} s, or give the number of its steps (--set substeps=N)"
                 )
         refuse_substeps(self.path, count)
         step = count * own if dt is None else float(dt)

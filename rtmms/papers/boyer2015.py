@@ -1,4 +1,4 @@
-"""Boyer and Porez (2015): what the paper says of locomotion, section by section, beside what we get."""
+"""Boyer and Porez (2015): what the paper states of locomotion, section by section, beside our results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Boyer and Porez (2015) say in sections 4 to 6 of motion by connections, and what of ours is held against it.
+"""What Boyer and Porez (2015) state in sections 4 to 6 of motion by connections, and what of ours is held against it.
 
 The paper gives hardly a number: its examples are pictures and words, and what is to be seen is whether the words hold.
 """

@@ -1,4 +1,4 @@
-"""Boyer et al. (2017): the dead fish and modal wings, what the paper says beside what we get."""
+"""Boyer et al. (2017): the dead fish and modal wings, what the paper states beside our results."""
 
 from __future__ import annotations
 

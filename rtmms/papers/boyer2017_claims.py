@@ -1,4 +1,4 @@
-"""What Boyer et al. (2017) say of the dead fish and of modal wings, and what of ours is held against it.
+"""What Boyer et al. (2017) state of the dead fish and of modal wings, and what of ours is held against it.
 
 Of the paper the abstract, the notes and the appendices are to be had: equations (40) to (73). The text between, its
 figures, its parameters and its numbers are not.

@@ -26,7 +26,7 @@ WORKS = ("flow", "wake", "drag", "damping")
 
 @dataclass(frozen=True)
 class Run:
-    """time (k,) s; nose (k, 2) m; told: outputs over time, by name; wall s; plant: as it is at the end."""
+    """time (k,) s; nose (k, 2) m; outputs: over time, by name; wall s; plant: as it is at the end."""
 
     time: Array
     nose: Array

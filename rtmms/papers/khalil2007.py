@@ -1,6 +1,4 @@
-"""The eel of Khalil, Gallot and Boyer (2007): figures 5 to 11 again, the torques of all joints, and what the paper says
-in numbers.
-"""
+"""The eel of Khalil, Gallot and Boyer (2007): figures 5 to 11 again, torques of all joints, the paper's numbers."""
 
 from __future__ import annotations
 
@@ -16,11 +14,11 @@ from rtmms.report.tables import canvas, print_rows, save
 from rtmms.report.verdict import Claim, at_most
 from rtmms.robots import eel
 
-# What Khalil, Gallot and Boyer (2007) say in numbers and in words, and what of ours is held against it.
+# What Khalil, Gallot and Boyer (2007) state in numbers and in words, and our counterparts.
 
 
 YAW, ROLL = 4.0, 0.7
-"""N m, the limits of the actuators, which the gait is said to keep."""
+"""N m, the limits of the actuators, which the gait keeps according to the paper."""
 DRAWN = (1, 25, 34, 2, 26, 35, 3, 27, 36)
 """Joints whose torques figures 8 to 10 show, in the looping."""
 
@@ -60,7 +58,7 @@ CLAIMS = (
     Claim("diameter", "looping: diameter of that circle", "a curve", "m", None, ".2f"),
     Claim("loop_time", "looping: time of a loop, once steady", "60 s are shown", "s", None, ".0f"),
     Claim("turned", "looping: turned within 60 s from rest", "60 s are shown", "deg", None, ".0f",
-          note="the paper does not say that the circle closes within them"),
+          note="the paper does not state that the circle closes within them"),
 )  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from rtmms.report.tables import canvas, print_rows, save
 from rtmms.report.verdict import OTHER_MACHINE, Claim, Row, Target, about, at_most
 from rtmms.robots import moth
 
-# What Porez, Boyer and Belkhiri (2014) say in numbers and in words, and what of ours is held against it.
+# What Porez, Boyer and Belkhiri (2014) state in numbers and in words, and our counterparts.
 
 
 DRAG = (
@@ -51,7 +51,7 @@ VERTICAL = (
 NUMBERS = (
     Claim("twist", "tip twist, peak", 79.0, "deg", about(79.0), ".1f", why=TWIST),
     Claim("twist_lag", "its lag behind the stroke, twist", 58.0, "deg", about(58.0), ".1f", why=TWIST_LAG,
-          note="of the fundamental; the paper does not say how it reads a lag"),
+          note="of the fundamental; the paper does not state how it reads a lag"),
     Claim("bend", "stroke and bending at the tip, peak", 68.0, "deg", about(68.0), ".1f", why=BEND),
     Claim("bend_lag", "its lag behind the stroke", 36.0, "deg", about(36.0), ".1f", why=BEND,
           note="of the peak, by a parabola through three samples 0.9 deg apart, to 0.1 deg"),
@@ -194,7 +194,7 @@ SAMPLES, STEP_S = 400, 1e-4
 STROKES = 10
 """By the paper's integrator."""
 LOST_RAD = 1e-2
-"""Joints further than this from RK4's: the run has left the orbit, and its power says nothing."""
+"""Joints further than this from RK4's: the run has left the orbit, and its power has no meaning."""
 
 
 def stroke(**given: Any) -> Stroke:
@@ -262,7 +262,7 @@ def by_own_integrator(vector: Array, step_s: float, **given: Any) -> tuple[float
     exact = moth.in_paper_frame(dt=STEP_S, **given)
     own.start(vector, 0)
     exact.start(vector, 0)
-    monitor, due, far, n = Monitor(own.twin()), 0, 0.0, own.model.n
+    monitor, due, far, n = Monitor(own.step_error_estimator()), 0, 0.0, own.model.n
     work = 0.0
     for k in range(STROKES * SAMPLES):
         if k == (STROKES - 1) * SAMPLES:
@@ -295,7 +295,7 @@ BEYOND = {"abam": LOST_RAD, "abam_error": UNSTABLE}
 
 
 def rows_of_reading(name: str, s: Stroke, given: dict[str, Any]) -> list[Row]:
-    """All that the paper says beside one reading."""
+    """Return all statements of the paper beside one reading."""
     found = numbers(s)
     found["abam"], found["abam_power"], found["abam_error"] = by_own_integrator(s.vector, STEP_S, **given)
     found["abam_half"] = by_own_integrator(s.vector, STEP_S / 2.0, **given)[0]

@@ -15,7 +15,7 @@ from rtmms.robots.manta.model import largest_step
 from rtmms.robots.manta.plant import Flapping
 
 Array = npt.NDArray[np.float64]
-Say = Callable[[str], None]
+Report = Callable[[str], None]
 
 SWIM = Flapping(40.0, 40.0, 0.6)
 SWIM_S = 45.0
@@ -43,16 +43,16 @@ READINGS: dict[str, dict[str, Any]] = {
     "6 links a chain, c_j of each joint": {"links": 6, "damping_per": "joint"},
     "servo in place of ideal motors": {"actuation": "servo"},
 }
-"""Each beside the default; docs/manta.md says what is meant."""
+"""Each beside the default; docs/manta.md explains them."""
 
 
-def readings(settings: Settings, say: Say) -> list[dict[str, Any]]:
+def readings(settings: Settings, report: Report) -> list[dict[str, Any]]:
     """One row a reading: thrust held at 0.51 Hz, phase 30 deg; swimming at 0.6 Hz, 40 and 40 deg; turning by phase."""
     rows = []
     for name, parameters in READINGS.items():
         if settings.readings is not None and name not in settings.readings:
             continue
-        say(f"reading: {name}")
+        report(f"reading: {name}")
         rows.append({"reading": name, "parameters": parameters, **measure(settings, **parameters)})
     for row in rows:
         row["change_percent"] = {key: _change(row[key], rows[0][key]) for key in NAMES}
@@ -93,20 +93,20 @@ def _states(dt: float, coupling: str, seconds: float) -> tuple[Array, Array]:
     return out["position"], np.concatenate([out["velocity"], out["angular_velocity"]], axis=1)
 
 
-def coupling_error(settings: Settings, say: Say) -> dict[str, Any]:
+def coupling_error(settings: Settings, report: Report) -> dict[str, Any]:
     """Greatest difference of position (m) and velocity (m/s) over a run from `monolithic` at the same step.
 
     The method's own error, beside it: monolithic against itself at `reference_step_s`. `order` is the slope of log
     error over log dt.
     """
     steps, seconds = settings.coupling_steps_s, settings.coupling_s
-    say("coupling: the reference")
+    report("coupling: the reference")
     reference = _states(settings.reference_step_s, "monolithic", seconds)
     rows: dict[str, dict[str, list[float]]] = {
         name: {"position_m": [], "velocity_m_s": []} for name in ("sequential", "iterated", "monolithic")
     }
     for dt in steps:
-        say(f"coupling: {dt * 1e3:g} ms")
+        report(f"coupling: {dt * 1e3:g} ms")
         exact = _states(dt, "monolithic", seconds)
         found = {name: _states(dt, name, seconds) for name in ("sequential", "iterated")}
         for name, against in (("sequential", exact), ("iterated", exact), ("monolithic", reference)):
@@ -129,12 +129,12 @@ def order(steps: Any, errors: Any) -> float | None:
     return float(np.polyfit(np.log(steps), np.log(errors), 1)[0])
 
 
-def thrust_error(settings: Settings, say: Say) -> dict[str, Any] | None:
+def thrust_error(settings: Settings, report: Report) -> dict[str, Any] | None:
     """Mean thrust of the second period, body held, against explicit RK4 at a step it can hold; % at each dt."""
     if settings.rk4_step_s is None:
         return None
     gait = Flapping(40.0, 30.0, 0.51, ramp_s=0.5)
-    say("method: explicit RK4 at a small step")
+    report("method: explicit RK4 at a small step")
 
     def thrust(dt: float, **parameters: Any) -> float:
         run = fly(plant(dt=dt, body="fixed", **parameters), gait, 2.0 * gait.period_s, names=("thrust",))
@@ -151,12 +151,12 @@ def thrust_error(settings: Settings, say: Say) -> dict[str, Any] | None:
     }
 
 
-def power_balance(settings: Settings, say: Say) -> dict[str, Any]:
+def power_balance(settings: Settings, report: Report) -> dict[str, Any]:
     """|energy gained - work in + losses| over the work put in, along a monolithic run, at each dt."""
     names = ("rod_power", "drag_power", "damping_power", "kinetic_energy", "elastic_energy", "buoyancy_energy")
     steps, errors = settings.balance_steps_s, []
     for dt in steps:
-        say(f"power balance: {dt * 1e3:g} ms")
+        report(f"power balance: {dt * 1e3:g} ms")
         out = fly(plant(dt=dt, coupling="monolithic"), SWIM, 3.2, every_s=dt, names=names).outputs
         energy = out["kinetic_energy"] + out["elastic_energy"] + out["buoyancy_energy"]
         work = _simpson(out["rod_power"], dt)
@@ -173,9 +173,9 @@ def _simpson(values: Array, dt: float) -> float:
 # --- the paper's own numbers, as far as they run ----------------------------------------------------------------------
 
 
-def paper_preset(settings: Settings, say: Say) -> dict[str, Any]:
+def paper_preset(settings: Settings, report: Report) -> dict[str, Any]:
     """What `--preset paper` gives."""
-    say("preset paper")
+    report("preset paper")
     return measure(settings, preset="paper")
 
 
@@ -189,15 +189,15 @@ REFUSED: dict[str, dict[str, Any]] = {
 
 
 def refusals() -> dict[str, str]:
-    """What the plant says to each, '' where it would run."""
-    said = {}
+    """Return the plant's refusal of each, '' where it would run."""
+    refusals = {}
     for name, parameters in REFUSED.items():
         try:
             plant(**parameters)
-            said[name] = ""
+            refusals[name] = ""
         except ModelError as error:
-            said[name] = str(error)
-    return said
+            refusals[name] = str(error)
+    return refusals
 
 
 def longest_rk4_step(**parameters: Any) -> float:

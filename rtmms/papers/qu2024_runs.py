@@ -93,7 +93,7 @@ def _sample(plant: Manta, kept: dict[str, list[Array]]) -> None:
 
 
 WAVE = Flapping(40.0, 30.0, 0.51)
-"""Body held. The paper does not say which gait figure 7 shows; this is the one of its largest thrust in figure 8."""
+"""Body held. The paper does not state which gait figure 7 shows; this is the one of its largest thrust in figure 8."""
 PEAK = Flapping(50.0, 40.0, 0.6)
 TURNS = {
     "phase": Flapping(40.0, 40.0, 0.8, right_phase_deg=0.0),

@@ -29,7 +29,7 @@ from rtmms.planning.box_qp import box_step
 from rtmms.planning.cost import Cost, CostSlopes
 from rtmms.planning.planner import Knots, Plan
 from rtmms.planning.shadow import POINTS, chosen, places
-from rtmms.plant.protocol import Coordinated
+from rtmms.plant.protocol import HasCoordinates
 
 Array = npt.NDArray[np.float64]
 
@@ -184,7 +184,7 @@ def backward(of: Problem, regularisation: float) -> Policy | None:
 class IterativeLqr:
     """A planner as rtmms.planning.planner.Planner.
 
-    model      of the robot (rtmms.plant.protocol.Coordinated); its dt is the plan's grid
+    model      of the robot (rtmms.plant.protocol.HasCoordinates); its dt is the plan's grid
     words      the knots of a plan: a stage from each to the next, whole steps of the model
     samples    iterations at most;  threads   that linearise and roll out
     change     what it costs a mean over the horizon of ((u - u_before) / reach)^2, reach half of an actuator's range
@@ -201,7 +201,7 @@ class IterativeLqr:
         per = round(span / model.dt)
         if stages < 1 or per < 1 or abs(per * model.dt - span) > 1e-6 * span:
             raise ModelError(f"ilqr: knots must be whole steps of {model.dt:g} s apart, got {span:g} s")
-        if not isinstance(model, Coordinated):
+        if not isinstance(model, HasCoordinates):
             raise ModelError(
                 f"ilqr: a {type(model).__name__} has no compiled derivatives of its steps; give method=cem, mppi or ps"
             )

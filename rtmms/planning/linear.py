@@ -52,7 +52,7 @@ class HalfStroke:
 @dataclass(frozen=True)
 class StrokeMap:
     """halves  both half strokes, the one from the reset's phase first;  steps  of the model, of each
-    orbit   a state of the hovering orbit at the beginning of each, as a Fork has it;  told  its coordinates"""
+    orbit   a state of the hovering orbit at the beginning of each, as a Fork has it;  coordinates  of it"""
 
     halves: tuple[HalfStroke, HalfStroke]
     orbit: tuple[Array, Array]
@@ -173,7 +173,7 @@ FAR_M, TURN_RAD = 0.15, 0.4
 """A place that is farther, or a heading, counts as so far: beyond it the linear model does not hold."""
 TWIST = slice(6, 12)
 BELIEVED, SLOW = 0.7, 0.1
-"""Share of what a half stroke tells that is believed at once: of the wind, and of what is left besides it."""
+"""Share of a half stroke's evidence that is believed at once: of the wind, and of what is left besides it."""
 _RATE = 0.02
 """s: what an angular velocity counts beside a velocity of 1 m/s, for the wind."""
 _KEPT = 1e-2
@@ -208,7 +208,7 @@ class WindObserver:
         k = len(self._model.halves[0].a)
         self.rest = (np.zeros(k), np.zeros(k))
 
-    def hear(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
+    def learn(self, phase: int, seen: Array, flown: Array, linear: Array) -> None:
         """x (k,) at the end of the half stroke `phase`: as it is, as the robot's full model in still air has it, and as
         the linear one has it without any disturbance."""
         half = self._model.halves[phase]

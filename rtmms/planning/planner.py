@@ -20,7 +20,7 @@ from rtmms.analysis.rollouts import Rollout
 from rtmms.base.errors import ModelError, UnknownNameError
 from rtmms.planning.cost import Cost
 from rtmms.planning.shadow import chosen, places
-from rtmms.plant.protocol import Channel, Forking, RollsOut
+from rtmms.plant.protocol import Channel, HasFork, RollsOut
 
 Array = npt.NDArray[np.float64]
 
@@ -201,7 +201,7 @@ class Plan:
 class Planner:
     """Plans for a model of the robot.
 
-    model      a plant of which many runs may go on (rtmms.plant.protocol.Forking); its dt is the plan's grid
+    model      a plant of which many runs may go on (rtmms.plant.protocol.HasFork); its dt is the plan's grid
     samples    candidates of a plan;  threads  they run on;  seed  of what is random in them
     UnknownNameError for a method or an output of the cost that there is none of.
     """
@@ -212,7 +212,7 @@ class Planner:
     ) -> None:  # fmt: skip
         if method not in METHODS:
             raise UnknownNameError("method", method, METHODS)
-        forking: Any = model if isinstance(model, Forking) else None
+        forking: Any = model if isinstance(model, HasFork) else None
         if (forking is None or forking.fork() is None) and not isinstance(model, RollsOut):
             raise ModelError("planner: this robot has no compiled steps to plan with")
         known = {channel.name for channel in model.outputs}

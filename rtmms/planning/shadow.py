@@ -16,7 +16,7 @@ from rtmms.base.errors import DivergedError, RtmmsError
 Array = npt.NDArray[np.float64]
 
 
-# The whole state of a robot of which sensors tell pose and twist alone, and the current that it drifts in.
+# The whole state of a robot of which sensors measure pose and twist alone, and the current that it drifts in.
 #
 # Joints, rods and fins go by the model under the commands that were sent; pose and twist come from the plant's states.
 # How far such a model ends from the robot's own is `distance_apart`.
@@ -30,7 +30,7 @@ _TRIED, _DAMPED, _FASTEST = 0.05, 0.05, 0.3
 
 class Shadow:
     """A model that goes where the robot goes.  model  a plant with place, present and put
-    (rtmms.plant.protocol.Forking)"""
+    (rtmms.plant.protocol.HasFork)"""
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -68,7 +68,7 @@ class CurrentObserver:
     """The uniform current, from how far the robot is from where replays of the last seconds end: a damped Newton step
     now and then on displacement and velocity. It takes up what else the model leaves out as well.
 
-    model   a plant of its own with a parameter current_m_s;  tick_s  s, from one `hear` to the next
+    model   a plant of its own with a parameter current_m_s;  tick_s  s, from one `follow` to the next
     """
 
     def __init__(self, model: Any, tick_s: float) -> None:
@@ -83,7 +83,7 @@ class CurrentObserver:
         self._states: deque[Array] = deque(maxlen=self._ticks + 1)
         self._sent: deque[Array] = deque(maxlen=self._ticks)
 
-    def hear(self, state: Array, sent: Array | None, position: Array, world_velocity: Array) -> bool:
+    def follow(self, state: Array, sent: Array | None, position: Array, world_velocity: Array) -> bool:
         """The state now, the commands (steps, n) since the last one; True where the current is another now."""
         self._states.append(state)
         if sent is not None:

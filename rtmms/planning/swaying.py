@@ -1,6 +1,6 @@
 """Costs of a swimmer whose head swings with its beat, as the eel's. World frame, z up; SI.
 
-What counts at the end of a horizon of whole beats are means over its halves, for a momentary heading or velocity tells
+What counts at the end of a horizon of whole beats are means over its halves, for a momentary heading or velocity shows
 where in the beat the head is. With 1 and 2 the means of the first and the second half, along a course:
 
     running    e^2 + h^2

@@ -29,7 +29,7 @@ Array = npt.NDArray[np.float64]
 Pose = namedtuple("Pose", ("position", "quaternion", "velocity", "angular_velocity"))
 """The state that these costs see."""
 TAU_S = 1.0
-LAG_M, FORGETS_S = 1.0, 5.0
+LAG_M, FADES_S = 1.0, 5.0
 """m, by which the reference of a plan may be ahead of the robot; s, within which its lead fades."""
 STRAIGHT = 0.94
 """Cosine of the angle between two segments, 20 deg, up to which a course has no corner there."""
@@ -233,7 +233,7 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     """Begin the next plan of `along_course` at a place.
 
     The plan's reference has moved on at the course's speed for `passed_s` since the last plan, at most `LAG_M` ahead of
-    the robot; of its lead a part is forgotten, all within some `FORGETS_S`. So a robot that stops at a corner falls
+    the robot; of its lead a part is forgotten, all within some `FADES_S`. So a robot that stops at a corner falls
     behind, and its cost rises until it goes on, and one that is a little slow does not.
 
     Returns
@@ -244,7 +244,7 @@ def begin_at(course: Cost, position: Array, passed_s: float = 0.0) -> float:
     points, direction, length, given = course.data
     # of two legs that are equally near, the one that the reference is on
     _, s, *_ = project(points, direction, length, max(float(given[2]), float(given[3])), position)
-    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FORGETS_S)
+    lead = (given[3] + given[0] * passed_s - s) * math.exp(-passed_s / FADES_S)
     given[2], given[3] = s, s + min(max(lead, 0.0), LAG_M)
     return float(s)
 

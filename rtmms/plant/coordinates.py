@@ -76,6 +76,6 @@ class StateChart:
         if chart.pose >= 0:
             pose = slice(chart.pose, chart.pose + 7)
             s[pose] = displaced(o[pose], coordinates[:6])
-        s[chart.forgets] = 0.0
+        s[chart.history_indices] = 0.0
         if self._settle():
             raise ModelError("chart: no state of the plant has these coordinates: its mechanism is singular there")

@@ -12,11 +12,17 @@ from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from rtmms.base.errors import DivergedError
+from rtmms.base.errors import DivergedError, Renamed
 from rtmms.base.jit import native
 from rtmms.base.snapshot import StatefulPlant
 from rtmms.base.spatial import Array
-from rtmms.plant.protocol import Channel, CompiledOutputs, CompiledStep, Fork, SavedState
+from rtmms.plant.protocol import (
+    Channel,
+    CompiledOutputs,
+    CompiledStep,
+    Fork,
+    SavedState,
+)
 from rtmms.plant.validation import read_command
 
 _FLOAT = np.dtype(np.float64)
@@ -103,6 +109,8 @@ class KernelPlant(StatefulPlant):
         """z of the robot at t = 0, m: minus `start_depth_m` of its parameters, 0 for a robot without."""
         return 0.0 - float(getattr(self.parameters, "start_depth_m", 0.0))
 
+    twin = Renamed("step_error_estimator")
+
     # --- derived --------------------------------------------------------------------------------------------------
 
     def _bind_step(self) -> None:
@@ -142,7 +150,7 @@ class KernelPlant(StatefulPlant):
             self._steps += 1
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         if self._entry is None:
             kernel = self._step_kernel()
             if kernel is None:
@@ -152,14 +160,14 @@ class KernelPlant(StatefulPlant):
         return self._entry
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         if status:
             self._fail(status)
         if not self._kernel_counts_steps:
             self._steps += 1
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """Return memory for a run beside the plant's (rtmms.plant.protocol.Forking); None where Python must step it."""
+        """Return memory for a run beside the plant's (rtmms.plant.protocol.HasFork); None where Python must step it."""
         kernel = self._step_kernel()
         if kernel is None or not self._can_fork():
             return None
@@ -177,8 +185,8 @@ class KernelPlant(StatefulPlant):
         return CompiledStep(native(kernel, *given), words, self._command_of(system).ctypes.data)
 
 
-class RecordTwin:
-    """Steps beside a kernel plant's own, in a fork of its record (rtmms.plant.protocol.Twin).
+class RecordErrorEstimator:
+    """Steps beside a kernel plant's own, in a fork of its record (rtmms.plant.protocol.StepErrorEstimator).
 
     A state has one more word than the plant's: the steps since the reset. A subclass sets the attributes before it
     calls `__init__` of this class, and overrides `_kept`.
@@ -237,11 +245,11 @@ class RecordTwin:
         at.all[-1] = self.plant._steps
 
     def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.Twin."""
+        """See rtmms.plant.protocol.StepErrorEstimator."""
         self._divided = parts
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """Put the twin into a state; `halves`: its next steps are parts of dt."""
+        """Put the estimator into a state; `halves`: its next steps are parts of dt."""
         if self._of is not self.plant.system:  # its parameters were changed
             self._take_up()
         self.state.all[:] = at.all

@@ -17,7 +17,7 @@ from rtmms.plant.replay import PARTS, Replayed, replay
 #
 # A step of dt from a state, and two of dt / 2 from the same state under the same command, end apart by d; the local
 # error
-# of the step is d / (1 - 2^-p) for a method of order p. Its size against that of what changes within a step says
+# of the step is d / (1 - 2^-p) for a method of order p. Its size against that of what changes within a step shows
 # whether
 # the step resolves the motion at all. Where errors lead the robot to is not to be seen in single steps: see replay.py.
 
@@ -29,7 +29,9 @@ STILL_M_S2 = 1e-6
 
 
 class StepError(NamedTuple):
-    """Fractions: of what changes within a step, of the velocity (turns counted by `Twin.length`) and of the joints.
+    """Fractions of what changes within a step, of the velocity and of the joints.
+
+    Turns count by `StepErrorEstimator.length`.
 
     0.01 is 1 %; 1 where the half steps failed. Multiplied by 1 / (1 - 2^-p): the error of the step itself.
     """
@@ -45,9 +47,9 @@ class StepError(NamedTuple):
 class Vectors:
     """Differences of kept states, in memory of their own: twist (6,), turns times `length`; joints."""
 
-    def __init__(self, twin: StepErrorEstimator) -> None:
-        self.twist, self.joints = np.zeros(6), np.zeros(twin.state.joints.shape)
-        self._length = twin.length
+    def __init__(self, estimator: StepErrorEstimator) -> None:
+        self.twist, self.joints = np.zeros(6), np.zeros(estimator.state.joints.shape)
+        self._length = estimator.length
 
     def between(self, a: SavedState, b: SavedState) -> None:
         """b - a."""
@@ -67,10 +69,10 @@ class Errors:
     count   of them;  sharpen  1 / (1 - 2^-p), p the method's order;  unstable_steps  with an error beyond UNSTABLE
     """
 
-    def __init__(self, twin: StepErrorEstimator) -> None:
-        self.twin, self.sharpen = twin, 1.0 / (1.0 - 0.5**twin.order)
-        self._apart, self._change = Vectors(twin), Vectors(twin)
-        self._given = twin if isinstance(twin, HasPrescribedJoints) else None
+    def __init__(self, estimator: StepErrorEstimator) -> None:
+        self.estimator, self.sharpen = estimator, 1.0 / (1.0 - 0.5**estimator.order)
+        self._apart, self._change = Vectors(estimator), Vectors(estimator)
+        self._given = estimator if isinstance(estimator, HasPrescribedJoints) else None
         self.clear()
 
     def clear(self) -> None:
@@ -83,7 +85,7 @@ class Errors:
         """One doubled step: where both began, where the plant went, where the half steps went if they were
         sound. It stands for `weight` steps. What the stages did not see of a given motion counts as an error of the
         joints, though they stand right at the end: bodies and work have missed it, and half steps may have too."""
-        apart, change, dt = self._apart, self._change, self.twin.dt
+        apart, change, dt = self._apart, self._change, self.estimator.dt
         change.between(begin, end)
         twist, joints = change.squares()
         apart.between(halves, end)
@@ -91,7 +93,7 @@ class Errors:
         floor = (STILL_M_S2 * dt) ** 2
         twist, joints = max(twist, floor), max(joints, floor * dt * dt)
         if not math.isfinite(twist + joints):
-            return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will say so
+            return StepError(1.0, 1.0)  # the plant itself is about to leave the numbers, and will report it
         if not (sound and math.isfinite(off + bent)):
             off, bent = twist, joints
         elif self._given is not None:
@@ -127,30 +129,30 @@ class Errors:
         return math.sqrt(self._unseen / self._joints[1]) if self._joints[1] > 0.0 else 0.0
 
 
-def step_error(twin: StepErrorEstimator, command: Array) -> StepError:
+def step_error(estimator: StepErrorEstimator, command: Array) -> StepError:
     """Of one step from the plant's present state with a command held; the plant stays as it is."""
-    errors, begin, end = Errors(twin), twin.room(), twin.room()
-    twin.keep(begin)
-    twin.start(begin, halves=False)
-    sound = twin.step(command, halves=False)
-    end.all[:] = twin.state.all
-    twin.start(begin, halves=True)
-    sound = sound and twin.step(command, halves=True) and twin.step(command, halves=True)
-    found = errors.add(begin, end, twin.state, sound, 1.0)
+    errors, begin, end = Errors(estimator), estimator.room(), estimator.room()
+    estimator.keep(begin)
+    estimator.start(begin, halves=False)
+    sound = estimator.step(command, halves=False)
+    end.all[:] = estimator.state.all
+    estimator.start(begin, halves=True)
+    sound = sound and estimator.step(command, halves=True) and estimator.step(command, halves=True)
+    found = errors.add(begin, end, estimator.state, sound, 1.0)
     return StepError(*(errors.sharpen * part if sound else 1.0 for part in found))
 
 
 # The monitor of a run: on some of its steps, in pieces between steps, it takes the step again in two halves; at the
 # end of the run it takes the run again, from its commands.
 #
-# Before the first step and after others it is asked to `look`, and says when it wants to be asked again. A look costs
+# Before the first step and after others it is asked to `look`, and returns when the next look is due. A look costs
 # about one step of the plant. Looks of one measurement, at the ends of successive steps:
 #
 # 0  the state is kept: the step to come begins there
 # 1  the step's end and command are kept; its first half is taken
 # 2  the step's second half; what lies between the ends is counted
 #
-# Steps alone tell, while the run goes, whether it has left the range of its method. What they lead to is measured when
+# Steps alone show, while the run goes, whether it has left the range of its method. What they lead to is measured when
 # it
 # has ended (`conclude`): whoever steps the plant writes the commands into `tape`.
 #
@@ -258,10 +260,10 @@ class Monitor:
     hopeless    the run has diverged, though its numbers are finite
     """
 
-    def __init__(self, twin: StepErrorEstimator, tape: Array | None = None) -> None:
-        self.twin, self.errors = twin, Errors(twin)
+    def __init__(self, estimator: StepErrorEstimator, tape: Array | None = None) -> None:
+        self.estimator, self.errors = estimator, Errors(estimator)
         self.tape = np.zeros((0, 0)) if tape is None else tape
-        self._begin, self._end, self._start = twin.room(), twin.room(), twin.room()
+        self._begin, self._end, self._start = estimator.room(), estimator.room(), estimator.room()
         self._command, self._at = np.zeros(0), 0
         self.longest_ns = 0
         self.clear()
@@ -276,8 +278,8 @@ class Monitor:
     def _begin_here(self, row: int) -> None:
         """What is taken again begins at the present state, with this row of the tape."""
         self._replayed: Replayed | None = None
-        self._first, self._row = self.twin.now, row
-        self.twin.keep(self._start)
+        self._first, self._row = self.estimator.now, row
+        self.estimator.keep(self._start)
 
     def forget(self, step: int | None = None) -> None:
         """The state or a parameter was changed from outside before this step (None: the next, of steps by hand): the
@@ -307,23 +309,23 @@ class Monitor:
             return self._look(command)
 
     def _look(self, command: Array) -> int:
-        now, twin, piece = self.twin.now, self.twin, self._piece
+        now, estimator, piece = self.estimator.now, self.estimator, self._piece
         if piece == 0 or now != self._at + piece:
             if not self._begun:
                 self._begin_here(0)
                 self._begun = True
-            twin.keep(self._begin)
+            estimator.keep(self._begin)
             self._at, self._piece = now, 1
             return 1
         if piece == 1:
             self._command = np.array(command)
-            twin.keep(self._end)
-            twin.start(self._begin, halves=True)
-            self._sound = twin.step(self._command, halves=True)
+            estimator.keep(self._end)
+            estimator.start(self._begin, halves=True)
+            self._sound = estimator.step(self._command, halves=True)
             self._piece = 2
             return 1
-        self._sound = self._sound and twin.step(self._command, halves=True)
-        self.errors.add(self._begin, self._end, twin.state, self._sound, float(self._gap + 3))
+        self._sound = self._sound and estimator.step(self._command, halves=True)
+        self.errors.add(self._begin, self._end, estimator.state, self._sound, float(self._gap + 3))
         self.hopeless = self.errors.step.largest > UNSTABLE and self.verdict.verdict == "diverged"
         self._piece, self._gap = 0, self._pause()
         return self._gap
@@ -339,14 +341,14 @@ class Monitor:
     def conclude(self, seconds: float = PATIENCE_S, most: int = PARTS[0]) -> Verdict:
         """The run has ended: take it again from its commands, as far as so many seconds of wall time reach, in at most
         so many parts of a step, and judge. The plant stays as it is."""
-        self.twin.keep(self._end)
-        steps = self.twin.now - self._first
+        self.estimator.keep(self._end)
+        steps = self.estimator.now - self._first
         commands = self.tape[self._row :][:steps]
         end = self._end if len(commands) == steps else None
-        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, and nobody said so
+        whole = not self._by_hand or self._by_hand - self._row == steps  # else put elsewhere, without a request
         self._replayed = None
         if whole and len(commands):
-            self._replayed = replay(self.twin, self._start, end, commands, seconds, most, (PATH, WORK))
+            self._replayed = replay(self.estimator, self._start, end, commands, seconds, most, (PATH, WORK))
         return self.verdict
 
     @property
@@ -357,14 +359,14 @@ class Monitor:
     @property
     def verdict(self) -> Verdict:
         """Of the run so far."""
-        errors, found, twin = self.errors, self._replayed, self.twin
+        errors, found, estimator = self.errors, self._replayed, self.estimator
         step, name, partly = errors.step.largest, "fine", None
         path = work = math.nan
         doubts = [(STEP, errors.unseen)]
         if found is not None and errors.unseen <= STEP:  # half steps may have missed the same
             path, work = found.path, found.work
             doubts += [(PATH, path), (WORK, work)]
-            ran = (twin.now - self._first) * twin.dt
+            ran = (estimator.now - self._first) * estimator.dt
             partly = found.seconds if found.seconds < 0.99 * ran else None
         if found is None or partly is not None:
             doubts.append((STEP, step))
@@ -373,17 +375,17 @@ class Monitor:
             name = "unknown"
         elif (
             errors.count >= SOME and step > UNSTABLE and errors.unstable > MANY and errors.unstable_steps >= AFEW
-            and twin.bounded and errors.unseen <= STEP
+            and estimator.bounded and errors.unseen <= STEP
         ):  # fmt: skip
             name, over = "diverged", [(STEP, step)]
         elif over:
             name = "doubtful"
         finer = None
         if over and name != "unknown":
-            share = min((0.5 * bound / value) ** (1.0 / twin.order) for bound, value in over)
+            share = min((0.5 * bound / value) ** (1.0 / estimator.order) for bound, value in over)
             if found is not None and name == "doubtful" and (found.path > PATH or found.work > WORK):
                 share = enough(found)
-            parameter, value = twin.finer
+            parameter, value = estimator.finer
             finer = parameter, value * share
-        place = "path" if twin.base_moves else "joints"
+        place = "path" if estimator.base_moves else "joints"
         return Verdict(name, step, path, work, errors.count, finer, partly, place, found is None or found.sure)

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError
+from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError, warn_renamed
 from rtmms.base.trust import asked_by_program, refuse_unnamed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def refuse_fixed(robot: str, given: Mapping[str, Any], settable: Iterable[str], 
     """What a plant's `set` refuses: a change of sizes, channels or states.
 
     UnknownNameError for a parameter that there is none of, ModelError for one that stays as it was built, or where
-    nothing is given; each says what may change, and nothing else."""
+    nothing is given; each states what may change, and nothing else."""
     settable, known = tuple(settable), tuple(known)
     if not given:
         raise ModelError(f"set: expected parameter = value, got nothing; what can change: {', '.join(settable)}")
@@ -210,12 +210,12 @@ class Surroundings(NamedTuple):
 
 
 STANDARD_GRAVITY, WATER, LIQUID = 9.80665, 1000.0, 100.0
-"""m/s2 and kg/m3 of what does not tell its own; from this density on a fluid is no gas."""
+"""m/s2 and kg/m3 of what does not declare its own; from this density on a fluid is no gas."""
 
 
 def water_density(medium: str, stated: float | None) -> float:
-    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `told` (None: they
-    do not tell). A plant without a medium is in water where that fluid is as dense as a liquid."""
+    """kg/m3 of the water around a plant of this medium, whose bodies displace a fluid as dense as `stated` (None:
+    unknown). A plant without a medium is in water where that fluid is as dense as a liquid."""
     if medium == "water":
         return WATER if stated is None else stated
     return stated if not medium and stated is not None and stated >= LIQUID else 0.0
@@ -308,7 +308,7 @@ class PlantDescription:
     ends           () -> s, simulated, until which its surroundings are known (a flow from a file)
     home           () -> where `reset` places it: arguments of its `place`, by name; empty: where it starts by itself
     gait           a gait of commands that it knows
-    twin           () -> steps beside its own, by which its steps are checked
+    step_error_estimator  () -> steps beside its own, by which its steps are checked
     accurate       error of the path, a fraction -> the longest step, s (`StepErrorEstimator.finer`), of its own gait
     truth, sensors   of a plant seen through sensors: the plant itself, whose outputs are 'truth.NAME' here, and sensors
     estimates      whether it has an estimate of its motion, as outputs 'estimate.NAME', made by its `estimator`
@@ -333,7 +333,7 @@ class PlantDescription:
     ends: Callable[[], float | None] = _nothing
     home: Callable[[], Mapping[str, Any] | None] = _nothing
     gait: CommandedGait | None = None
-    twin: Callable[[], StepErrorEstimator] | None = None
+    step_error_estimator: Callable[[], StepErrorEstimator] | None = None
     accurate: Mapping[float, float] = field(default_factory=dict)
     truth: Plant | None = None
     sensors: Mapping[str, Any] = field(default_factory=dict)
@@ -342,8 +342,8 @@ class PlantDescription:
 
 
 _VALUES = (
-    "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure", "twin",
-    "accurate", "step_time_varies",
+    "medium", "half_span_m", "airframe", "set", "settable", "coupled", "coupling", "recent_outputs", "figure",
+    "step_error_estimator", "accurate", "step_time_varies",
 )  # fmt: skip
 _PRESENT = ("parameters", "shape", "ends", "home")
 _TOGETHER = (("trace_outputs", "summarise"), ("truth", "sensors"))
@@ -359,6 +359,8 @@ def describe_plant(plant: Any) -> PlantDescription:
     if isinstance(own, PlantDescription):
         return own
     found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
+    found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
+              if new not in found and callable(getattr(plant, old, None))}  # fmt: skip
     found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
     for names in _TOGETHER:
         if all(hasattr(plant, name) for name in names):
@@ -369,9 +371,20 @@ def describe_plant(plant: Any) -> PlantDescription:
     return PlantDescription(**found, estimates=hasattr(plant, "estimator"))
 
 
+RENAMED_MEMBERS = {"twin": "step_error_estimator"}
+"""Old name of an optional member, and the name that replaced it in 0.3; the old ones go with the next version."""
+
+
+def _renamed_member(plant: Any, old: str, new: str) -> Any:
+    warn_renamed(type(plant).__name__, old, new, stacklevel=3)
+    return getattr(plant, old)
+
+
 def _assumed_surroundings(plant: Any) -> Surroundings:
-    """Of a plant that does not tell them: its parameter gravity_m_s2, else standard gravity, downwards, and water but
-    where its medium is another."""
+    """Return the surroundings of a plant that declares none.
+
+    Its parameter gravity_m_s2, else standard gravity, acts downwards. It is in water unless its medium is another.
+    """
     parameters: Any = getattr(plant, "parameters", None)
     gravity = parameters.get("gravity_m_s2") if isinstance(parameters, Mapping) else getattr(
         parameters, "gravity_m_s2", None
@@ -468,7 +481,7 @@ class StepErrorEstimator(Protocol):
     dt, order   s, of the plant's step and its method;  finer  the parameter that shortens the step, and its value in s
     bounded     whether the method is stable up to some |lambda| dt only
     base_moves  whether there is a way that can be wrong;  length  m: a turn by 1 rad counts as a way of that
-    state       where the twin stands
+    state       where the estimator stands
     """
 
     dt: float
@@ -495,7 +508,7 @@ class StepErrorEstimator(Protocol):
         """The steps that are called halves are of dt / parts from the next `start` on, a power of two; 2 at first."""
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """The twin stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
+        """The estimator stands there from now on; halves: its next steps are of dt / 2 (see `divide`)."""
 
     def step(self, command: Array, halves: bool) -> bool:
         """One step; False where it fails."""
@@ -503,26 +516,26 @@ class StepErrorEstimator(Protocol):
 
 @runtime_checkable
 class HasPrescribedJoints(StepErrorEstimator, Protocol):
-    """A twin with joints that are given their motion: what a step's stages miss of it, half steps may miss as well."""
+    """An estimator with prescribed joints: half steps, too, may miss what a step's stages miss of their motion."""
 
     def unseen(self, begin: SavedState, end: SavedState) -> float:
         """rad2, the sum of squares over the joints: how far they went from `begin` to `end`, a step later, without any
-        stage of the step seeing it. The command is that of the last step of this twin."""
+        stage of the step seeing it. The command is that of the last step of this estimator."""
 
 
 @runtime_checkable
 class HasPower(StepErrorEstimator, Protocol):
-    """A twin whose states carry no work, but tell the power that goes in."""
+    """An estimator whose states carry no work, but have the power that goes in."""
 
     def power(self, at: SavedState) -> float:
-        """W, in a state; the twin stands there afterwards."""
+        """W, in a state; the estimator stands there afterwards."""
 
 
 @runtime_checkable
 class HasStepErrorEstimator(Protocol):
     """A plant whose steps can be checked by steps beside it, by `rtmms.plant.monitor`."""
 
-    def twin(self) -> StepErrorEstimator: ...
+    def step_error_estimator(self) -> StepErrorEstimator: ...
 
 
 class CompiledStep(NamedTuple):
@@ -550,16 +563,28 @@ class HasCompiledStep(Protocol):
 
 
 class Fork(NamedTuple):
-    """Memory of its own for a run beside the plant's, by the plant's model and kernels as they were when it was made.
+    """A run beside the plant's, in memory of its own, by the plant's model and kernels at the time of the fork.
 
-    entry   a step of it
-    state   (w,) all that a snapshot holds but the count of steps;  sound  where it is again after a step that failed
-    start   (1,) s, the time at which a step begins, for who steps it to write
-    places  outputs that stand in the state as they are: where each begins there, and how many numbers it has
-    clear   makes scratch anew, after a step that failed
-    follow  takes up the plant's model and parameters of now; False where a new fork must be made for them
-    owner   keeps the memory
-    account more outputs at its state, by compiled code; None: the plant's `observe` tells them
+    Attributes
+    ----------
+    entry : CompiledStep
+        One step of the fork.
+    state : (w,) array
+        All that a snapshot contains except the count of steps.
+    sound : (w,) array
+        The last sound state, to which a failed step returns.
+    start : (1,) array
+        Time at which a step begins, s. The caller writes it.
+    places : mapping
+        Outputs that the state contains: first index and size of each.
+    clear : callable
+        Fills the scratch memory anew, after a failed step.
+    follow : callable
+        Takes the plant's present model and parameters. It returns False where only a new fork can have them.
+    owner : object
+        Keeps the memory alive.
+    account : CompiledOutputs, optional
+        Compiled code of further outputs. Without it, the plant's `observe` returns them.
     """
 
     entry: CompiledStep
@@ -574,8 +599,8 @@ class Fork(NamedTuple):
 
 
 @runtime_checkable
-class Forking(Protocol):
-    """A plant of which many runs may go on side by side (rtmms.analysis.rollouts)."""
+class HasFork(Protocol):
+    """A plant that can have many runs side by side (rtmms.analysis.rollouts)."""
 
     def fork(self, memory: Array | None = None) -> Fork | None:
         """At the present state. None: it can be stepped by `step` alone.
@@ -623,15 +648,23 @@ class RollsOut(Protocol):
 
 
 class Coordinates(NamedTuple):
-    """Coordinates of a state as a Fork has it. Each is a word of it, but for a free body's pose.
+    """Coordinates of a fork's state. Except for a free body's pose, each is an element of that array.
 
-    names, units   of each, in order
-    size     (k,) what counts as one of each
-    words    (k,) int64, where each stands; of the six of a pose no matter
-    pose     where position (3, m, world) and quaternion (4, body to world) stand, whose errors in the body's axes are
-             then the first six, p = p_ref + R_ref e, R = R_ref exp theta^; -1 without one
-    woven    (k,) bool: other words follow from these (`Coordinated.settling`)
-    forgets  (f,) int64, words of what the plant remembers of earlier steps and can do without: they are set to 0
+    Attributes
+    ----------
+    names, units : tuple of str
+        Of each coordinate, in order.
+    size : (k,) array
+        Typical size of each coordinate, for scaling.
+    words : (k,) array of int64
+        Index of each coordinate in the state. The entries of a pose have no meaning.
+    pose : int
+        Index of position (3, m, world) and quaternion (4, body to world); -1 without a pose. The first six
+        coordinates are then its errors in the body's axes: p = p_ref + R_ref e, R = R_ref exp(theta^).
+    has_dependents : (k,) array of bool
+        Whether other elements of the state depend on a coordinate (`HasCoordinates.settling`).
+    history_indices : (f,) array of int64
+        Elements that keep values of earlier steps. Derivatives set them to 0.
     """
 
     names: tuple[str, ...]
@@ -639,18 +672,18 @@ class Coordinates(NamedTuple):
     size: Array
     words: npt.NDArray[np.int64]
     pose: int
-    woven: npt.NDArray[np.bool_]
-    forgets: npt.NDArray[np.int64]
+    has_dependents: npt.NDArray[np.bool_]
+    history_indices: npt.NDArray[np.int64]
 
 
 @runtime_checkable
-class Coordinated(Forking, Protocol):
+class HasCoordinates(HasFork, Protocol):
     """A plant whose steps are differentiated on forks, by compiled code (rtmms.analysis.derivatives)."""
 
     def coordinates(self) -> Coordinates: ...
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """What puts the words of this fork of the plant in order that follow from its coordinates; 0 when it could."""
+        """Return compiled code that computes the dependent elements of a fork's state; its status is 0 on success."""
 
 
 class CompiledOutputs(NamedTuple):

@@ -29,7 +29,7 @@ from rtmms.plant.protocol import HasPower, SavedState, StepErrorEstimator
 PARTS = (8, 4, 2)
 """Into how many a step is divided, the first for which there is time."""
 SHARE = 0.3
-"""Of the time, for the run as it was: it tells what a step costs."""
+"""Of the time, for the run as it was: it shows what a step costs."""
 SHORTEST = 0.1
 """Of `StepErrorEstimator.length`: a way that is shorter counts as that long."""
 SWAYING = 0.02
@@ -67,22 +67,22 @@ class Way:
     and how many steps of it were taken. `failed`: the next one could not be."""
 
     def __init__(
-        self, twin: StepErrorEstimator, begin: SavedState, commands: Array, parts: int, until: float, every: int
+        self, estimator: StepErrorEstimator, begin: SavedState, commands: Array, parts: int, until: float, every: int
     ) -> None:
         """parts  of each step, 1 for the run as it was;  until  instant at which no step is begun any more
         every  steps from one power to the next: the same for all ways that are compared, however far each came"""
-        powered = twin if isinstance(twin, HasPower) and begin.work is None else None
-        steps, fine, state = len(commands), parts > 1, twin.state
-        places = state.position if twin.base_moves else state.joints
+        powered = estimator if isinstance(estimator, HasPower) and begin.work is None else None
+        steps, fine, state = len(commands), parts > 1, estimator.state
+        places = state.position if estimator.base_moves else state.joints
         if fine:
-            twin.divide(parts)
-        twin.start(begin, halves=fine)
+            estimator.divide(parts)
+        estimator.start(begin, halves=fine)
         self.places, self.works = np.empty((steps + 1, places.size)), np.zeros(steps + 1)
         self.places[0] = places.ravel()
         self.works[0] = 0.0 if state.work is None else state.work.sum()
         self.taken, self.failed = 0, False
         for k, command in enumerate(commands, 1):
-            self.failed = not all(twin.step(command, halves=fine) for _ in range(parts))
+            self.failed = not all(estimator.step(command, halves=fine) for _ in range(parts))
             if self.failed:
                 break
             self.taken = k
@@ -94,7 +94,7 @@ class Way:
             if k % LOOK_EVERY == 0 and monotonic() > until:
                 break
         self.summed = powered is not None
-        twin.divide(2)
+        estimator.divide(2)
 
     def length(self, steps: int) -> float:
         """Of the way, for so many steps."""
@@ -107,9 +107,9 @@ class Way:
         return float(done.sum()), float(np.abs(done).sum())
 
 
-def path_error(apart: float, length: float, twin: StepErrorEstimator) -> float:
+def path_error(apart: float, length: float, estimator: StepErrorEstimator) -> float:
     """Of a way's length, how far two runs were apart; m, m (rad of joints on a fixed base)."""
-    return apart / max(length, SHORTEST * twin.length)
+    return apart / max(length, SHORTEST * estimator.length)
 
 
 def work_error(work: float, exact: float, moved: float) -> float:
@@ -119,7 +119,7 @@ def work_error(work: float, exact: float, moved: float) -> float:
 
 
 def replay(
-    twin: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
+    estimator: StepErrorEstimator, begin: SavedState, end: SavedState | None, commands: Array, seconds: float,
     most: int = PARTS[0], bounds: tuple[float, float] = (math.inf, math.inf),
 ) -> Replayed | None:  # fmt: skip
     """Take a run again, as it was and in parts of its steps.
@@ -134,30 +134,30 @@ def replay(
     began = monotonic()
     with np.errstate(all="ignore"):
         every = max(1, len(commands) // POWERS)
-        own = Way(twin, begin, commands, 1, began + SHARE * seconds, every)
+        own = Way(estimator, begin, commands, 1, began + SHARE * seconds, every)
         cost, left = monotonic() - began, began + seconds - monotonic()
         if own.taken < (1 if own.failed else 2):
             return None
-        if end is not None and own.taken == len(commands) and not _ends(twin, own, begin, end):
+        if end is not None and own.taken == len(commands) and not _ends(estimator, own, begin, end):
             return None
         parts = next((one for one in PARTS if one <= most and one * cost <= left), PARTS[-1])
-        fine = Way(twin, begin, commands[: own.taken], parts, monotonic() + left, every)
+        fine = Way(estimator, begin, commands[: own.taken], parts, monotonic() + left, every)
         taken = fine.taken
         if fine.failed:  # shorter steps fail where whole ones did not: neither is to be trusted
-            return Replayed(1.0, 1.0, (taken + 1) * twin.dt)
-        first = _apart(twin, own, fine)
+            return Replayed(1.0, 1.0, (taken + 1) * estimator.dt)
+        first = _apart(estimator, own, fine)
         path, work = (parts / (parts - 1) * off for off in first)
-        sure, ways = twin.order > 1, dict[int, Way]()
+        sure, ways = estimator.order > 1, dict[int, Way]()
 
         def in_parts(n: int) -> Way | None:
             """The run in steps of 1 / n; None where it fails or no time is left."""
             if n not in ways and n * cost <= began + seconds - monotonic():
-                ways[n] = Way(twin, begin, commands[:taken], n, math.inf, every)
+                ways[n] = Way(estimator, begin, commands[:taken], n, math.inf, every)
             return None if n not in ways or ways[n].failed else ways[n]
 
         half = in_parts(parts // 2) if parts > 2 else None
         if half is not None:
-            second = _apart(twin, half, fine)
+            second = _apart(estimator, half, fine)
             path, work = (
                 max(off, near + (1.0 if far <= CONVERGED * near else 2.0) * far)
                 for off, near, far in zip((path, work), first, second, strict=True)
@@ -171,23 +171,23 @@ def replay(
             if (path > bounds[0] or work > bounds[1]) and n < parts:
                 between = in_parts(n)
                 if between is not None:
-                    rest, (near, done) = parts / (parts - n), _apart(twin, between, fine)
+                    rest, (near, done) = parts / (parts - n), _apart(estimator, between, fine)
                     shorter.append((n, rest * near, rest * done))
     path, work = (off if math.isfinite(off) else 1.0 for off in (path, work))
-    return Replayed(path, work, taken * twin.dt, tuple(shorter), sure)
+    return Replayed(path, work, taken * estimator.dt, tuple(shorter), sure)
 
 
-def _apart(twin: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, float]:
+def _apart(estimator: StepErrorEstimator, way: Way, fine: Way) -> tuple[float, float]:
     """How far path and work of a way are from those of one in shorter steps, fractions; 1 where that is no number."""
     taken = fine.taken
     apart = float(np.max(np.linalg.norm(way.places[: taken + 1] - fine.places[: taken + 1], axis=1)))
     (work, _), (exact, moved) = way.work(taken), fine.work(taken)
-    path, spent = path_error(apart, fine.length(taken), twin), work_error(work, exact, moved)
+    path, spent = path_error(apart, fine.length(taken), estimator), work_error(work, exact, moved)
     return path if math.isfinite(path) else 1.0, spent if math.isfinite(spent) else 1.0
 
 
-def _ends(twin: StepErrorEstimator, own: Way, begin: SavedState, end: SavedState) -> bool:
+def _ends(estimator: StepErrorEstimator, own: Way, begin: SavedState, end: SavedState) -> bool:
     """Whether a run that was taken again as it was ends where it ended; not where its commands were others."""
-    place = end.position if twin.base_moves else end.joints.ravel()
+    place = end.position if estimator.base_moves else end.joints.ravel()
     off = float(np.linalg.norm(own.places[own.taken] - place))
-    return not off > SAME * max(own.length(own.taken), SHORTEST * twin.length)
+    return not off > SAME * max(own.length(own.taken), SHORTEST * estimator.length)

@@ -24,9 +24,9 @@ from rtmms.plant.protocol import (
     CompiledOutputs,
     CompiledStep,
     Fork,
-    Forking,
     HasCompiledOutputs,
     HasCompiledStep,
+    HasFork,
     Plant,
     Wrapper,
 )
@@ -158,7 +158,7 @@ class Stage(StatefulPlant, Wrapper):
         ]
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         if not self._compiled:
             return None
         entries = []
@@ -178,7 +178,7 @@ class Stage(StatefulPlant, Wrapper):
         return CompiledStep(native(self._step_kernel, address), (address,), self._command_address(system, entries))
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         failed = int(self.system.inner.failed[0]) if status else len(self._entered)
         for k, one in enumerate(self._entered):
             if k <= failed:
@@ -187,7 +187,7 @@ class Stage(StatefulPlant, Wrapper):
         self._after_step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.Accounted."""
+        """See rtmms.plant.protocol.HasCompiledOutputs."""
         return self._account_of(self.system, self._accounts) if self._compiled else None
 
     def _account_of(self, system: Any, accounts: Sequence[CompiledOutputs | None]) -> CompiledOutputs | None:
@@ -275,7 +275,7 @@ class Stage(StatefulPlant, Wrapper):
 
     def fork(self, memory: Array | None = None) -> Fork | None:
         """Return memory for a run beside the stage's, with forks of its plants; None where one of them has none."""
-        if not self._entered or not all(isinstance(one, Forking) for one in self.inner):
+        if not self._entered or not all(isinstance(one, HasFork) for one in self.inner):
             return None
         sizes = [one.present()[0].size for one in self.inner]  # type: ignore[attr-defined]
         places, size = _places_in_block(self.system.memory.size, sizes)

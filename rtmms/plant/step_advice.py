@@ -92,14 +92,14 @@ def known_step(plant: Plant, driven_by: Sequence[str] = (), folder: Path | None 
     KnownStep or None
         None for a plant whose steps cannot be checked.
     """
-    twin = describe_plant(plant).twin
-    if twin is None:
+    estimator = describe_plant(plant).step_error_estimator
+    if estimator is None:
         return None
     if folder is None:
         from rtmms.base.kernel_cache import cache_folder
 
         folder = cache_folder()
-    return Calibration(plant, twin(), folder, driven_by).known()
+    return Calibration(plant, estimator(), folder, driven_by).known()
 
 
 class Calibration:
@@ -111,9 +111,11 @@ class Calibration:
     driven_by   the words of its controllers: a livelier gait needs a shorter step
     """
 
-    def __init__(self, plant: Plant, twin: StepErrorEstimator, folder: Path, driven_by: Sequence[str] = ()) -> None:
-        self.twin = twin
-        self.conditions = _conditions(plant, twin, driven_by)
+    def __init__(
+        self, plant: Plant, estimator: StepErrorEstimator, folder: Path, driven_by: Sequence[str] = ()
+    ) -> None:
+        self.estimator = estimator
+        self.conditions = _conditions(plant, estimator, driven_by)
         self.file = folder / f"accuracy-{_key(plant, self.conditions)}.json"
         self._own = {error: step for error, step in describe_plant(plant).accurate.items() if error in ERRORS}
 
@@ -140,7 +142,7 @@ class Calibration:
             return
         measured, known = self._read()
         found = dict(measured)
-        key = str(float(f"{self.twin.finer[1]:.6g}"))
+        key = str(float(f"{self.estimator.finer[1]:.6g}"))
         if found.get(key, {"count": 0})["count"] <= verdict.measured:
             found[key] = {"path_error": verdict.path, "work_error": verdict.work, "count": float(verdict.measured)}
         while len(found) > MOST:
@@ -170,7 +172,7 @@ class Calibration:
         A run whose errors are so small that the estimate reaches farther than is trusted bounds no step from above: it
         counts only where nothing is known.
         """
-        step, most = self.twin.finer[1], 1.0 if self.twin.bounded else FURTHEST
+        step, most = self.estimator.finer[1], 1.0 if self.estimator.bounded else FURTHEST
         out = dict(known)
         for error in ERRORS:
             ratio = self._ratio(measured, error)
@@ -192,12 +194,12 @@ class Calibration:
         """Of the step for the error to the step measured, by the method's order."""
         ratios = [error / ERRORS[0] * bound / measured[f"{name}_error"] for name, bound in BOUNDS.items()
                   if measured[f"{name}_error"] > 0.0]  # fmt: skip
-        return float(min(ratios, default=math.inf) ** (1.0 / self.twin.order))
+        return float(min(ratios, default=math.inf) ** (1.0 / self.estimator.order))
 
     def known(self) -> KnownStep:
         """What is known before a run."""
         measured, known = self._read()
-        steps, (name, value) = self._known(known), self.twin.finer
+        steps, (name, value) = self._known(known), self.estimator.finer
         warning = ""
         if steps and value > 1.0001 * steps[ERRORS[0]] and self._beyond(value, measured):
             warning = (
@@ -213,7 +215,7 @@ class Calibration:
         return found.sentence, found.warning
 
 
-def _conditions(plant: Plant, twin: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
+def _conditions(plant: Plant, estimator: StepErrorEstimator, driven_by: Sequence[str]) -> dict[str, Any]:
     """What the same plant, driven alike, has in common with itself at another step."""
     about = describe_plant(plant)
     given = about.parameters()
@@ -221,8 +223,9 @@ def _conditions(plant: Plant, twin: StepErrorEstimator, driven_by: Sequence[str]
     if is_dataclass(given) and not isinstance(given, type):
         named = {name: value for name, value in asdict(given).items() if name not in _STEPS}
     return {
-        "plant": type(plant).__name__, "coupling": about.coupling or "", "order": twin.order, "bounded": twin.bounded,
-        "parameters": dict(sorted(named.items())), "controllers": sorted(_plain(word) for word in driven_by),
+        "plant": type(plant).__name__, "coupling": about.coupling or "", "order": estimator.order,
+        "bounded": estimator.bounded, "parameters": dict(sorted(named.items())),
+        "controllers": sorted(_plain(word) for word in driven_by),
     }  # fmt: skip
 
 

@@ -197,7 +197,7 @@ class Columns:
         Parameters
         ----------
         name : str
-            The column; `has` says whether there is one.
+            The column; `has` returns whether there is one.
         size : int, default 1
             Numbers in a row.
         whole : bool, default False

@@ -1,4 +1,4 @@
-"""Logs: read step by step, whole or cut off anywhere; and what a log says of its plant."""
+"""Logs: read step by step, whole or cut off anywhere; and what a log contains of its plant."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Step:
     altered    the state was changed by request before it
     set_points   what controllers track from its end on, by name; None: as before
     notes        what peers had noted in the log since the step before
-    more         what else the log says of it, by name
+    more         what else the log has of it, by name
     """
 
     step: int
@@ -106,7 +106,7 @@ class Step:
 
     @classmethod
     def of(cls, words: Mapping[str, Any], **values: Any) -> Step:
-        """From a message of /outcome: the fields above by name, what else it says into `more`."""
+        """From a message of /outcome: the fields above by name, the rest in `more`."""
         if "meant_for" in words:  # as target_step was called before 0.2
             words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
         for name, one in OUTCOME_COLUMNS.items():
@@ -117,7 +117,7 @@ class Step:
         known = {name: value for name, value in words.items() if name in cls.__slots__}
         return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
 
-    def said(self, name: str) -> Any:
+    def text(self, name: str) -> Any:
         """A column of rtmms.loop.log_row.OUTCOME_COLUMNS; None where the log has none."""
         return self.more.get(name) if name in self.more else getattr(self, name, None)
 
@@ -206,7 +206,7 @@ class Log:
                 yield record.data
 
     def spans(self) -> list[tuple[int, int]]:
-        """Of each run, resets divide them: the first step and the one after the last, without reading what they say."""
+        """Return the first step, and the one after the last, of each run; resets divide runs. It reads no contents."""
         topics: dict[int, str] = {}
         found: list[tuple[int, int]] = []
         for record in records(self.path):
@@ -217,9 +217,9 @@ class Log:
                 continue
             elif topics.get(record.channel_id) == "/event":
                 try:
-                    said = decode(record.data)
-                    if said["event"] == "start":
-                        step = _expect(said["step"], int, "step")
+                    event = decode(record.data)
+                    if event["event"] == "start":
+                        step = _expect(event["step"], int, "step")
                         found.append((step, step))
                 except UNREADABLE as fault:
                     raise ModelError(f"{self.path}: message {record.sequence} of /event: {unreadable(fault)}") from None
@@ -229,7 +229,7 @@ class Log:
         return found
 
     def count_steps(self) -> tuple[int, int]:
-        """(steps in the file, those whose number is not one more than the one before), without reading what they say:
+        """(steps in the file, those whose number is not one more than the one before), without reading their contents:
         a tenth of the time of `rows`."""
         topics: dict[int, str] = {}
         branch = self.origin.get("branch")
@@ -254,7 +254,7 @@ class Log:
 
     @cached_property
     def end(self) -> End | None:
-        """How the run ended; None when the file was cut off before it said so."""
+        """How the run ended; None when the file was cut off before its end."""
         fields, state = None, None
         for record in records(self.path, "skip"):
             kind = type(record).__name__
@@ -270,7 +270,7 @@ class Log:
         return End(fields["ended"], fields["message"], fields["dropped"], state, whole, fields)
 
     def _end_fields(self, text: bytes) -> Mapping[str, Any]:
-        """What end.json says; ModelError where it is not of the form that a run writes."""
+        """Contents of end.json; ModelError where it is not of the form that a run writes."""
         try:
             fields = json.loads(text)
             kinds = [type(fields[key]) for key in ("ended", "message", "dropped")]
@@ -292,7 +292,7 @@ class End:
     ended     as in the report, or 'killed';  dropped   rows that were not kept
     state     the plant's snapshot, None when it was not sound or is not known
     whole     the file has its index
-    told      all of end.json, with the run's report where it came to one
+    ending    all of end.json, with the run's report where it came to one
     """
 
     ended: str
@@ -419,11 +419,11 @@ def _set_points(values: Any) -> dict[str, Any]:
     return {name: one for name, one in kept.items() if isinstance(one, int | float | str)}
 
 
-# What a log says of its plant, for figures: channels, parameters and shape, without the plant.
+# What a log has of its plant, for figures: channels, parameters and shape, without the plant.
 
 
 USUAL = ("position", "quaternion", "velocity", "power", "work")
-"""What is sampled over a run whose log does not say which outputs its plant wanted sampled."""
+"""What is sampled over a run whose log does not list the outputs that its plant wanted sampled."""
 
 
 class LoggedPlant:
@@ -485,7 +485,7 @@ class LoggedSensed(LoggedPlant):
 
 
 def plant_of(log: Log) -> Plant:
-    """What figures draw a log by: one of rtmms's own robots, built from its parameters, else what the log says.
+    """What figures draw a log by: one of rtmms's own robots, built from its parameters, else from what the log has.
 
     Nothing that the log names is imported or run.
     """

@@ -130,7 +130,7 @@ def _refuse_other_than_file(path: Path) -> None:
 
 
 def refuse_without_mcap(what: str) -> None:
-    """ModelError that says what to install, when logs cannot be written or read here."""
+    """ModelError that names what to install, when logs cannot be written or read here."""
     if what == "--log" and os.name != "posix":
         raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
     missing = [name for name in ("mcap", "orjson") if importlib.util.find_spec(name) is None]
@@ -138,7 +138,8 @@ def refuse_without_mcap(what: str) -> None:
         raise ModelError(f"{what}: logs need the library {missing[0]}: pip install {' '.join(missing)}")
 
 
-def refuse_without_pyarrow(what: str) -> None:
-    """The same for Parquet."""
+def refuse_without_pyarrow(what: str, otherwise: str = "") -> None:
+    """The same for Parquet; otherwise: what else the user can do."""
     if importlib.util.find_spec("pyarrow") is None:
-        raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}")
+        more = f", {otherwise}" if otherwise else ""
+        raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}{more}")

@@ -60,7 +60,7 @@ def width(found: Sequence[Signal]) -> int:
 
 
 def number(value: float) -> float | None:
-    """What JSON can say of it: no number is null; beyond all numbers is written 1e999 by `encode`."""
+    """The value as JSON can have it: no number is null; beyond all numbers is written 1e999 by `encode`."""
     return None if math.isnan(value) else value
 
 
@@ -231,7 +231,7 @@ class Encoder:
                 ("/event", self.event(head.attributed, "blame", miss=_cause(head.miss), overrun=_cause(head.overrun)))
             )
         moment = self._moment(head.step)
-        outcome = {name: one.said(getattr(head, name)) for name, one in OUTCOME_COLUMNS.items()}
+        outcome = {name: one.text(getattr(head, name)) for name, one in OUTCOME_COLUMNS.items()}
         found += [
             ("/command", encode(moment | {"values": self._command.fields(command)}, finite)),
             ("/outcome", encode(moment | outcome, True)),

@@ -82,7 +82,7 @@ def sha256_of(path: Path) -> str:
 
 
 def branch_of(origin: Mapping[str, Any]) -> Branch | None:
-    """What a log says of its beginning (checked by `refuse_branch`); None of a run from t = 0."""
+    """What a log has of its beginning (checked by `refuse_branch`); None of a run from t = 0."""
     branch = origin.get("branch")
     if branch is None:
         return None
@@ -288,7 +288,7 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     """The plant of a log or trace, with its sensors; ModelError where it can no longer be built.
 
     robot     in place of the log's own: as the user named it
-    trusted   the user said that what the log names may run
+    trusted   the user declared that what the log names may run
     A log is data. By itself it gets a robot that is installed (entry points); a file that it names would run as code.
     """
     if robot is None:
@@ -312,7 +312,7 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
     from rtmms.sensing.sensed import Estimated, seen_through
     from rtmms.sensing.suite import built
 
-    made = {name: built(name, said, {}) for name, said in sensors.items()}
+    made = {name: built(name, sheet, {}) for name, sheet in sensors.items()}
     return Estimated(plant, made) if origin.get("estimate") else seen_through(plant, made)
 
 
@@ -345,7 +345,7 @@ START = "start_depth_m"
 
 def asked_by_log(robot: str | None, *, trusted: bool) -> AbstractContextManager[None]:
     """Within, a log names the files: the user's `robot` runs, and with `trusted` each file of the user's own."""
-    remedy = "say --trust-log, or name the file yourself (--robot FILE.py:NAME)"
+    remedy = "add --trust-log, or name the file yourself (--robot FILE.py:NAME)"
     return asked_by_data("the log", remedy, named=() if robot is None else (robot,), trusted=trusted)
 
 
@@ -362,15 +362,15 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
             refuse_untrusted({"robot": one.kind, "preset": one.preset}, trusted=trusted)
         return
     code, preset = origin["robot"], origin["preset"]
-    installed = code in rtmms.plant.protocol.robots() or "." not in code  # of an unknown name, `load` says so
+    installed = code in rtmms.plant.protocol.robots() or "." not in code  # `load` reports an unknown name
     named = [] if installed else [("robot", code)]
     if preset is not None and preset.endswith(".toml"):
         named.append(("preset", preset))
     for kind, word in named:
         if not trusted:
+            own = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
             raise ModelError(
-                f"the log's {kind} '{word}' is a file, and a log is data: say --trust-log where you trust the log, "
-                f"or name the file yourself (--{kind} {word})"
+                f"the log's {kind} '{word}' is a file, and a log is data: add --trust-log where you trust the log{own}"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 SHORT_S = 1.0
-"""Where nothing is to be hoped for: the disk said that it is full, or the run is to end."""
-TOLD_S = 2.0
+"""Where nothing is to be hoped for: the disk is full, or the run is to end."""
+STALL_REPORT_S = 2.0
 STALLED_S = 30.0
 _LOOK_S = 0.0005
 
@@ -58,13 +58,13 @@ class Patience:
     """Waits for room in a ring.
 
     ending  whether the run is to end after this step
-    tell    hears once a stall when the writer has taken nothing for TOLD_S, and when it is given up for that
-    told    it has heard that rows are dropped
+    report  receives once a stall when the writer has taken nothing for STALL_REPORT_S, and when it is given up for that
+    reported  whether it has reported that rows are dropped
     """
 
     def __init__(self, ring: Ring, process: Popen[bytes], ending: Callable[[], bool]) -> None:
         self._ring, self._process, self._ending = ring, process, ending
-        self.tell: Callable[[str], None] = to_stderr
+        self.report: Callable[[str], None] = to_stderr
         self.reported = False
         self._given_up_at = -1  # rows that had left the ring
 
@@ -82,16 +82,16 @@ class Patience:
             if self._hopeless(now - since):
                 self._given_up_at = tail
                 return
-            if now - since > TOLD_S and not reported:
+            if now - since > STALL_REPORT_S and not reported:
                 reported = True
-                self.tell(f"the recorder has written nothing for {TOLD_S:g} s: the run waits for it")
+                self.report(f"the recorder has written nothing for {STALL_REPORT_S:g} s: the run waits for it")
 
     def _hopeless(self, stalled_s: float) -> bool:
         if self._process.poll() is not None:
             return True
         if stalled_s > SHORT_S and (self._ring.note(FULL) or self._ending()):
             return True
-        if stalled_s > TOLD_S and stopped(self._process.pid):
+        if stalled_s > STALL_REPORT_S and stopped(self._process.pid):
             self._give_up("was stopped (SIGSTOP)")
             return True
         if stalled_s > STALLED_S:
@@ -101,11 +101,11 @@ class Patience:
 
     def _give_up(self, why: str) -> None:
         self.reported = True
-        self.tell(f"the recorder {why}: the run goes on, and steps are dropped from the log")
+        self.report(f"the recorder {why}: the run goes on, and steps are dropped from the log")
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process was stopped, by a signal or a debugger; False where the system does not tell."""
+    """Whether a process was stopped, by a signal or a debugger; False where the system does not report it."""
     try:
         # after the name, which may hold anything
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
@@ -116,7 +116,7 @@ def stopped(pid: int) -> bool:
 _UNKNOWN = 1 << 62
 
 
-class Telling:
+class WriterPipe:
     """Lines to the writer's standard input; what is noted in a step is sent by `settle`, and the writer takes no row of
     it before.
 
@@ -151,7 +151,7 @@ class Telling:
             self._send()
         self._ring.settle()
 
-    def say(self, message: Mapping[str, Any], patience_s: float) -> None:
+    def send(self, message: Mapping[str, Any], patience_s: float) -> None:
         """One line at once; a writer that has stopped listening is not waited for."""
         descriptor = self._stream.fileno()
         os.set_blocking(descriptor, False)
@@ -166,7 +166,7 @@ class Telling:
             self._stream.close()
 
     def _send(self) -> bool:
-        """What the pipe takes now of what is to be said; whether there is more."""
+        """What the pipe takes now of what is to be sent; whether there is more."""
         try:
             del self._unsaid[: os.write(self._stream.fileno(), self._unsaid)]
         except BlockingIOError:
@@ -225,7 +225,7 @@ class Recorder:
     origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
     period_s  of wall time: the ring holds DEPTH_S of them; None where steps are not on a schedule
     patient   a step may wait for room in the ring as long as the disk takes rows: modes without a deadline
-    patience  how long; its `tell` hears of a wait that is long
+    patience  how long; its `report` receives a wait that is long
     due       (read by the loop) the next step: it sees all of them
     """
 
@@ -254,9 +254,9 @@ class Recorder:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=self._words, pass_fds=(self.ring.descriptor,),
             start_new_session=True,
         )  # fmt: skip
-        self._telling = Telling(self.ring, self.process)
+        self._pipe = WriterPipe(self.ring, self.process)
         self.patience = Patience(self.ring, self.process, lambda: self._loop is not None and bool(self._loop.ended))
-        self._telling.say(origin, START_S)
+        self._pipe.send(origin, START_S)
 
     def await_ready(self) -> None:
         """Until the writer has begun the file; ModelError when it cannot be written there."""
@@ -282,7 +282,7 @@ class Recorder:
     def clear(self) -> None:
         """The plant was reset: the log goes on, with a start of its own."""
         self.due, self._offered = 0, _NOBODY
-        self._telling.clear()
+        self._pipe.clear()
 
     def start(self, outputs: Mapping[str, Array]) -> None:
         """The state before the first step, here or after a reset."""
@@ -330,7 +330,7 @@ class Recorder:
         """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
         attribution, head = self._loop.attribution, self.ring.head  # type: ignore[union-attr]
         if self._offered is _NOBODY or head != self._offered_at:
-            self._offered = _NOBODY if attribution is None or not attribution.unreported else attribution.tell()
+            self._offered = _NOBODY if attribution is None or not attribution.unreported else attribution.take_judged()
             self._offered_at = head
         return self._offered
 
@@ -344,22 +344,22 @@ class Recorder:
 
     def ready(self, step: int) -> None:
         """See Keeping."""
-        self._telling.settle()
-        self._telling.ahead = step - self.ring.head
+        self._pipe.settle()
+        self._pipe.ahead = step - self.ring.head
         assert self._loop is not None
         self._fill(self._head, 0, *self._head_of(step, 0, 0, self._loop.exchange.applied))
 
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
         """These are the set-points at the end of `step`. They are sent in the slack, or before a row that Python
         writes: they stand in the log before the row of the step all the same."""
-        self._telling.set_points(step, values)
+        self._pipe.set_points(step, values)
 
     def note(self, step: int, values: Mapping[str, Any]) -> None:
         """See rtmms.loop.ports.Noting."""
-        self._telling.note(step, values)
+        self._pipe.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
-        self._telling.settle()
+        self._pipe.settle()
         if self.patient and not self.ring.room:
             self.patience.wait()
         self.ring.push(head, floats)
@@ -371,7 +371,7 @@ class Recorder:
 
     def watch(self) -> list[str]:
         """A sentence when something new is wrong: the writer is gone, or the disk is full."""
-        self._telling.settle()
+        self._pipe.settle()
         trouble = ""
         if self.process.poll() is not None:
             trouble = f"the writer of {self.path} ended; later steps are not in the log"
@@ -384,13 +384,13 @@ class Recorder:
         return [trouble] if new else []
 
     def finish(self, end: Mapping[str, Any], state: bytes | None) -> dict[str, Any]:
-        """Tell the writer that the run is over and how, and wait for it. Returns what became of the log: file,
+        """Send the writer the end of the run and its cause, and wait for it. Returns what became of the log: file,
         rows, dropped, whole, and moved where it no longer was the file at that path.
 
         end     ended, message, steps, and what else is to stand in end.json
         state   the plant's snapshot at the end, None when it is not sound
         """
-        self._telling.settle()
+        self._pipe.settle()
         full = dict(end)
         if self._loop is not None:
             full["changes"] = plain(self._loop.changes)
@@ -398,8 +398,8 @@ class Recorder:
             full |= {"timed": self._loop.step - 1, "times": dict(zip(PARTS, self._statistics.last(), strict=True))}
         if state is not None:
             full["state"] = base64.b64encode(state).decode()
-        self._telling.say(full, END_S)
-        self._telling.close()
+        self._pipe.send(full, END_S)
+        self._pipe.close()
         self._await_end()
         written, status = self.ring.note(WRITTEN), self.process.poll()
         lost = self.ring.head + self.ring.dropped - written
@@ -410,16 +410,16 @@ class Recorder:
 
     def _await_end(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(TOLD_S)
+            self.process.wait(STALL_REPORT_S)
             return
         if not self.ring.note(FULL):  # which was reported
-            self.patience.tell(f"{self.path}: the recorder is not at its end; it is waited for, {END_S:g} s at most")
+            self.patience.report(f"{self.path}: the recorder is not at its end; it is waited for, {END_S:g} s at most")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.process.wait(END_S - TOLD_S)
+            self.process.wait(END_S - STALL_REPORT_S)
 
     def close(self) -> None:
         """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
-        self._telling.close()
+        self._pipe.close()
         try:
             self.process.wait(2.0)
         except subprocess.TimeoutExpired:

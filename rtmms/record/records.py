@@ -2,7 +2,7 @@
 
 mcap's own reader ends at the first fault: with one bit flipped in the middle of a log it returns 45 % of the messages,
 this one 91 %. Here a chunk whose checksum is wrong is left out and the next one is read;
-where a length is wrong, so that nobody knows where the next record begins, the file's index tells.
+where a length is wrong, so that nobody knows where the next record begins, the file's index shows it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class _Scan:
     def __init__(self, file: IO[bytes], size: int, chunks: Chunks, damage: list[str]) -> None:
         self._file, self._size, self._chunks, self._damage = file, size, chunks, damage
         self._damaged_to = -1
-        self._untold = 0
+        self._unreported = 0
         self._complete = self._at(size - len(MAGIC), len(MAGIC)) == MAGIC and size >= 2 * len(MAGIC)
 
     def records(self) -> Iterator[Any]:
@@ -125,8 +125,8 @@ class _Scan:
         if len(self._damage) < _MOST_PLACES:
             self._damage.append(f"damaged at byte {at}: {why}")
             return
-        self._untold += 1
-        self._damage[-1] = f"damaged at byte {at}: {why}, the last of {self._untold + 1} such places"
+        self._unreported += 1
+        self._damage[-1] = f"damaged at byte {at}: {why}, the last of {self._unreported + 1} such places"
 
     def _zeros(self, at: int) -> int:
         """Where the zeros end that begin there."""
@@ -233,7 +233,7 @@ class _Scan:
 
     @cached_property
     def _index(self) -> tuple[list[int], list[Any]]:
-        """Where records begin, and the channels, as the file's end tells; nothing of a file without."""
+        """Where records begin, and the channels, as the file's end has them; nothing of a file without."""
         places: list[int] = []
         channels: list[Any] = []
         if not self._complete:

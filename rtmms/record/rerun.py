@@ -50,7 +50,7 @@ class Rerun:
 def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun:
     """Step a new plant through the log. A reset is done where it was done; pauses and skipped periods leave no trace.
 
-    Parameters that were set are set again, as long as the log has its end, which tells of them. It stops where the log
+    Parameters that were set are set again, as long as the log has its end, which has them. It stops where the log
     lacks a step, and where the state was changed by a request in another way (restore). ModelError when the plant can
     no longer be built, or has other actuators or outputs.
     robot, trusted   see `rebuilt`
@@ -107,17 +107,15 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
 
 
 def _lacking(log: Log, steps: int) -> str:
-    """Why a log whose last run has so many steps is not all of it; '' when it is, or ends without saying how many."""
+    """Why a log whose last run has so many steps is not all of it; '' when it is, or ends without their number."""
     if log.damage:
         return log.damage[0]
     recorded = None if log.end is None else log.end.steps
-    return (
-        f"the log says it has {recorded} steps, but {max(steps, 0)} are in it" if recorded and recorded > steps else ""
-    )
+    return f"the log declares {recorded} steps, but {max(steps, 0)} are in it" if recorded and recorded > steps else ""
 
 
 class Changes:
-    """The changes by request that the end of a log tells of, in their order. Parameters that were set are set again.
+    """The changes by request that the end of a log has, in their order. Parameters that were set are set again.
 
     run   resets so far; -1 before the first start
     """

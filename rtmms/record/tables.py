@@ -64,7 +64,7 @@ def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iter
             run += 1
             continue
         times = [None if value == UNDEFINED else value for value in row.times]
-        words = [row.said(name) for name in WORDS]
+        words = [row.text(name) for name in WORDS]
         head = [run, row.step, (row.step + 1) * dt, *words, row.altered, *times]
         yield head + row.command.tolist() + row.outputs.tolist()
 

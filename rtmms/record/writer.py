@@ -1,6 +1,6 @@
 """python -m rtmms.record.writer RING_FD FILE: the process that drains a run's ring into an MCAP file.
 
-It hears on standard input, one JSON object a line: first what the log is of, then set-points as they change, last how
+It reads from standard input, one JSON object a line: first what the log is of, then set-points as they change, last how
 the run ended. It ends on request, or when the run is gone: then it writes what the ring still holds, so that
 killing the run loses nothing that the loop had handed over. Killing the writer loses what it had not yet written,
 COMMIT_S at most and what the ring held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
@@ -295,13 +295,13 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
     full_since, committed_s, seen = 0.0, time.monotonic(), ring.settled
     while True:
         behind = not full_since and ring.settled - ring.tail > ROWS_AT_ONCE
-        heard = ear.line(0.0 if behind else LOOK_S)
-        while heard is not None:
-            if "after" in heard:
-                log.note(heard)
+        message = ear.line(0.0 if behind else LOOK_S)
+        while message is not None:
+            if "after" in message:
+                log.note(message)
             else:
-                end = heard
-            heard = ear.line(0.0)
+                end = message
+            message = ear.line(0.0)
         over = end is not None or ear.gone
         if log.stream.waiting + log.gathered < MOST_WAITING:
             for row in ring.take(seen, ROWS_AT_ONCE):

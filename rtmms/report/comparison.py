@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmms.report.style import SERIES, figure, save, say, styled
+from rtmms.report.style import SERIES, figure, save, styled, write_note
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -112,7 +112,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
         for k, name in enumerate(shown):
             _over_time(page.add_subplot(over[k // COLUMNS, k % COLUMNS]), name, runs)
         if not shown:
-            say(page.add_subplot(over[0, :]), "these robots do not tell where they are")
+            write_note(page.add_subplot(over[0, :]), "these robots have no position")
         below = page.add_gridspec(tallies, COLUMNS + 1, left=0.07, right=0.96, top=middle - 0.2 / high,
                                   bottom=0.35 / high, hspace=0.9, wspace=0.35)  # fmt: skip
         for k, (title, values) in enumerate(numbers):

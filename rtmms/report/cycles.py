@@ -92,7 +92,7 @@ def peak(values: Array) -> tuple[float, float]:
 
 
 SLOW = 0.1
-"""Of the fastest period's speed: below that a cost of transport says little."""
+"""Of the fastest period's speed: below that a cost of transport means little."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class PeriodMeans:
 
     middle   (k,) s;  speed (k,) m/s, of the way from a period's start to its end, None without a position
     power    (k,) W, None without work and power
-    cost     (k,) of transport, nan where the robot hardly moves; None where the plant tells none
+    cost     (k,) of transport, nan where the robot hardly moves; None where the plant has none
     """
 
     middle: Array

@@ -45,7 +45,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
         return about.figure
     if robot in FIGURES:
         return partial(_draw, FIGURES[robot], plant, {"outlined": outlined})
-    if _says_where(plant):
+    if _has_position(plant):
         return partial(_draw, GENERAL, plant, {"robot": robot, "outlined": outlined})
     return partial(_draw, OUTPUTS, plant, {"robot": robot}) if small_outputs(plant) else None
 
@@ -53,7 +53,7 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 def takes_outline(robot: str, plant: Plant) -> bool:
     """Whether this plant's figure shows the robot by an outline that it is handed."""
     own = describe_plant(plant).truth or plant
-    return describe_plant(own).figure is None and (robot in FIGURES or _says_where(own))
+    return describe_plant(own).figure is None and (robot in FIGURES or _has_position(own))
 
 
 class _Truth:
@@ -76,7 +76,7 @@ def small_outputs(plant: Plant) -> tuple[str, ...]:
     return tuple(channel.name for channel in plant.outputs if math.prod(channel.shape) <= MOST_CURVES)
 
 
-def _says_where(plant: Plant) -> bool:
+def _has_position(plant: Plant) -> bool:
     """The plant keeps samples of a position or a velocity, (3,)."""
     shapes = {channel.name: channel.shape for channel in plant.outputs}
     kept = describe_plant(plant).trace_outputs

@@ -24,8 +24,8 @@ from rtmms.report.style import (
     figure,
     figure_file,
     save,
-    say,
     styled,
+    write_note,
 )
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
                 panel.plot(motion.time, motion.shape[:, k], color=colour, label=names[k])
             panel.legend(loc="best")
         else:
-            say(panel, f"{motion.shape.shape[1]} shape variables")
+            write_note(panel, f"{motion.shape.shape[1]} shape variables")
         panel.set(xlabel="t, s", ylabel="rad", title="Shape")
         panel = page.add_subplot(grid[2])
         panel.plot(motion.time, motion.effort, color=CORAL)

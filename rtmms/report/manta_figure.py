@@ -28,9 +28,9 @@ from rtmms.report.style import (
     colours,
     figure,
     save,
-    say,
     styled,
     subscript,
+    write_note,
 )
 from rtmms.robots.manta.parameters import MantaParameters
 from rtmms.robots.manta.plant import BACK
@@ -89,7 +89,7 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
     """The rearmost chain of the left fin with its rod, seen from behind, through one period."""
     panel.set_title("Rear edge of the left fin, from behind")
     if period is None:
-        say(panel, _SHORT if len(time) else "no steps")
+        write_note(panel, _SHORT if len(time) else "no steps")
         return
     root = np.asarray(plant.parameters.fin_root_m)
     for k in range(STROBES):
@@ -118,7 +118,7 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
     """Joint angles of the rearmost chain: how the bend travels outward."""
     panel.set_title("Wave along the span: joints, rearmost chain")
     if len(time) < 2:
-        say(panel, "no steps")
+        write_note(panel, "no steps")
         return
     joints = kept["joint_position"][:, LEFT, :, 0]
     names = [f"q{subscript(j + 1)}" for j in range(joints.shape[1])]
@@ -130,7 +130,7 @@ def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array],
     """Heights of the chains' free ends relative to the body along the chord: how the bend travels aft."""
     panel.set_title("Wave along the chord: outermost joints")
     if len(time) < 2:
-        say(panel, "no steps")
+        write_note(panel, "no steps")
         return
     chains = kept["joint_position"].shape[-1]
     chosen = np.unique(np.linspace(0, chains - 1, min(CHORDS, chains)).round().astype(int))[::-1]
@@ -184,7 +184,7 @@ def draw(
 ) -> None:
     """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
 
-    A run of any length will do, none at all included: a panel without its data says what is missing.
+    A run of any length will do, none at all included: a panel without its data states what is missing.
     outlined   the robot and states along the run to draw it in; None leaves it out
     """
     time, kept = trace.read()
@@ -257,10 +257,10 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outl
 
     panel.set_title("Path, seen from above")
     if plant.parameters.body == "fixed":
-        say(panel, "the body is held: it goes nowhere")
+        write_note(panel, "the body is held: it goes nowhere")
         return
     if len(time) < 2:
-        say(panel, "no steps")
+        write_note(panel, "no steps")
         return
     position, yaw = kept["position"], heading(kept["quaternion"])
     way = position[:, :2]
@@ -288,7 +288,7 @@ def _robot(
         strip(panel, outlined.outline, of_period(late, last, period), FRAMES)
         return
     panel.set_title("The robot")
-    say(panel, "less than one flapping period\nin the last seconds of the run" if len(late) else "no steps")
+    write_note(panel, "less than one flapping period\nin the last seconds of the run" if len(late) else "no steps")
 
 
 # --- speed ------------------------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ def _speed(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> 
     held = plant.parameters.body == "fixed"
     panel.set_title("Thrust over time" if held else "Speed over time")
     if len(time) < 2:
-        say(panel, "no steps")
+        write_note(panel, "no steps")
         return
     values = kept["thrust"][:, :, 0].sum(axis=1) if held else kept["velocity"][:, 0]
     colour, label = (TEAL, "of both fins") if held else (BLUE, "forward")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmms.plant.protocol import Composed, Plant
 from rtmms.report.run_figure import timing_panels, title_of
-from rtmms.report.style import INK, MUTED, SERIES, figure, save, say, styled
+from rtmms.report.style import INK, MUTED, SERIES, figure, save, styled, write_note
 
 if TYPE_CHECKING:
     from rtmms.loop.statistics import Statistics
@@ -48,7 +48,7 @@ def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Sta
             panel: Any = page.add_subplot(line[k % COLUMNS])
             panel.set_title(output)
             if len(time) < 2:
-                say(panel, "no steps")
+                write_note(panel, "no steps")
                 continue
             flat = values.reshape(len(values), -1)
             for i in range(flat.shape[1]):

@@ -14,7 +14,7 @@ from rtmms.base.spatial import quaternion_matrix
 from rtmms.loop.trace import Trace
 from rtmms.plant.protocol import bare, describe_plant
 from rtmms.report.cycles import Period, at, last_period
-from rtmms.report.style import CORAL, MUTED, ORDERED, say
+from rtmms.report.style import CORAL, MUTED, ORDERED, write_note
 
 if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
@@ -78,7 +78,7 @@ class Outlined:
 
 
 def reported_names(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the plant's own outputs as it tells them, through sensors too; those that it has."""
+    """Names of the plant's own outputs as it names them, through sensors too; those that it has."""
     prefix = "" if describe_plant(plant).truth is None else TRUTH
     known = {channel.name for channel in plant.outputs}
     return tuple(prefix + name for name in names if prefix + name in known)
@@ -187,7 +187,7 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRA
     if not outline.needs:  # a robot without joints
         shown = Stretch(np.zeros(1), {}, None, "")
     if shown is None or not all(name in shown.values for name in outline.needs):
-        return say(panel, "no steps")
+        return write_note(panel, "no steps")
     share = np.arange(frames) / (frames if shown.seconds is not None else frames - 1)
     instants = shown.time[0] + share * (shown.time[-1] - shown.time[0])
     states = [outline({n: at(shown.time, shown.values[n], t) for n in outline.needs}) for t in instants]
@@ -210,7 +210,7 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRA
 
 
 def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = False) -> str:
-    """Small robots where they were, seen along the axis that is left; what to say of their size, '' where none is.
+    """Small robots where they were, seen along the axis that is left; a note of their size, '' where none is.
 
     The panel's limits make room for them. timed: each with its time beside it
     """

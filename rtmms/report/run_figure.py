@@ -32,8 +32,8 @@ from rtmms.report.style import (
     colours,
     figure,
     save,
-    say,
     styled,
+    write_note,
 )
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
     axes = [page.add_subplot(row[k]) for k in range(max(1, len(parts)))]
     if not parts:
         axes[0].set_title("Time of a step")
-        say(axes[0], "no steps")
+        write_note(axes[0], "no steps")
         return
     for panel, part in zip(axes, parts, strict=True):
         panel.set_title(_TITLES[part])
@@ -214,7 +214,7 @@ def _none(value: float, position: int | None = None) -> str:
     return ""
 
 
-# One page on a run of any plant that says where it is: its path with the robot along it, speed, attitude, what else it
+# One page on a run of any plant with a position: its path with the robot along it, speed, attitude, what else it
 # kept, the robot over a period, and the timing.
 
 
@@ -327,7 +327,7 @@ def _words(key: str, value: float) -> str:
 def _finest(
     time: Array, kept: Mapping[str, Array], ahead: tuple[Array, Mapping[str, Array]] | None
 ) -> tuple[Array, Mapping[str, Array], str]:
-    """The run's samples, or one more period of a gait of which they have few, and what to say of it."""
+    """The run's samples, or one more period of a gait of which they have few, and a note of it."""
     if ahead is None or len(time) < 2 or not {"position", "velocity"} <= set(ahead[1]):
         return time, kept, ""
     seconds = float(ahead[0][-1] - ahead[0][0])
@@ -357,7 +357,7 @@ def _path(
 
     panel.set_title(title)
     if len(time) < 2 or "position" not in kept:
-        say(panel, "no steps" if len(time) < 2 else "no position")
+        write_note(panel, "no steps" if len(time) < 2 else "no position")
         return
     x, y = kept["position"][:, a], kept["position"][:, b]
     thin = slice(None, None, max(1, len(x) // 4000))
@@ -369,8 +369,8 @@ def _path(
     panel.plot(x[-1], y[-1], "o", color=CORAL, ms=6, label="end")
     fill_panel(panel, np.array([x.min(), y.min()]), np.array([x.max(), y.max()]), 0.57, LEAST_M)
     panel.set(xlabel=f"{AXES[a]}, m", ylabel=f"{AXES[b]}, m")
-    said = "" if outlined is None else along_path(panel, outlined, a, b)
-    panel.text(0.995, 1.02, said, transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5, color=MUTED)
+    note = "" if outlined is None else along_path(panel, outlined, a, b)
+    panel.text(0.995, 1.02, note, transform=panel.transAxes, ha="right", va="bottom", fontsize=8.5, color=MUTED)
     panel.legend(loc="best")
 
 
@@ -378,7 +378,7 @@ def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: P
     """The three components and the size of the base's velocity; the way made good in each period."""
     panel.set_title(f"Velocity of the base{of}, its own axes")
     if len(time) < 2 or "velocity" not in kept:
-        say(panel, "no steps" if len(time) < 2 else "no velocity")
+        write_note(panel, "no steps" if len(time) < 2 else "no velocity")
         return
     for k, colour in enumerate(SERIES[:3]):
         panel.plot(time, kept["velocity"][:, k], color=colour, lw=1.0, label=AXES[k])
@@ -423,7 +423,7 @@ def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Arr
 def _curves(panel: Any, title: str, unit: str, time: Array, values: Array, means: PeriodMeans | None) -> None:
     panel.set_title(title[:1].upper() + title[1:])
     if len(time) < 2:
-        say(panel, "no steps")
+        write_note(panel, "no steps")
         return
     count = values.shape[1]
     names = ANGLES if title == TURN else AXES if count == len(AXES) else [f"{k + 1}" for k in range(count)]

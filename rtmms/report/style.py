@@ -78,8 +78,8 @@ def subscript(number: int) -> str:
     return str(number).translate({ord("0") + k: ord("₀") + k for k in range(10)})
 
 
-def say(axes: Any, text: str) -> None:
-    """A panel that has nothing to show says why."""
+def write_note(axes: Any, text: str) -> None:
+    """Write into a panel why it has nothing to show."""
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=MUTED, style="italic")
     axes.set(xticks=[], yticks=[])
     axes.grid(False)

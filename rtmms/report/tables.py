@@ -46,27 +46,27 @@ class Table:
 
 
 class _Remarks:
-    """Numbers for sentences, so that a sentence said of many rows stands once below the table."""
+    """Numbers for sentences, so that a sentence about many rows stands once below the table."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.remarks: list[str] = []
 
     def number(self, rows: Sequence[Row]) -> str:
         out: list[str] = []
         for sentence in (sentence for row in rows for sentence in row.remarks):
-            if sentence not in self.said:
-                self.said.append(sentence)
-            mark = str(self.said.index(sentence) + 1)
+            if sentence not in self.remarks:
+                self.remarks.append(sentence)
+            mark = str(self.remarks.index(sentence) + 1)
             out += [] if mark in out else [mark]
         return ", ".join(out)
 
     @property
     def notes(self) -> list[str]:
-        return [f"{k}. {sentence}." for k, sentence in enumerate(self.said, 1)]
+        return [f"{k}. {sentence}." for k, sentence in enumerate(self.remarks, 1)]
 
 
 def of_rows(title: str, rows: Sequence[Row]) -> Table:
-    """A line a row; where rows have cases, a line a name with a column for each case, which says where it differs."""
+    """A line a row; where rows have cases, a line a name with a column for each case, which shows where it differs."""
     remarks = _Remarks()
     cases = list(dict.fromkeys(row.case for row in rows))
     if cases == [""]:

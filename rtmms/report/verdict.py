@@ -1,6 +1,6 @@
 """A verdict is a number held against a target, and nothing else: claims, the rows that they make, and their words.
 
-A claim is what a paper says, or what must hold of our own, with the range of numbers that bears it out. With a number
+A claim is what a paper states, or what must hold of our own, with the range of numbers that bears it out. With a number
 it becomes a row; the row's verdict is computed from the two each time it is asked for.
 """
 
@@ -13,7 +13,7 @@ from typing import Any
 
 AGREES, DIFFERS = "agrees", "differs"
 PICTURE, OURS, OTHER_MACHINE = "picture only", "ours alone", "other machine"
-"""Words where there is nothing to hold a number against: the paper shows a curve, says nothing, or timed another
+"""Words where there is nothing to hold a number against: the paper shows a curve, has no number, or timed another
 machine."""
 
 
@@ -68,9 +68,9 @@ class Row:
     name     what is compared; case: of which reading, '' where there is one only; where: in the paper
     ours     the number that is judged; shown: how it is printed, with what belongs to it
     paper    its number or its words; unit: of both
-    target   what ours must be to agree, None where nothing can be said: `unjudged` then says why
+    target   what ours must be to agree, None where there is none: `unjudged` then has the reason
     remarks  sentences
-    must     the program is wrong where this row does not hold, whatever the paper says
+    must     the program is wrong where this row does not hold, whatever the paper states
     """
 
     name: str
@@ -114,7 +114,7 @@ class Claim:
     """What is claimed of the number of that key; see Row for the rest.
 
     form   how many digits the number has
-    note   a sentence that belongs to it always; why: one that says what was tried where it differs
+    note   a sentence that belongs to it always; why: one on what was tried where it differs
     """
 
     key: str

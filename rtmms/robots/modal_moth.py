@@ -31,7 +31,7 @@ SIDES = (("right", 0.0, 1.0), ("left", math.pi, -1.0))
 
 @dataclass(frozen=True)
 class ModalMoth:
-    """Parameters. SI and radians. What the paper does not tell (docs/modal_moth.md) is marked *."""
+    """Parameters. SI and radians. What the paper does not state (docs/modal_moth.md) is marked *."""
 
     # fmt: off
     thorax: Annotated[str, Parameter("Whether the thorax moves.", choices=("free", "fixed"))] = "free"

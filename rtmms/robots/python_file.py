@@ -76,7 +76,7 @@ def _gives(value: Any, module: ModuleType) -> bool:
 
 def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> None:
     """ModelError for what cannot give a plant, before it is called: a class without a plant's members, a function that
-    the file does not define, or one whose annotation says that it gives something else."""
+    the file does not define, or one whose annotation is of something else."""
     if isinstance(found, type):
         missing = [member for member in MEMBERS if not hasattr(found, member)]
         own = [member for member in missing if member not in ("outputs", "actuators", "dt")]  # made by __init__, often
@@ -95,7 +95,7 @@ def _refuse_other_than_factory(found: Any, module: ModuleType, word: str) -> Non
         "NoneType",
         *(kind.__name__ for kind in (str, bytes, int, float, bool, list, dict, tuple, set)),
     ):
-        raise ModelError(f"robot '{word}': expected a function that gives a plant, its annotation says {named}")
+        raise ModelError(f"robot '{word}': expected a function that gives a plant, its annotation is {named}")
 
 
 def _called(build: Any, given: dict[str, Any], word: str) -> Any:

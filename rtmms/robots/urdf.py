@@ -22,7 +22,7 @@ from rtmms.robots.parameters import Integrator, Substeps, step_of
 
 @dataclass(frozen=True)
 class Options:
-    """What `--set` may say of a URDF file."""
+    """What `--set` may change of a URDF file."""
 
     # fmt: off
     engine: Annotated[str, Parameter(
@@ -33,7 +33,7 @@ class Options:
         choices=("auto", "free", "fixed"),
     )] = "auto"
     drive: Annotated[str, Parameter(
-        "As the file's transmissions say, and torque on every joint where it has none; or one kind for every joint"
+        "As the file's transmissions have it, and torque on every joint where it has none; or one kind for every joint"
         " (motion: imposed through a filter of second order).",
         choices=("transmissions", "torque", "servo", "motion", "none"),
     )] = "transmissions"

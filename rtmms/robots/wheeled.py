@@ -1,4 +1,4 @@
-"""What the wheeled robots share: flat bodies, joints by motion or by torque, and what a report tells."""
+"""What the wheeled robots share: flat bodies, joints by motion or by torque, and what a report has."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ Fault = Callable[[int, str, str], ModelError]
 def as_word(link: Impairment) -> str:
     """'CONTROLLER:key=value,...', which `from_words` reads."""
     usual = Impairment(link.controller)
-    said = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(usual, key)]
-    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in said or [("delay_ms", 0.0)])
+    given = [(key, getattr(link, key)) for key in KEYS if getattr(link, key) != getattr(usual, key)]
+    return f"{link.controller}:" + ",".join(f"{key}={value!r}" for key, value in given or [("delay_ms", 0.0)])
 
 
 def from_tables(tables: Sequence[Mapping[str, Any]], fault: Fault) -> tuple[Impairment, ...]:
@@ -61,8 +61,8 @@ def from_values(controller: str, values: Mapping[str, Any], over: Sequence[Impai
         return ModelError(f"link.{controller}: {text}")
 
     own = [one for one in over if one.controller == controller] or [Impairment(controller)]
-    said = _one(0, {"controller": controller, **values}, fault, words=False)
-    changed = [replace(one, **{key: getattr(said, key) for key in values}) for one in own]
+    stated = _one(0, {"controller": controller, **values}, fault, words=False)
+    changed = [replace(one, **{key: getattr(stated, key) for key in values}) for one in own]
     return (*(one for one in over if one.controller != controller), *changed)
 
 
@@ -71,8 +71,8 @@ def refuse_unknown(links: Iterable[Impairment], controllers: Iterable[str], faul
     names = tuple(controllers)
     for k, one in enumerate(links):
         if one.controller not in names:
-            said = UnknownNameError("controller", one.controller, names) if names else "the run has no controller"
-            raise fault(k, "controller", str(said))
+            message = UnknownNameError("controller", one.controller, names) if names else "the run has no controller"
+            raise fault(k, "controller", str(message))
 
 
 def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impairment:
@@ -85,7 +85,7 @@ def _one(k: int, table: Mapping[str, Any], fault: Fault, *, words: bool) -> Impa
 
 
 def _refuse_overlaps(links: Sequence[Impairment], fault: Fault) -> None:
-    """ModelError where two say what a controller's link is at one time."""
+    """ModelError where two entries declare a controller's link at one time."""
     for k, one in enumerate(links):
         for other in links[:k]:
             if one.controller == other.controller and _overlap(one, other):

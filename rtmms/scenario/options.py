@@ -159,14 +159,14 @@ class Option:
 class RunOptions:
     """Options of a run, in the order of their help. Times in s; None: the robot's own, the default, or unlimited.
 
-    links        impairments of the links of controllers, as `--link` and [[link]] say them
-    parameters   of the robot, as `--set` and [parameters] say them
+    links        impairments of the links of controllers, as `--link` and [[link]] give them
+    parameters   of the robot, as `--set` and [parameters] give them
     """
 
     # fmt: off
     robot: str
     from_: Annotated[str | None, Option(
-        "Go on from that moment of a log; what is not said stays as in the log. --set acts at that moment.",
+        "Go on from that moment of a log; what is not given stays as in the log. --set acts at that moment.",
         flag="--from", metavar="LOG@SECONDS", commands=("run",), key=False,
     )] = None
     trust_log: Annotated[bool, Option(
@@ -249,7 +249,7 @@ class RunOptions:
         "A controller or bridge that the run started crashes, or all its commands are refused: the run goes on by the "
         "miss policy and ends with exit status 1 (fail, default), or 0 (continue).",
         names=("fail", "continue"), kind="peer failure",
-        reason="a controller that fails makes a row that says so; leave it out",
+        reason="a controller that fails makes a row with its error; leave it out",
     )] = "fail"
     grace: Annotated[float, Option(
         "Time from the start during which neither limits nor abort apply (default {default}).", unit="s", zero=True,
@@ -290,7 +290,7 @@ class RunOptions:
         metavar="auto|off|CORE[:CORE,...]", study=StudyUse.MACHINE,
     )] = "auto"
     exchange: Annotated[str | None, NamesAddress("listen"), Option(
-        f"Where peers say hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
+        f"Where peers send their hello (default {EXCHANGE}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
     )] = None
     step: Annotated[str | None, NamesAddress("listen"), Option(
         f"Where states and commands go (default {STEP}).", metavar="ENDPOINT", study=StudyUse.MACHINE,
@@ -304,7 +304,7 @@ class RunOptions:
     )] = None
     force: Annotated[bool, Option(
         "--log, --trace and --figure overwrite files of other kinds, too.",
-        not_in_file="is said on the command line alone", study=StudyUse.MACHINE,
+        not_in_file="is an option of the command line alone", study=StudyUse.MACHINE,
     )] = False
     telemetry_hz: Annotated[float, Option(
         "States per second of wall time for observers, at most (default {default}).", unit="Hz", study=StudyUse.MACHINE,
@@ -321,7 +321,7 @@ class RunOptions:
         study=StudyUse.FILE, not_with_log="use --log, from t = 0 on",
     )] = None
     estimate: Annotated[bool, Option(
-        "Run the estimator beside the plant; the report says how wrong it was.", commands=("run",),
+        "Run the estimator beside the plant; the report states its error.", commands=("run",),
         study=StudyUse.CARRIED, study_help="As rtmms run.", not_with_log="the log's estimator stays",
     )] = False
     tracking_start: Annotated[float, Option(

@@ -146,7 +146,7 @@ def called_names(controllers: tuple[str, ...]) -> list[str]:
 
 
 def check_plant_event(name: str, value: Any, plant: Plant) -> None:
-    """That a value can be one of a parameter of the plant, as far as its description tells. ModelError."""
+    """That a value can be one of a parameter of the plant, as far as its description shows. ModelError."""
     parameters = describe_plant(plant).parameters()
     if dataclasses.is_dataclass(parameters) and not isinstance(parameters, type) and name in _fields(parameters):
         dataclasses.replace(parameters, **{name: value})

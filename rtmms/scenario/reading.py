@@ -44,7 +44,7 @@ class Event:
 class Scenario:
     """robot        as on the command line;  robots  of several on one clock each one's table, with a name
     options      of `run` by their long names, with underscores
-    controllers  words of a command line, 'NAME:key=value,...'; None where the file says nothing: the robot's default
+    controllers  words of a command line, 'NAME:key=value,...'; None where the file has none: the robot's default
     events       in the order of their times
     sensors      tables over those of the profile, which is an option
     links        what impairs the links of controllers
@@ -66,7 +66,7 @@ class Scenario:
     robots: tuple[Mapping[str, Any], ...] = ()
 
     def fault(self, text: str, *place: str | int) -> ModelError:
-        """An error that tells file and line of a key. An option's key may have dashes for underscores."""
+        """An error with file and line of a key. An option's key may have dashes for underscores."""
         dashed = tuple(one.replace("_", "-") if isinstance(one, str) else one for one in place)
         line = line_of(dict(self.places), dashed if dashed in self.places else place)
         return ModelError(f"{self.path}:{line}: {text}")
@@ -435,7 +435,7 @@ def _kind(value: Any) -> str:
 
 
 def _ours(path: Path) -> bool:
-    """Whether rtmms may have made a log, a trace or a figure: each says so within itself."""
+    """Whether rtmms may have made a log, a trace or a figure: each has a mark within itself."""
     with open_input(path) as file:
         begun = file.read(1 << 16)
         file.seek(max(0, path.stat().st_size - (1 << 16)))

@@ -1,4 +1,4 @@
-"""On which line of a TOML file a key stands. tomllib does not tell, and a person who mistyped one wants to know."""
+"""The line of a key in a TOML file, for errors: tomllib does not report it."""
 
 from __future__ import annotations
 

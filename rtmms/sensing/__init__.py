@@ -1,4 +1,4 @@
-"""Sensors as hardware has them, around any plant that tells its pose and velocity, as one plant (`Sensed`).
+"""Sensors as hardware has them, around any plant with pose and velocity, as one plant (`Sensed`).
 
 What is measured stands in `instruments`, how wrong it is in `errors`, when it arrives in `timing`."""
 

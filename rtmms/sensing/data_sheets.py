@@ -1,5 +1,5 @@
 """Keys of sensors, each declared once. The defaults of each class are a perfect sensor; TYPICAL holds named parts with
-what their data sheets say.
+what their data sheets state.
 """
 
 from __future__ import annotations

@@ -13,23 +13,25 @@ from numba import carray
 from rtmms.base.jit import kernel
 from rtmms.base.memory import INTEGER, Layout, given, model, number, numbers_at, part, scratch, state
 from rtmms.plant.stage import INNER, step_inner, write_inner_outputs
-from rtmms.sensing.instruments import look, remember, start
-from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_WIDTH
+from rtmms.sensing.instruments import look, remember, samples_due, start
+from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_COUNT, T_WIDTH
 
 FRESH, SEED, STEPS = range(3)
 """Whether the plant's outputs are those of its state; the seed of errors; steps taken."""
-(FROM, COUNT, TO, ROW) = range(4)
-"""A part of the motion: address of the plant's numbers (0: Python puts them into place), how many, where in the
-motion."""
+(FROM, COUNT, TO, WRITTEN, ROW) = range(5)
+"""A part of the motion: address of the plant's numbers (0: Python puts them into place), how many, where in the motion,
+and 1 where a function must write them first."""
 SENSORS = Layout(
     "Sensors",
-    state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("told", "told"),
+    state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("readings", "readings"),
     model("timing", "sensors", T_WIDTH), model("block", "blocks", B_WIDTH),
     given("gathered", "gathered", ROW, dtype=INTEGER), given("gravity", 3, unit="m/s2"), number("dt", unit="s"),
-    number("written", INTEGER), scratch("scratch", "widest"), part("inner", INNER),
+    number("written", INTEGER), given("reads", "sensors", dtype=INTEGER), scratch("scratch", "widest"),
+    part("inner", INNER),
 )  # fmt: skip
-"""Columns: rtmms.sensing.layout. told: measurements and memory of the sensors; gathered: parts of the motion; gravity:
-of the plant, world; written: 1 where a function must write the plant's outputs before they are gathered."""
+"""Columns: rtmms.sensing.layout. readings: measurements and memory of the sensors; gathered: parts of the motion;
+gravity: of the plant, world; written: 1 where a function must write the plant's outputs after each step; reads: 1 for
+each sensor whose samples need the function."""
 _sensors_at = SENSORS.type().at()
 
 
@@ -37,7 +39,7 @@ _sensors_at = SENSORS.type().at()
 def enter_start(address: int) -> int:
     """Power on."""
     sensors = _sensors_at(address)
-    start(sensors.timing, sensors.block, sensors.counts[SEED], sensors.told)
+    start(sensors.timing, sensors.block, sensors.counts[SEED], sensors.readings)
     return 0
 
 
@@ -57,21 +59,40 @@ def enter_account(address: int) -> int:
 
 
 @kernel
+def needs_account(sensors: Any, time: float) -> bool:
+    """Return whether a sample that is due needs outputs that a function writes."""
+    if sensors.written:
+        return True
+    timing, readings, reads = sensors.timing, sensors.readings, sensors.reads
+    due = False
+    for s in range(len(reads)):
+        if reads[s]:
+            due = due or samples_due(timing[s], time) > readings[int(timing[s, T_COUNT])]
+    return due
+
+
+@kernel
 def look_at_all(sensors: Any) -> None:
-    """All sensors at the plant's present state."""
+    """All sensors at the plant's present state.
+
+    The function that writes the plant's outputs can cost as much as the plant's step, so it runs only for the steps in
+    which a sensor samples them. In the other steps the motion keeps their last numbers, whatever the function's memory
+    has: the state must not depend on what others asked for in between.
+    """
     motion, counts = sensors.motion, sensors.counts
     motion[M_TIME] = float(counts[STEPS]) * sensors.dt
     for k in range(3):
         motion[M_GRAVITY + k] = sensors.gravity[k]
-    if sensors.written:
+    written = needs_account(sensors, motion[M_TIME])
+    if written:
         write_account(sensors)
     rows = sensors.gathered
     for r in range(len(rows)):
-        if rows[r, FROM]:
+        if rows[r, FROM] and (written or not rows[r, WRITTEN]):
             values, to = carray(numbers_at(rows[r, FROM]), (rows[r, COUNT],)), rows[r, TO]
             for k in range(len(values)):
                 motion[to + k] = values[k]
-    look(sensors.timing, sensors.block, counts[SEED], motion, sensors.scratch, sensors.told)
+    look(sensors.timing, sensors.block, counts[SEED], motion, sensors.scratch, sensors.readings)
 
 
 @kernel

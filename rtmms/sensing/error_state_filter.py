@@ -39,7 +39,7 @@ class Lasting(NamedTuple):
     rows      (l, 3) what each does, see L_KIND;  estimated (l,) 1: its value is estimated, 0: not
     value     (l,) the estimates, 0 of the others;  among (l, l) covariance of their errors
     cross     (15, l) covariance of the state's error and theirs
-    variance  (l,) of each at any time, as its sheet says;  fades (l,) 1/s: 1 / tau of one that wanders, 0: it stays
+    variance  (l,) of each at any time, as its sheet states;  fades (l,) 1/s: 1 / tau of one that wanders, 0: it stays
     mount     (3, 3) axes of the imu, sensor to body;  into, vector (3,) and keep (l,) scratch
     """
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from rtmms.base.errors import ModelError
+from rtmms.base.errors import ModelError, Renamed
 from rtmms.base.spatial import Array
 from rtmms.sensing.data_sheets import KINDS, TYPICAL, Depth, Dvl, Gps, Imu, Magnetometer, Sensor, Vector
 from rtmms.sensing.error_state_filter import (
@@ -121,7 +121,7 @@ def _crooked(scale: Vector, misaligned: Vector, target: int = _MEASURES) -> Iter
             yield _One(kind, k, values[k], target=target)
 
 
-# An estimator of a robot's pose and motion from what its sensors tell, however late.
+# An estimator of a robot's pose and motion from what its sensors measure, however late.
 #
 # The filter runs some time behind, where every measurement has arrived and is taken in at its own instant; what the
 # newest rates and forces add is put on top. Errors of the sensors that last are states too (see estimation, lasting).
@@ -132,7 +132,7 @@ UNKNOWN_HEIGHT_M = 1e3
 GATES = {1: 10.83, 3: 16.27}
 """The chi-squared distribution's 99.9 % by degrees of freedom: a measurement that is less likely is not believed."""
 SETTLES_S = 2.0
-"""From the start on everything is believed for so long: a first guess may be further off than it says."""
+"""From the start on everything is believed for so long: a first guess may be further off than its variance."""
 BLIND_M_S2, BLIND_RAD_S = 1.0, 0.3
 """Of a robot whose imu is silent: what it may accelerate and turn by, standard deviations."""
 _GAP = 2.5
@@ -182,7 +182,7 @@ class _Measurement:
 def sensors_of(
     outputs: Iterable[str], profile: str = "typical", over: Mapping[str, Any] | None = None
 ) -> dict[str, Sensor]:
-    """The sensors that a plant's outputs tell of, by 'NAME.time', with the sheets of a profile and tables over it."""
+    """The sensors that a plant's outputs belong to, by 'NAME.time', with the sheets of a profile and tables over it."""
     names = [name.removesuffix(".time") for name in outputs if name.endswith(".time")]
     base = TYPICAL if profile == "typical" else {}
     return {
@@ -192,14 +192,14 @@ def sensors_of(
 
 
 class Estimator:
-    """Takes states as a controller gets them, and tells where the robot is.
+    """Takes states as a controller gets them, and estimates where the robot is.
 
     sensors    as the robot has them, by name (read_profile gives them): one imu, and any of depth, dvl, gps, mag
     position, velocity, quaternion   at the start, and their standard deviations (m, m/s, rad). Without a position the
                start is x = y = 0, and the first depth gives the height, of a robot without a depth sensor z = 0
     gravity    m/s2: (3,) of the world, or what pulls down
     surface    m, height of the water's surface, from which depth counts
-    more       on the variance of each measurement, for what the sensors' sheets do not tell (mountings, tides):
+    more       on the variance of each measurement, for what the sensors' sheets do not have (mountings, tides):
     factors by name
     lasting    False: the sensors count as if they had white noise alone
     ModelError where there is no imu.
@@ -223,8 +223,8 @@ class Estimator:
         self._noise = _noise(imu)
         self._gravities: list[tuple[float, Array]] = [(-math.inf, _downwards(gravity))]
         self._noise[N_GRAVITY:] = self._gravities[0][1]
-        heard: dict[str, Sensor] = {self.imu: imu, **self.sensors}
-        self._lasting, places = lasting_errors(heard, self._to_body, lasting)
+        used: dict[str, Sensor] = {self.imu: imu, **self.sensors}
+        self._lasting, places = lasting_errors(used, self._to_body, lasting)
         factors = more or {}
         self._models = {
             name: _Model(name, sensor, factors.get(name, 1.0), self._lasting, places[name], surface)
@@ -247,7 +247,7 @@ class Estimator:
         self._ring = np.zeros((math.ceil(self.behind_s * imu.rate_hz) + 8, _SAMPLE))
         self._first = self._held = 0
         self._waiting: list[_Measurement] = []
-        self._heard: dict[str, float] = {}
+        self._latest: dict[str, float] = {}
         self._r, self._f = np.zeros((5, 3)), np.zeros((E_SIZE, E_SIZE))
         self._error, self._nis = np.zeros(E_SIZE), dict[str, tuple[float, int]]()
         self._refused: dict[str, int] = {}
@@ -267,14 +267,16 @@ class Estimator:
         if not np.array_equal(new, self._gravities[-1][1]):
             self._gravities.append((since, new))
 
-    def hear(self, outputs: Mapping[str, Any]) -> bool:
+    hear = Renamed("update")
+
+    def update(self, outputs: Mapping[str, Any]) -> bool:
         """Measurements of a state, by name; True where the imu had something new. Sensors that are not among them are
         silent."""
         for order, name in enumerate(self._models):
             time = float(outputs.get(f"{name}.time", -1.0))
-            if time < 0.0 or self._heard.get(name, -1.0) >= time:
+            if time < 0.0 or self._latest.get(name, -1.0) >= time:
                 continue
-            self._heard[name] = time
+            self._latest[name] = time
             if float(outputs.get(f"{name}.valid", 1.0)) > 0.0:
                 value = np.array(outputs[self._models[name].output], dtype=float, ndmin=1)  # it waits: a copy
                 heapq.heappush(self._waiting, _Measurement(time, order, name, value))
@@ -326,9 +328,9 @@ class Estimator:
     def snapshot(self) -> bytes:
         """All that it knows, for an estimator of the same sensors."""
         waiting = sorted(self._waiting)
-        heard, nis, refused = self._heard, self._nis, self._refused
+        latest, nis, refused = self._latest, self._nis, self._refused
         rows = [
-            (heard.get(name, -1.0), *nis.get(name, (0.0, 0)), refused.get(name, 0), self._in_row[name])
+            (latest.get(name, -1.0), *nis.get(name, (0.0, 0)), refused.get(name, 0), self._in_row[name])
             for name in self._models
         ]
         late = np.zeros((len(waiting), _LATE))
@@ -369,7 +371,7 @@ class Estimator:
         known.value[:], known.among[:] = value, among.reshape(known.among.shape)
         known.cross[:] = cross.reshape(known.cross.shape)
         states = dict(zip(names, rows.reshape(-1, _ROW).tolist(), strict=True))
-        self._heard = {name: row[0] for name, row in states.items() if row[0] >= 0.0}
+        self._latest = {name: row[0] for name, row in states.items() if row[0] >= 0.0}
         self._nis = {name: (row[1], int(row[2])) for name, row in states.items() if row[2] > 0.0}
         self._refused = {name: int(row[3]) for name, row in states.items() if row[3] > 0.0}
         self._in_row = {name: int(row[4]) for name, row in states.items()}
@@ -469,7 +471,7 @@ def compile_ahead() -> None:
     three = (1e-3, 1e-3, 1e-3)
     for k in range(8):
         times = {f"{name}.time": 5e-3 * k for name in ("imu", "mag", "depth", "dvl", "gps")}
-        one.hear(times | {
+        one.update(times | {
             "imu.gyro": three, "imu.accel": (0.0, 0.0, 9.8), "mag.field": three, "depth.value": 0.0,
             "dvl.velocity": three, "gps.position": three,
         })  # fmt: skip
@@ -477,7 +479,7 @@ def compile_ahead() -> None:
 
 
 class _Model:
-    """What a sensor is expected to tell: rows (m, 15), own (m, n) of its lasting errors, expected and variance (m,)."""
+    """Expected measurement of a sensor: rows (m, 15), own (m, n) of its lasting errors, expected and variance (m,)."""
 
     def __init__(
         self, name: str, sensor: Sensor, more: float, lasting: Lasting, place: slice, surface: float
@@ -533,7 +535,7 @@ def _noise(imu: Imu) -> Array:
 
 
 def _variance(sensor: Sensor) -> float:
-    """Of what a sensor tells anew in each sample: white noise and quantum."""
+    """Of what a sensor measures anew in each sample: white noise and quantum."""
     if isinstance(sensor, Depth):
         return sensor.noise_m**2 + sensor.resolution_m**2 / 12.0 + 1e-12
     if isinstance(sensor, Dvl):

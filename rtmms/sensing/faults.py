@@ -100,13 +100,13 @@ def enter_step(address: int) -> int:
 #
 # The value is a word, or a word with a number, 'bias=0.5'; '' ends the fault. Sensors (TARGET is the sensor's name):
 # silent,
-# stuck (at what was told last), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
+# stuck (at its last reading), bias=, spikes= (in both directions, of one sample in twenty). Actuators (TARGET is the
 # actuator's name): stuck (where it is) or stuck= (a value), slow= (the rate at which it follows, unit/s), backlash=
 # (the
 # play between motor and rod, unit), dead_band= (it moves only for a command further off than that, unit), delay= (s),
 # free (no motor: it goes where its load takes it, resisting with 2 N m s/rad) or free= (with another resistance; > 0;
 # of
-# plants that tell the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
+# plants with the rods' torques). Fins (TARGET is left or right, of plants with parameters TARGET_chains_lost):
 # lost_chains= (how many, from the back rod on).
 
 
@@ -207,10 +207,12 @@ class Faulty(Stage):
         self._address = system.address
         self._key = hashlib.sha256("\0".join(self._names).encode()).digest()
         self._compose()
-        inner = describe_plant(plant)  # its twin would step without the faults
+        inner = describe_plant(plant)  # its estimator would step without the faults
         self._whole = {name: getattr(inner.parameters(), name + _LOST, 0) for name in fins(plant)}
         faults = (FAULT + name for name in (*self._names, *self._whole))
-        self.description = replace(inner, set=self.set, settable=(*faults, *(inner.settable or ())), twin=None)
+        self.description = replace(
+            inner, set=self.set, settable=(*faults, *(inner.settable or ())), step_error_estimator=None
+        )
 
     def reset(self, seed: int = 0) -> None:
         """See Plant; faults end."""
@@ -236,11 +238,11 @@ class Faulty(Stage):
         self.sound.step(self._memory[BEFORE])
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().compiled_step()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking."""
+        """See rtmms.plant.protocol.HasFork."""
         return None if not self.system.torques and A_FREE in self._memory[CODES] else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
@@ -297,5 +299,5 @@ class Faulty(Stage):
         if code == A_FREE:
             shape = {channel.name: channel.shape for channel in self.outputs}.get(_TORQUES)
             if shape != (len(self._names),):
-                raise ModelError(f"{FAULT}{target}: free: this plant does not tell its rods' torques ({_TORQUES})")
+                raise ModelError(f"{FAULT}{target}: free: this plant does not report its rods' torques ({_TORQUES})")
         return code, number

@@ -39,6 +39,9 @@ from rtmms.sensing.layout import (
     M_VELOCITY,
     MAGNETOMETER,
     RANGES,
+    READING_TIME,
+    READING_VALID,
+    READING_VALUES,
     SILENT,
     SPIKES,
     STUCK,
@@ -52,12 +55,9 @@ from rtmms.sensing.layout import (
     T_PHASE,
     T_QUEUE,
     T_RATE,
+    T_READING,
     T_ROOM,
-    T_TOLD,
     T_WIDTH_OF,
-    TOLD_TIME,
-    TOLD_VALID,
-    TOLD_VALUES,
 )
 
 # What each kind of instrument would read if it were perfect, from the motion of the body it is fixed to.
@@ -281,7 +281,7 @@ def switch_on(block: Array, stream: int, seed: int, state: Array) -> None:
 
 @kernel
 def disturb(block: Array, stream: int, seed: int, count: int, state: Array, value: Array) -> None:
-    """A perfect reading becomes what the instrument says; the drift goes on by one sample.  count  from 1 on"""
+    """A perfect reading becomes the instrument's reading; the drift goes on by one sample.  count  from 1 on"""
     size = int(block[B_SIZE])
     if size == 3:
         x, y, z = value[0], value[1], value[2]
@@ -347,9 +347,15 @@ def start(timing: Array, block: Array, seed: int, state: Array) -> None:
     """Power on: nothing sampled, nothing reported."""
     state[:] = 0.0
     for s in range(timing.shape[0]):
-        state[int(timing[s, T_TOLD]) + TOLD_TIME] = -1.0
+        state[int(timing[s, T_READING]) + READING_TIME] = -1.0
     for b in range(block.shape[0]):
         switch_on(block[b], b, seed, state)
+
+
+@kernel
+def samples_due(row: Array, time: float) -> float:
+    """Return how many samples a sensor has taken by this instant; row (T_WIDTH,) of the timing, time in s."""
+    return float(np.floor((time - row[T_PHASE]) * row[T_RATE] + ROUNDING) + 1.0)
 
 
 @kernel
@@ -363,20 +369,20 @@ def look(timing: Array, block: Array, seed: int, motion: Array, scratch: Array, 
     for s in range(timing.shape[0]):
         width, queue, room = int(timing[s, T_WIDTH_OF]), int(timing[s, T_QUEUE]), int(timing[s, T_ROOM])
         count = int(timing[s, T_COUNT])
-        due = np.floor((time - timing[s, T_PHASE]) * timing[s, T_RATE] + ROUNDING) + 1.0
+        due = samples_due(timing[s], time)
         if due > state[count]:
             state[count] = due
             sample(timing[s], s, block, seed, motion, scratch, state)
-        reported = int(timing[s, T_TOLD])
+        reported = int(timing[s, T_READING])
         while state[count + 2] > 0.0:
             head = queue + int(state[count + 1]) * (3 + width)
             if state[head] > time + ROUNDING / timing[s, T_RATE]:
                 break
-            state[reported + TOLD_TIME], valid = state[head + 1], state[head + 2]
-            state[reported + TOLD_VALID] = valid
+            state[reported + READING_TIME], valid = state[head + 1], state[head + 2]
+            state[reported + READING_VALID] = valid
             if valid > 0.0:  # what cannot be measured keeps its last value
                 for k in range(width):
-                    state[reported + TOLD_VALUES + k] = state[head + 3 + k]
+                    state[reported + READING_VALUES + k] = state[head + 3 + k]
             state[count + 1] = (state[count + 1] + 1.0) % room
             state[count + 2] -= 1.0
 
@@ -396,7 +402,7 @@ def sample(row: Array, s: int, block: Array, seed: int, motion: Array, scratch: 
     fault, by = int(state[int(row[T_FAULT])]), state[int(row[T_FAULT]) + 1]
     if lost or fault == SILENT or state[count + 2] >= room:
         return
-    reported = int(row[T_TOLD]) + TOLD_VALUES
+    reported = int(row[T_READING]) + READING_VALUES
     chance = uniform(seed, _SPIKE + s * DRAWS, number) if fault == SPIKES else 1.0
     for k in range(width):
         if fault == STUCK:

@@ -52,9 +52,9 @@ MOVING = ("position", "quaternion", "velocity", "angular_velocity")
 
 
 class Instrument(NamedTuple):
-    """One quantity that a sensor tells.
+    """One quantity that a sensor measures.
 
-    channel  its name, 'imu.gyro';  clock, valid  the channels that tell when it was sampled, and whether ('': always)
+    channel  its name, 'imu.gyro';  clock, valid  the channels of when it was sampled, and whether ('': always)
     unit     SI;  size  numbers
     block    (B_WIDTH,) as the suite has it;  of  the plant's output that is read as it is, '' for the body's motion
     noise    standard deviation of a sample, with the quantum and what wanders
@@ -75,7 +75,7 @@ class Instrument(NamedTuple):
 
 
 def instruments(sensors: Mapping[str, Sensor], plant: Plant) -> tuple[Instrument, ...]:
-    """What the sensors tell of a plant, but for ranges, which depend on a ground. ModelError, see `assemble`."""
+    """What the sensors measure of a plant, but for ranges, which depend on a ground. ModelError, see `assemble`."""
     suite = assemble(sensors, plant)
     whose = {place.start: name for name, place in suite.vectors.items()}
     found = []
@@ -151,7 +151,7 @@ _PARTS = (("position_m", E_P), ("velocity_m_s", E_V), ("attitude_deg", E_Q))
 
 
 class Consistency:
-    """An observer of a run whose plant tells an estimate.
+    """An observer of a run whose plant has an estimate.
 
     due   (read by the loop) the next step whose end is wanted
     """

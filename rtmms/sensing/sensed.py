@@ -46,7 +46,7 @@ from rtmms.sensing.layout import (
 )
 from rtmms.sensing.suite import assemble
 
-# A plant seen through its sensors: what they tell, and the truth under names of its own.
+# A plant seen through its sensors: what they measure, and the truth under names of its own.
 
 
 _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("velocity", M_VELOCITY, 3),
@@ -59,7 +59,7 @@ def seen_through(plant: Plant, sensors: Mapping[str, Sensor]) -> Plant:
 
 
 class Sensed(Stage):
-    """A plant around a plant: its actuators, and as outputs what the sensors tell, by 'SENSOR.quantity', with the truth
+    """A plant around a plant: its actuators, and as outputs the sensors' readings, by 'SENSOR.quantity', with the truth
     under 'truth.NAME'. What the plant can do beside that it still can, under its own names where a person gives them.
 
     sensors   by name, see rtmms.sensing.data_sheets
@@ -90,11 +90,11 @@ class Sensed(Stage):
         self.system = SENSORS.make(
             {"timing": suite.timing, "block": suite.block, "dt": self.dt, "inner": {"dt": self.dt}},
             {
-                "motion": suite.motion, "told": suite.size, "widest": suite.widest, "gathered": len(self._moving),
+                "motion": suite.motion, "readings": suite.size, "widest": suite.widest, "gathered": len(self._moving),
                 "inner": 1,
             },
         )  # fmt: skip
-        self._counts, self._motion, self._state = self.system.counts, self.system.motion, self.system.told
+        self._counts, self._motion, self._state = self.system.counts, self.system.motion, self.system.readings
         self._address, self._count = self.system.address, self._counts[STEPS:]
         self._key = hashlib.sha256("\0".join(channel.name for channel in suite.channels).encode()).digest()
         self._compose()
@@ -142,11 +142,11 @@ class Sensed(Stage):
 
     def _packed_arrays(self) -> Mapping[str, Any]:
         packed = self._state_arrays()["state"].copy()
-        packed.view(np.int64)[FRESH] = self.system.written  # whatever was asked of the outputs in between
+        packed.view(np.int64)[FRESH] = 0  # whatever was asked of the outputs in between
         return {"state": packed}
 
     def present(self) -> tuple[Array, int]:
-        """See rtmms.plant.protocol.Forking."""
+        """See rtmms.plant.protocol.HasFork."""
         self._counts[FRESH] = 0  # the outputs of a fork are not of its state yet
         return super().present()
 
@@ -175,12 +175,15 @@ class Sensed(Stage):
         fork = forks[0] if forks else None
         found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
         whole = all(address for address, _, _ in found)
-        system.put(written=int(whole and any(written for _, _, written in found)))
+        written = {name for (name, _), (_, _, by_function) in zip(self._moving, found, strict=True) if by_function}
+        # of the body's own motion the last steps matter, too: an accelerometer differentiates it
+        system.put(written=int(whole and any(name in written for name, _, _ in _MOVING)))
+        system.reads[:] = [whole and bool(written & self.suite.measured_by(k)) for k in range(len(self.sensors))]
         system.gathered[:, FROM] = 0
         if whole:
             rows = [
-                (address, count, place.start)
-                for (address, count, _), (_, place) in zip(found, self._moving, strict=True)
+                (address, count, place.start, int(by_function))
+                for (address, count, by_function), (_, place) in zip(found, self._moving, strict=True)
             ]
             system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
         return whole
@@ -261,7 +264,7 @@ BEGINS = (1e-5, 1e-5, 1e-5)
 
 
 class Estimated(Sensed):
-    """A plant with sensors that tells estimate.position, estimate.quaternion and estimate.velocity besides, of the
+    """A plant with sensors that has estimate.position, estimate.quaternion and estimate.velocity besides, of the
     point that the truth is of, at the imu's newest sample. The estimate begins at the truth.
 
     estimator   as a controller would have it, on the same readings
@@ -332,8 +335,8 @@ class Estimated(Sensed):
         )  # fmt: skip
 
     def _read_sensors(self) -> None:
-        """What the sensors tell now, as views: nothing is copied that is not new."""
-        if self.estimator.hear(self._views):
+        """What the sensors read now, as views: nothing is copied that is not new."""
+        if self.estimator.update(self._views):
             self._estimate_seen = None
 
     def _estimate(self) -> dict[str, Array]:

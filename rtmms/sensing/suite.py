@@ -58,6 +58,9 @@ from rtmms.sensing.layout import (
     M_VECTORS,
     MAGNETOMETER,
     RANGES,
+    READING_TIME,
+    READING_VALID,
+    READING_VALUES,
     T_BLOCK,
     T_BLOCKS,
     T_COUNT,
@@ -68,13 +71,10 @@ from rtmms.sensing.layout import (
     T_PHASE,
     T_QUEUE,
     T_RATE,
+    T_READING,
     T_ROOM,
-    T_TOLD,
     T_WIDTH,
     T_WIDTH_OF,
-    TOLD_TIME,
-    TOLD_VALID,
-    TOLD_VALUES,
     VECTOR,
 )
 
@@ -105,6 +105,13 @@ class Suite:
     places: tuple[slice, ...]
     vectors: Mapping[str, slice]
     motion: int
+
+    def measured_by(self, sensor: int) -> set[str]:
+        """Return the outputs that a sensor (a row of timing) measures as they are, not by the body's motion."""
+        first, count = (int(number) for number in self.timing[sensor, [T_BLOCK, T_BLOCKS]])
+        starts = {place.start: name for name, place in self.vectors.items()}
+        kinds = (VECTOR, CAMERA)
+        return {starts[int(row[B_MORE])] for row in self.block[first : first + count] if int(row[B_KIND]) in kinds}
 
 
 def assemble(sensors: Mapping[str, Sensor], plant: Plant) -> Suite:
@@ -151,7 +158,7 @@ class _Made:
         for one in blocks:
             one[B_AT], at = at, at + int(one[B_SIZE])
             one[B_DRIFTS], one[B_TURNED] = self._room(int(one[B_SIZE])), self._room(int(one[B_SIZE]))
-        row[T_TOLD] = first = self._room(TOLD_VALUES + width)
+        row[T_READING] = first = self._room(READING_VALUES + width)
         row[T_ROOM] = room = math.ceil((sensor.latency_s + sensor.jitter_s) * sensor.rate_hz) + 2
         if room > MOST_WAITING:
             raise ModelError(f"sensor {name}: expected at most {MOST_WAITING} samples under way, got {room} "
@@ -160,13 +167,13 @@ class _Made:
         self._timing.append(row)
         self._block += blocks
         self._widest = max(self._widest, width)
-        at = first + TOLD_VALUES
+        at = first + READING_VALUES
         for quantity, unit, size, frame in channels:
             self._add_output(f"{name}.{quantity}", unit, (size,) if size else (), frame, at)
             at += size or 1
         if isinstance(sensor, (Dvl, Gps, Sight)):
-            self._add_output(f"{name}.valid", "", (), "", first + TOLD_VALID)
-        self._add_output(f"{name}.time", "s", (), "", first + TOLD_TIME)
+            self._add_output(f"{name}.valid", "", (), "", first + READING_VALID)
+        self._add_output(f"{name}.time", "s", (), "", first + READING_TIME)
 
     def _add_output(self, name: str, unit: str, shape: tuple[int, ...], frame: str, at: int) -> None:
         self._channels.append(Channel(name, unit, shape, frame))
@@ -297,7 +304,7 @@ def senseless(kind: type[Sensor], around: Surroundings) -> str:
     if kind in (Depth, Dvl) and not around.density:
         return "it measures in water, and this plant is not in water"
     if kind is Depth and not any(around.gravity):
-        return "without gravity the water's pressure tells no depth"
+        return "without gravity the water's pressure gives no depth"
     return ""
 
 

@@ -66,7 +66,7 @@ def robot_drawing(plant: PlantInfo) -> Drawing | None:
 
 COUNTS = ("joints", "links", "chains", "sections", "modes")
 MAX_COUNT = 1000
-"""Of each of them: drawings of what others say of a robot stay small."""
+"""Of each of them: drawings of what others declare of a robot stay small."""
 
 
 def _refuse_many(plant: PlantInfo) -> None:

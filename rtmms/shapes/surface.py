@@ -34,7 +34,7 @@ class Surface:
 
     faces      (k, 3) indices of its vertices, counter-clockwise as seen from outside
     colour     red, green, blue, 0 to 255
-    vertices   (n, 3) m, in its frame; None of a surface that bends: the visual tells them state by state
+    vertices   (n, 3) m, in its frame; None of a surface that bends: the visual gives them state by state
     frame      name of the part (`Shape.frames`) that it moves with; '' for the body
     opacity    0 to 1;  gloss  how much it shines, 0 to 1
     """

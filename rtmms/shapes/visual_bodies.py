@@ -60,7 +60,7 @@ def solid_mesh(solid: Solid) -> Mesh:
 
 
 class BodiesVisual:
-    """Of a shape that a plant tells (rtmms.plant.protocol.PlantDescription), or of several such shapes."""
+    """Of a shape that a plant declares (rtmms.plant.protocol.PlantDescription), or of several such shapes."""
 
     ground = None
 
@@ -152,7 +152,7 @@ def _size(shape: Shape, frames: Mapping[str, Pose], skins: Sequence[Array]) -> f
 
 
 def scene_of(plant: PlantInfo) -> str:
-    """Return the scene of a plant: what it says (`scene` of its shape), or what its fluid is by its parameters."""
+    """Return the scene of a plant: what it declares (`scene` of its shape), or what its fluid is by its parameters."""
     scene = plant.shape.get("scene") if isinstance(plant.shape, Mapping) else None
     if scene in SCENES:
         return str(scene)

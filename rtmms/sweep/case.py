@@ -65,7 +65,7 @@ class Runner:
 
     def columns(self) -> dict[str, str]:
         """Names that a table of the study has, with units, from a few steps of its first run; RtmmsError where that
-        cannot begin, UnknownNameError for a column that a run does not tell."""
+        cannot begin, UnknownNameError for a column that a run does not have."""
         found = self.report(self.study.cases()[0], PROBE_STEPS)
         plant = self._plant
         assert plant is not None
@@ -215,17 +215,17 @@ def _run(
         worst = max(verdict.path, verdict.work)
         report["accuracy_error"] = worst if math.isfinite(worst) else None
         if verdict.seconds is None and not (links or base.events) and outcome.ended == "duration":
-            Calibration(plant, monitor.twin, cache_folder(), driven).keep(verdict)
+            Calibration(plant, monitor.estimator, cache_folder(), driven).keep(verdict)
     return dict(_flat(report))
 
 
 def _monitor(plant: Plant, steps: int) -> Monitor | None:
-    """What checks the steps of a run, with room for the commands of its beginning; None where the plant has no twin."""
-    twin = describe_plant(plant).twin
-    if twin is None:
+    """Return the monitor of a run's steps, or None where the plant has no estimator of step errors."""
+    estimator = describe_plant(plant).step_error_estimator
+    if estimator is None:
         return None
     rows = min(steps, max(CHECKED_STEPS, math.ceil(CHECKED_SHARE * steps)))
-    return Monitor(twin(), np.zeros((rows, len(plant.actuators))))
+    return Monitor(estimator(), np.zeros((rows, len(plant.actuators))))
 
 
 def _driven(word: str, given: Mapping[str, Any]) -> str:

@@ -19,7 +19,8 @@ from rtmms.sweep.study import LINK, Axis, Base, Study
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from rtmms.sweep.rows import Table
 
 DONE = "duration"
 """How a run ends that came to its end."""
@@ -50,13 +51,13 @@ def controller_of(base: Base, named: str | None) -> str:
 
 
 def tolerance(base: Base, expected: Sequence[Expectation]) -> tuple[list[Expectation], list[str]]:
-    """What a run alone tells of what is expected, and the names of the rest. ModelError where nothing is left."""
+    """What a run alone shows of what is expected, and the names of the rest. ModelError where nothing is left."""
     seed = Axis("seed", (base.seed,))
     report = Runner(Study(base, (seed,))).report((base.seed,), PROBE_STEPS)
     kept = [one for one in expected if one.name in report and isinstance(one.value, float)]
     if not kept:
         raise ModelError(
-            f"{base.where}: [expect]: expected a tolerance that a run alone tells, as \"tracking.depth_m.rms\" = "
+            f"{base.where}: [expect]: expected a tolerance that a run alone shows, as \"tracking.depth_m.rms\" = "
             "\"<= 0.03\""
         )  # fmt: skip
     return kept, [one.name for one in expected if one not in kept]
@@ -84,10 +85,10 @@ def studies(base: Base, controller: str, ranges: Ranges, seeds: int, names: Sequ
     return made
 
 
-def shares(study: Study, table: pa.Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
+def shares(study: Study, table: Table, expected: Sequence[Expectation]) -> npt.NDArray[np.float64]:
     """Of the seeds, how many keep the tolerance: an axis for each thing that differs but the seed."""
-    ended = table.column("ended").to_pylist()
-    columns = [table.column(one.name).to_pylist() for one in expected]
+    ended = table.column("ended")
+    columns = [table.column(one.name) for one in expected]
     good = [
         word == DONE and all(one.holds(values[row]) for one, values in zip(expected, columns, strict=True))
         for row, word in enumerate(ended)

@@ -16,7 +16,8 @@ from rtmms.sweep.table import numbers
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-    import pyarrow as pa
+
+    from rtmms.sweep.rows import Table
 
 
 # What a study shows, as a figure: lines over one thing that differs, a map over two, parallel axes over more.
@@ -30,7 +31,7 @@ FEW = 8
 """Values along an axis that all have a tick."""
 
 
-def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...], doubts: Sequence[str] = ()) -> None:
+def draw(path: Path, study: Study, table: Table, columns: tuple[str, ...], doubts: Sequence[str] = ()) -> None:
     """Draw a study: of more columns than MAX_COLUMNS the first ones that differ from run to run.
 
     Parameters
@@ -39,7 +40,7 @@ def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...], do
         The file of the figure.
     study : Study
         What was run.
-    table : pyarrow.Table
+    table : Table
         A row for each run.
     columns : tuple of str
         Columns to choose from.
@@ -48,7 +49,7 @@ def draw(path: Path, study: Study, table: pa.Table, columns: tuple[str, ...], do
     """
     from matplotlib.figure import Figure
 
-    names = _telling(table, columns)[:MAX_COLUMNS] or list(columns[:1])
+    names = _informative(table, columns)[:MAX_COLUMNS] or list(columns[:1])
     several = len(study.axes) > 2
     rows = 1 if several else -(-len(names) // 2)
     keys = [axis.key for axis in study.axes]
@@ -72,7 +73,7 @@ def _heading(study: Study) -> str:
     return f"{robot}: {study.runs:,} runs of {study.base.duration:g} s"
 
 
-def _telling(table: pa.Table, columns: tuple[str, ...]) -> list[str]:
+def _informative(table: Table, columns: tuple[str, ...]) -> list[str]:
     """Return the columns with numbers that differ by more than rounding, those of summaries before those of the end."""
     found = []
     for name in columns:
@@ -83,22 +84,22 @@ def _telling(table: pa.Table, columns: tuple[str, ...]) -> list[str]:
     return sorted(found, key=lambda name: name.startswith("final.") + name.startswith("final.quaternion"))
 
 
-def _places(table: pa.Table, key: str) -> tuple[Any, list[str] | None]:
+def _places(table: Table, key: str) -> tuple[Any, list[str] | None]:
     """Numbers to draw at; of words their order, and the words."""
-    values = table.column(key).to_pylist()
+    values = table.column(key)
     if any(isinstance(one, (str, bool)) for one in values):
         words = sorted({str(one) for one in values})
         return np.array([words.index(str(one)) for one in values], dtype=float), words
     return np.array(values, dtype=float), None
 
 
-def _axis(table: pa.Table, key: str) -> str:
+def _axis(table: Table, key: str) -> str:
     """Return what differs, as it was typed, with its unit where the name has none."""
     unit = _unit(table, key)
     return key if not unit or key.endswith(_ending(unit)) else f"{key}, {unit}"
 
 
-def _titled(table: pa.Table, name: str) -> str:
+def _titled(table: Table, name: str) -> str:
     """Return 'position x at the end, m' for final.position[0], 'mean speed, m/s' for mean_speed_m_s."""
     unit, at_end = _unit(table, name), name.startswith("final.")
     words = name.removeprefix("final.")
@@ -111,8 +112,8 @@ def _titled(table: pa.Table, name: str) -> str:
     return words + (" at the end" if at_end else "") + (f", {unit}" if unit else "")
 
 
-def _unit(table: pa.Table, name: str) -> str:
-    return str((table.schema.field(name).metadata or {}).get(b"unit", b""), "utf-8")
+def _unit(table: Table, name: str) -> str:
+    return table.unit(name)
 
 
 def _ending(unit: str) -> str:
@@ -120,7 +121,7 @@ def _ending(unit: str) -> str:
     return "_" + unit.replace("/", "_").replace(" ", "_").lower()
 
 
-def _lines(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) -> None:
+def _lines(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
     x, words = _places(table, keys[0])
     order = np.argsort(x, kind="stable")
     axes.plot(x[order], numbers(table, [name])[order, 0], "o-", markersize=3, color=BLUE)
@@ -129,7 +130,7 @@ def _lines(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) ->
         axes.set_xticks(range(len(words)), words)
 
 
-def _map(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) -> None:
+def _map(page: Any, axes: Any, table: Table, keys: list[str], name: str) -> None:
     (x, across), (y, up) = (_places(table, key) for key in keys)
     z = numbers(table, [name])[:, 0]
     xs, ys = np.unique(x), np.unique(y)
@@ -149,7 +150,7 @@ def _map(page: Any, axes: Any, table: pa.Table, keys: list[str], name: str) -> N
             set_ticks(at)
 
 
-def _parallel(axes: Any, table: pa.Table, names: list[str]) -> None:
+def _parallel(axes: Any, table: Table, names: list[str]) -> None:
     """A line a run, coloured by the last column, each axis from its least to its greatest value."""
     from matplotlib import colormaps
 
@@ -175,7 +176,7 @@ def draw_envelope(
     path: Path, title: str, made: Mapping[str, Study], found: Mapping[str, npt.NDArray[np.float64]],
     machine: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
-    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured says, None where it was not measured"""
+    """Write it to `path`.  machine: as rtmms.sweep.envelope.measured returns it, None where it was not measured"""
     with styled():
         page = figure(9.0, 4.2)
         grid = page.add_gridspec(2, 2, width_ratios=(1.7, 1.0), wspace=0.35, hspace=0.55, bottom=0.13, top=0.9)
@@ -209,7 +210,7 @@ FEWEST = 64
 """Samples below which indices are noise."""
 
 
-def first_order(study: Study, table: pa.Table, columns: tuple[str, ...]) -> dict[str, dict[str, float]] | None:
+def first_order(study: Study, table: Table, columns: tuple[str, ...]) -> dict[str, dict[str, float]] | None:
     """{column: {key: share of the variance that the mean over all others explains}}.
 
     Of a grid it is var(mean over the others) / var, exact. Of samples it is estimated by RBD-FAST (Tarantola 2006,

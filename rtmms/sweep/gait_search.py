@@ -76,7 +76,7 @@ class Search:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def key(self) -> str:
-        """Tells searches apart whose candidates would differ."""
+        """Distinguishes searches whose candidates would differ."""
         decisive = [
             VERSION, self.robot, self.goals, self.at, self.points, self.most_power_w, self.generations, self.size,
             self.seed, sorted(self.parameters.items()), _words_of(self.robot),
@@ -126,7 +126,7 @@ def checked(asked: Search) -> Search:
 
 
 def _words_of(robot: str) -> Mapping[str, Any]:
-    """What the robot's module says of its gaits: GAIT_SEARCH."""
+    """What the robot's module declares of its gaits: GAIT_SEARCH."""
     found = fact(builder(robot).module, "GAIT_SEARCH")
     if not isinstance(found, dict):
         raise ModelError(f"robot '{robot}': --search needs one whose gait has words to search in, as manta")
@@ -216,11 +216,11 @@ class SavedSearch:
 
 def search(
     asked: Search, *, kept: Path | None = None, threads: int | None = None,
-    tell: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
+    report: Callable[[str, int, int], None] = lambda what, done, total: None, ends_early: bool = False,
 ) -> Front:  # fmt: skip
     """The front. The same from the same seed, for any number of threads, and where it was broken off and taken up.
 
-    kept   the file of its state;  tell  hears what is done, and how many generations of how many; it may raise
+    kept   the file of its state;  report  receives what is done, and how many generations of how many; it may raise
            OutOfTimeError
     ends_early  Ctrl-C and OutOfTimeError end the search with the front of what was measured so far, and a note; where
            nothing was, they are raised
@@ -252,7 +252,7 @@ def search(
         try:
             for k, (what, score) in enumerate(_tasks(asked, archive)):
                 for points, put in _evolution(len(names), asked, k):
-                    tell(what, done, runs * asked.generations)
+                    report(what, done, runs * asked.generations)
                     put([_penalised(one, asked, score) for one in measure(points)])
         except (KeyboardInterrupt, OutOfTimeError) as ended:
             if not ends_early or not any(_allowed(one, asked) for _, one in archive):
@@ -260,7 +260,7 @@ def search(
             why = "Ctrl-C" if isinstance(ended, KeyboardInterrupt) else str(ended)
             note = f"{why}: {done} of {runs * asked.generations} generations are done; these are the best gaits so far"
     if not note:
-        tell("the front on the robot's own model", done, runs * asked.generations)
+        report("the front on the robot's own model", done, runs * asked.generations)
     best = _thinned(_front([(gait, one) for gait, one in archive if _allowed(one, asked)], asked.goals), asked)
     own = Model(asked.robot, controller, build_plant(asked.robot, **asked.parameters), threads)
     with own.pool:

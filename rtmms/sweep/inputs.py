@@ -39,7 +39,7 @@ OPENED = {"open": 0, "sqlite3.connect": 0, "ctypes.dlopen": 0}
 """Audit events of Python that open a file, and the place of the file's name among their arguments."""
 
 SETTLED_NS = 1_000_000_000
-"""Age from which the time stamps of a file tell a later change for certain, whatever the clock of the file system."""
+"""Age from which the time stamps of a file show a later change for certain, whatever the clock of the file system."""
 
 _listening: list[dict[str, str]] = []
 _foreign: set[str] = set()

@@ -21,7 +21,7 @@ from rtmms.sweep.table import Parts, rows_table
 from rtmms.version import VERSION
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from rtmms.sweep.rows import Form, Table
 
 Done = Callable[[int], None]
 Chunk = tuple[int, int]
@@ -46,7 +46,7 @@ def probe(study: Study) -> tuple[Study, dict[str, str]]:
     return replace(study, inputs={**input_files((), opened), **named}), units
 
 
-def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
+def take(study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]:
     """The runs of one chunk, in any process: nothing but the arguments and the study's files decides the result.
 
     Returns
@@ -74,7 +74,7 @@ def take(study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[st
     return rows_table(study, form, chunk[0], cases, rows), more
 
 
-def on_processes(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
+def on_processes(study: Study, form: Form, parts: Parts, left: list[Chunk], workers: int, done: Done) -> None:
     """All that is left, on so many processes; done receives the runs of each chunk. The kernels are compiled already.
 
     RtmmsError where a worker ended before its work."""
@@ -157,7 +157,7 @@ def read_cluster(address: str, security: Path | None) -> Cluster:
     return Cluster(address, files)
 
 
-def on_dask(study: Study, form: pa.Schema, parts: Parts, left: list[Chunk], cluster: Cluster, done: Done) -> None:
+def on_dask(study: Study, form: Form, parts: Parts, left: list[Chunk], cluster: Cluster, done: Done) -> None:
     """The same on a cluster that runs; ModelError where there is none, or where its workers have another rtmms."""
     address = cluster.address
     try:
@@ -204,7 +204,7 @@ def prepare(permitted: str | None, study: Study) -> None:
         Runner(study).columns()
 
 
-def take_for(permitted: str | None, study: Study, form: pa.Schema, chunk: Chunk) -> tuple[pa.Table, dict[str, str]]:
+def take_for(permitted: str | None, study: Study, form: Form, chunk: Chunk) -> tuple[Table, dict[str, str]]:
     """`take`, on a worker that did not inherit which files may run (rtmms.base.trust.permitted_files)."""
     with asked_by_process(permitted):
         return take(study, form, chunk)

@@ -231,7 +231,7 @@ def _flat(table: Mapping[str, Any], before: str = "") -> list[tuple[str, Any]]:
 
 
 def _refuse_keys(base: Base, axes: Mapping[str, Axis]) -> None:
-    """ModelError for a key of no controller; of the robot's parameters, the robot itself says so."""
+    """ModelError for a key of no controller; of the robot's parameters, the robot itself reports them."""
     from rtmms.scenario.plant import called_names
 
     names = called_names(base.controllers)

@@ -1,4 +1,4 @@
-"""The table of a study: whole parts, one Parquet file, and the lock of whoever writes it."""
+"""The table of a study: whole parts, one file of CSV or Parquet, and the lock of whoever writes it."""
 
 from __future__ import annotations
 
@@ -11,19 +11,29 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rtmms.base.errors import ModelError, RtmmsError
-from rtmms.base.files import beside, read_input
+from rtmms.base.files import KINDS, beside, read_input, refuse_output
+from rtmms.base.files import Kind as FileKind
 from rtmms.record.log_location import refuse_without_pyarrow
 from rtmms.scenario.options import run_options
 from rtmms.sweep.case import unit_of
 from rtmms.sweep.inputs import changed_file, refuse_changed
+from rtmms.sweep.rows import (
+    ENDS,
+    Column,
+    Form,
+    Kind,
+    Table,
+    as_kind,
+    decode,
+    encode,
+    joined,
+    write_csv,
+    write_parquet,
+)
 from rtmms.sweep.study import Study
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
 
 # A lock that one process at a time has, as long as it lives: for files that two commands would both write.
 
@@ -94,81 +104,71 @@ class Lock:
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
 
-# The table of a study: parts that are there whole or not at all, and one Parquet file of them in order.
+# The table of a study: parts that are there whole or not at all, and one file of them in order.
 
 
-ALWAYS = ("ended", "reason", "steps")
-MAGIC = b"rtmms part 1\n"
+CSV = FileKind("table of rtmms sweep", (b"run,ended,reason,steps",))
+MAGIC = b"rtmms part 2\n"
 """First line of a part."""
 LOCK = "lock"
 """File in the folder of parts that the process locks which makes the table."""
-_PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a-f]{16}\.parquet")
-_UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet)")
+_PART = re.compile(r"part-[0-9a-f]{16}-\d{8,}-\d{8,}\.(part|parquet)|table-[0-9a-f]{16}\.(parquet|csv)")
+_UNFINISHED = re.compile(r"\.(part-[0-9a-f]{16}-\d{8,}-\d{8,}|table-[0-9a-f]{16})\.\w+\.(part|parquet|csv)")
 """What a process leaves that was killed while it wrote one."""
 MOST_PART_BYTES = 1 << 28
-"""Of a part, unpacked, as it says itself."""
+"""Of a part, unpacked, as it declares it."""
 LONGEST_END = 32
 
 
-def refuse_missing(word: str) -> None:
-    """ModelError where the library that writes Parquet is missing."""
-    refuse_without_pyarrow(word)
+def refuse_wrong_name(output: Path) -> None:
+    """Refuse a name of a table that is neither CSV nor Parquet, and Parquet where pyarrow is missing.
+
+    Raises
+    ------
+    ModelError
+        Another ending, a library that is missing, or a file that is not a table of a study.
+    """
+    if output.suffix not in (".csv", ".parquet"):
+        raise ModelError(f"-o {output}: expected a name that ends in .parquet or .csv")
+    if output.suffix == ".parquet":
+        refuse_without_pyarrow(f"-o {output}", "or give a name that ends in .csv")
+    refuse_output(output, "-o", KINDS[".parquet"] if output.suffix == ".parquet" else CSV)
 
 
-def schema(study: Study, units: Mapping[str, str]) -> pa.Schema:
-    """Columns: run, what differs, what a run comes to, how it ended; units in each field's metadata."""
-    import pyarrow as pa
-
-    fields = [pa.field("run", pa.int64())]
+def schema(study: Study, units: Mapping[str, str]) -> Form:
+    """Columns: run, what differs, what a run comes to, how it ended."""
+    columns = [Column("run", "int")]
     for axis in study.axes:
         option = run_options().get(axis.key)
         unit = option.unit if option is not None else unit_of(axis.key)
-        fields.append(pa.field(axis.key, _kind(axis.values), metadata={"unit": unit}))
+        columns.append(Column(axis.key, _kind(axis.values), unit))
     taken = {"run", *(axis.key for axis in study.axes)}
-    for name, unit in units.items():
-        if name not in taken and name not in ALWAYS:
-            fields.append(pa.field(name, pa.float64(), metadata={"unit": unit}))
-    fields += [pa.field("ended", pa.string()), pa.field("reason", pa.string()), pa.field("steps", pa.int64())]
-    metadata = {"rtmms": json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})}
-    return pa.schema(fields, metadata=metadata)
+    columns += [Column(name, "float", unit) for name, unit in units.items() if name not in taken and name not in ENDS]
+    columns += [Column("ended", "text"), Column("reason", "text"), Column("steps", "int")]
+    mark = json.dumps({"study": study.digest(), "method": study.method, "robot": study.base.robot})
+    return Form(tuple(columns), mark)
 
 
-def _kind(values: Sequence[Any]) -> Any:
-    import pyarrow as pa
-
+def _kind(values: Sequence[Any]) -> Kind:
     if values and all(isinstance(one, bool) for one in values):
-        return pa.bool_()
+        return "bool"
     if values and all(isinstance(one, int) for one in values):
-        return pa.int64()
-    if all(isinstance(one, (int, float)) for one in values):
-        return pa.float64()
-    return pa.string()
+        return "int"
+    return "float" if all(isinstance(one, (int, float)) for one in values) else "text"
 
 
 def rows_table(
-    study: Study, form: pa.Schema, first: int, cases: Sequence[tuple[Any, ...]], rows: Sequence[Mapping[str, Any]]
-) -> pa.Table:
-    """Of the runs from `first` on."""
-    import pyarrow as pa
-
+    study: Study, form: Form, first: int, cases: Sequence[tuple[Any, ...]], rows: Sequence[Mapping[str, Any]]
+) -> Table:
+    """Return the rows of the runs from `first` on."""
     keys = [axis.key for axis in study.axes]
     columns: dict[str, list[Any]] = {name: [] for name in form.names}
     for k, (case, row) in enumerate(zip(cases, rows, strict=True)):
         own = dict(zip(keys, case, strict=True))
-        for field in form:
-            value = first + k if field.name == "run" else own.get(field.name, row.get(field.name))
-            columns[field.name].append(_as(field.type, value))
-    return pa.table(columns, schema=form)
-
-
-def _as(kind: Any, value: Any) -> Any:
-    import pyarrow as pa
-
-    if value is None:
-        return None
-    if pa.types.is_floating(kind):
-        return float(value)
-    return str(value) if pa.types.is_string(kind) else value
+        for column in form.columns:
+            value = first + k if column.name == "run" else own.get(column.name, row.get(column.name))
+            columns[column.name].append(as_kind(column.kind, value))
+    return Table(form, columns)
 
 
 class Parts:
@@ -179,7 +179,7 @@ class Parts:
     left_out   parts that were of another study, damaged, or made with files that have changed: they are made anew
     """
 
-    def __init__(self, path: Path, study: Study, form: pa.Schema) -> None:
+    def __init__(self, path: Path, study: Study, form: Form) -> None:
         self.folder, self._study, self._form = path.with_name(path.name + ".parts"), study, form
         self._path, self._digest = path, study.digest()
         self._cases: list[tuple[Any, ...]] | None = None
@@ -228,69 +228,51 @@ class Parts:
             self._lock.close()
             self._lock = None
 
-    def _read(self, file: Path, chunk: tuple[int, int]) -> pa.Table | None:
+    def _read(self, file: Path, chunk: tuple[int, int]) -> Table | None:
         """A part; None where it is not whole, its runs are others than the study's, or a file of it has changed."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         try:
             if not stat.S_ISREG(file.lstat().st_mode) or file.lstat().st_size > MOST_PART_BYTES:  # a pipe would wait
                 return None
             inputs, payload = unseal_part(read_input(file, max_bytes=MOST_PART_BYTES), file.name)
             if changed_file(inputs):
                 return None
-            with pq.ParquetFile(pa.BufferReader(payload)) as opened:
-                metadata = opened.metadata
-                size = sum(metadata.row_group(k).total_byte_size for k in range(metadata.num_row_groups))
-                if not opened.schema_arrow.equals(self._form, check_metadata=True) or size > MOST_PART_BYTES:
-                    return None
-                if metadata.num_rows != chunk[1] - chunk[0]:
-                    return None
-                table = opened.read()
+            table = decode(payload, self._form, chunk[1] - chunk[0])
             return table if self._is_of(table, chunk) else None
-        except (pa.ArrowException, OSError, ValueError, MemoryError):
+        except (OSError, ValueError, MemoryError, RecursionError):
             return None
 
-    def _is_of(self, table: pa.Table, chunk: tuple[int, int]) -> bool:
+    def _is_of(self, table: Table, chunk: tuple[int, int]) -> bool:
         """The runs that stand in it are those of the study, and end as runs do."""
         if self._cases is None:
             self._cases = self._study.cases()
         cases = self._cases[chunk[0] : chunk[1]]
-        if table.column("run").to_pylist() != list(range(*chunk)):
+        if table.column("run") != list(range(*chunk)):
             return False
         for k, axis in enumerate(self._study.axes):
-            kind = self._form.field(axis.key).type
-            if table.column(axis.key).to_pylist() != [_as(kind, case[k]) for case in cases]:
+            kind = next(column.kind for column in self._form.columns if column.name == axis.key)
+            if table.column(axis.key) != [as_kind(kind, case[k]) for case in cases]:
                 return False
-        ends = table.column("ended").to_pylist()
+        ends = table.column("ended")
         return all(isinstance(one, str) and 0 < len(one) <= LONGEST_END and one.isidentifier() for one in ends)
 
-    def write(self, chunk: tuple[int, int], table: pa.Table, inputs: Mapping[str, str] | None = None) -> None:
+    def write(self, chunk: tuple[int, int], table: Table, inputs: Mapping[str, str] | None = None) -> None:
         """One chunk, by a temporary file and a rename.
 
         inputs   hashes of the files beyond the study's that were opened for it, by name. RtmmsError where a chunk
                  before had another content of one."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         for name, found in (inputs or {}).items():
             if self._inputs.setdefault(name, found) != found:
                 refuse_changed({name: self._inputs[name]})
-        stream = pa.BufferOutputStream()
-        pq.write_table(table, stream)
         file = self.file(chunk)
         try:
             with beside(file) as part:
-                part.write_bytes(seal_part(stream.getvalue().to_pybytes(), file.name, inputs or {}))
+                part.write_bytes(seal_part(encode(table), file.name, inputs or {}))
         except OSError as fault:
             raise RtmmsError(f"{file}: {fault.strerror or fault}") from None
 
-    def join(self, path: Path) -> pa.Table:
+    def join(self, path: Path) -> Table:
         """The whole table in the runs' order, to `path`; the parts go. RtmmsError where a part is damaged, or a file of
         the study has changed."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         refuse_changed({**self._study.inputs, **self._inputs})
         tables = []
         for chunk in self.chunks():
@@ -298,13 +280,12 @@ class Parts:
             if table is None:
                 raise RtmmsError(f"{self.file(chunk)}: is damaged; run the same command again: it makes this part anew")
             tables.append(table)
-        whole = pa.concat_tables(tables).combine_chunks()
+        whole = joined(tables)
         try:
-            made = (
-                self.folder / f"table-{self._digest}.parquet"
-            )  # what is left of it if we are killed goes with the rest
+            # what is left of it if we are killed goes with the rest
+            made = self.folder / f"table-{self._digest}{path.suffix}"
             with beside(made) as part:
-                pq.write_table(whole, part)
+                (write_csv if path.suffix == ".csv" else write_parquet)(whole, part)
             os.replace(made, path)
         except OSError as fault:
             raise RtmmsError(f"{path}: {fault.strerror or fault}; the parts stay in {self.folder}") from None
@@ -319,7 +300,7 @@ class Parts:
 
 def seal_part(payload: bytes, name: str, inputs: Mapping[str, str]) -> bytes:
     """The bytes of a part's file: a line that names the format, a checksum of all that follows and of the file's name,
-    the inputs, and the rows as Parquet."""
+    the inputs, and the rows."""
     body = json.dumps(inputs, sort_keys=True).encode() + b"\n" + payload
     return MAGIC + _checksum(body, name).encode() + b"\n" + body
 
@@ -338,8 +319,8 @@ def _checksum(body: bytes, name: str) -> str:
     return hashlib.sha256(name.encode() + b"\n" + body).hexdigest()
 
 
-def numbers(table: pa.Table, names: Iterable[str]) -> Any:
-    """(runs, names) float64, nan for what is missing."""
+def numbers(table: Table, names: Iterable[str]) -> Any:
+    """Return columns (runs, names) as float64, nan for a missing value."""
     import numpy as np
 
-    return np.stack([np.array(table.column(name).to_pylist(), dtype=float) for name in names], axis=1)
+    return np.stack([np.array(table.column(name), dtype=float) for name in names], axis=1)

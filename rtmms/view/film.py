@@ -82,14 +82,14 @@ class Encoder:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(picture.tobytes())
-        except OSError:  # the pipe is broken: its status says why
+        except OSError:  # the pipe is broken: its status has the reason
             self.close()
             raise unwritten(self._path, "-o", "FFmpeg ended before the film did") from None
 
     def close(self) -> None:
         """End the film. RtmmsError where FFmpeg did not write all of it."""
         assert self._process.stdin is not None
-        with suppress(OSError):  # its status says why
+        with suppress(OSError):  # its status has the reason
             self._process.stdin.close()
         status = self._process.wait()
         self._reader.join()

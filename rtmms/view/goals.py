@@ -69,7 +69,7 @@ def _read_tried(words: str, motion: str) -> list[Array]:
 
 @lru_cache(maxsize=8)
 def _read_motion(words: str) -> Array | None:
-    """None where it is none: others may tell anything."""
+    """None where it is none: others may send anything."""
     try:
         path = np.array([[float(x) for x in word.split(",")] for word in words.split()])
     except ValueError:
@@ -78,9 +78,9 @@ def _read_motion(words: str) -> Array | None:
 
 
 def goal(points: Mapping[str, Any], pose: Pose, size: float) -> Vector | None:
-    """Where the robot is to be, m, world; None without a set-point that says something of it.
+    """Where the robot is to be, m, world; None without a set-point of it.
 
-    On a course the point of it that is nearest. Else the place, and what no set-point says of it is the robot's own, or
+    On a course the point of it that is nearest. Else the place, and what no set-point has of it is the robot's own, or
     lies ahead in the wanted heading: `size` m, about as large as the robot.
     """
     course = _course(points)
@@ -115,7 +115,7 @@ def beside(output: str, set_points: Sequence[tuple[float, Mapping[str, Any]]], t
 
 
 def _is_number(value: Any) -> bool:
-    """A finite one: what others say of set-points may be anything."""
+    """A finite one: set-points of others may be anything."""
     return isinstance(value, int | float) and abs(value) < 1e300
 
 

@@ -1,7 +1,7 @@
 """Who may look at a view on loopback: this machine's own pages of it, and no page of others in the same browser.
 
 A page of any site may open a websocket to 127.0.0.1, and by a name of its own that leads there (DNS rebinding) read
-what it says. The browser tells in Host and Origin by what name, and for which page, it asks.
+what it sends. The browser states in Host and Origin by what name, and for which page, it asks.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class View(Bridge):
         self._kept: deque[tuple[float, Any]] = deque(maxlen=int(KEPT_S / PLOTS_S * 4))
         self._statuses: deque[tuple[float, ...]] = deque(maxlen=int(60.0 / STATUS_S))
         self._build()
-        self.io.tell(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
+        self.io.log(f"view: open http://{self.host}:{self.server.get_port()} in a browser")
 
     def _refuse_another(self, plant: PlantInfo) -> None:
         """By the port: a plant may be bound to all addresses of its machine, under other names than ours."""
@@ -74,7 +74,7 @@ class View(Bridge):
 
     def _build(self) -> None:
         gui, plant = self.server.gui, self.plant
-        self._said = gui.add_markdown(f"**{plant.robot}** · {plant.mode} · dt {plant.dt:g} s")
+        self._heading = gui.add_markdown(f"**{plant.robot}** · {plant.mode} · dt {plant.dt:g} s")
         self._follow = gui.add_checkbox("camera follows", True)
         names = plots.plottable(plant)
         chosen = "velocity" if "velocity" in names else names[-1]

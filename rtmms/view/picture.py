@@ -33,7 +33,7 @@ CURRENT = (("current_x_m_s", "current_y_m_s", "current_z_m_s"), ("wind_x_m_s", "
 LARGEST = 1e9
 """Of a number that is drawn."""
 LEAST_M, MOST_M = 1e-6, 1e6
-"""Of a robot that is drawn as large as it says it is."""
+"""Of a robot that is drawn as large as it declares."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +71,13 @@ class Picture:
     shape    None where nothing is known of it but where its body is
     visual   what it looks like, over its shape; None without one
     needs    outputs that it is drawn from
-    current  m/s, world, of the water or the air, as its parameters say
+    current  m/s, world, of the water or the air, as its parameters have it
     size     m, about as large as the robot is
     """
 
     def __init__(self, plant: PlantInfo) -> None:
         channels = {channel.name: channel for channel in plant.outputs}
-        # a plant that is seen through sensors tells the truth under other names
+        # a plant that is seen through sensors has the truth under other names
         owners = [f"{name}." for name in plant.robots]
         true = {name: _true(name, owners) for name in channels}
         self._names = {bare: name for name, bare in true.items() if bare != name}
@@ -112,7 +112,7 @@ class Picture:
         self.size = size if LEAST_M < size < MOST_M else 0.5
 
     def paths(self, recording: Recording) -> list[Array]:
-        """(n, 3) m, world, of each robot's body in all states; at the origin where no output tells."""
+        """(n, 3) m, world, of each robot's body in all states; at the origin where no output has it."""
         shapes = {c.name: c.shape for c in recording.info.outputs}
         names = [self._names.get(f"{owner}.position") for owner in self._owners] or [self._names.get("position")]
         found = [recording.series(name) for name in names if name is not None and shapes.get(name) == (3,)]

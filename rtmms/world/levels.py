@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rtmms.base.spatial import Array
 
 LEVEL = "level"
-"""The output that tells which variant steps, and the parameter that sets it."""
+"""The output of which variant steps, and the parameter that sets it."""
 MOST_LEVELS = 16
 _STEPS = 50
 
@@ -74,8 +74,10 @@ class Levels(Stage):
         self.system = LEVELS.make({"inner": {"dt": self.dt}}, {"inner": len(self.plants)})
         self._level, self._count = self.system.level, self.system.steps
         self._key = hashlib.sha256(f"levels {len(self.plants)}".encode()).digest()
-        inner = describe_plant(plant)  # its twin would not change its level
-        self.description = replace(inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), twin=None)
+        inner = describe_plant(plant)  # its estimator would not change its level
+        self.description = replace(
+            inner, set=self.set, settable=(*(inner.settable or ()), LEVEL), step_error_estimator=None
+        )
 
     def measure(self) -> None:
         """How long a step of each takes here, s: the median of some. The plants are reset afterwards."""
@@ -96,12 +98,12 @@ class Levels(Stage):
         self._steps += 1
 
     def compiled_step(self) -> CompiledStep | None:
-        """See rtmms.plant.protocol.Entered: of the variant that steps."""
+        """See rtmms.plant.protocol.HasCompiledStep: of the variant that steps."""
         now = self.plants[self.level]
         return now.compiled_step() if isinstance(now, HasCompiledStep) else None
 
     def finish_compiled_step(self, status: int) -> None:
-        """See rtmms.plant.protocol.Entered."""
+        """See rtmms.plant.protocol.HasCompiledStep."""
         self.plants[self.level].finish_compiled_step(status)
         self._steps += 1
 

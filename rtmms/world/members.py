@@ -1,4 +1,4 @@
-"""Which robots a world has, where each begins, and with what: as a person says it, and as a log keeps it."""
+"""Which robots a world has, where each begins, and with what: as a person gives it, and as a log keeps it."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Member:
             plant = Faulty(plant)
         try:
             if self.suite is not None:
-                sensors = {name: built(name, said, {}) for name, said in self.suite.items()}
+                sensors = {name: built(name, sheet, {}) for name, sheet in self.suite.items()}
             else:
                 sensors = read_profile(self.profile, plant, self.sensors)
         except ModelError as fault:
@@ -196,7 +196,7 @@ KEYS = tuple(one.name for one in fields(Member))
 
 
 def read(robots: Any) -> tuple[Member, ...]:
-    """Robots as a person or a log says them: (name, robot), (name, robot, {key: value}), or tables. ModelError."""
+    """Robots as a person or a log gives them: (name, robot), (name, robot, {key: value}), or tables. ModelError."""
     if isinstance(robots, str | Mapping) or not isinstance(robots, Iterable):
         raise ModelError(f"world: robots: expected [(name, robot), ...], got {robots!r:.60}")
     found = tuple(_member(one) for one in robots)

@@ -86,7 +86,7 @@ class _Pair:
             known = {channel.name for channel in plant.outputs}
             for output in _NEEDED:
                 if output not in known:
-                    raise ModelError(f"robot '{name.partition('.')[0]}': sees: robot '{whose}' tells no {output}")
+                    raise ModelError(f"robot '{name.partition('.')[0]}': sees: robot '{whose}' has no {output}")
         self._steps, self._samples = 0, 0.0
         self._range, self._bearing = np.zeros(1), np.zeros(2)
 
@@ -128,14 +128,14 @@ def _in_body(quaternion: Any, vector: Any) -> tuple[float, float, float]:
     )
 
 
-def read(seer: str, said: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
-    """What a person says: names of others, or a table of them with keys of data_sheets.Sight. ModelError."""
+def read(seer: str, given: Any, typical: bool, names: tuple[str, ...]) -> dict[str, Sight]:
+    """What a person gives: names of others, or a table of them with keys of data_sheets.Sight. ModelError."""
     place = f"robot '{seer}': sees"
     tables = (
-        said if isinstance(said, Mapping) else {one: {} for one in said} if isinstance(said, list | tuple) else None
+        given if isinstance(given, Mapping) else {one: {} for one in given} if isinstance(given, list | tuple) else None
     )
     if tables is None or not all(isinstance(one, str) for one in tables):
-        raise ModelError(f"{place}: expected names of robots, or a table of them, got {said!r:.60}")
+        raise ModelError(f"{place}: expected names of robots, or a table of them, got {given!r:.60}")
     found: dict[str, Sight] = {}
     for other, given in tables.items():
         if other not in names or other == seer:

@@ -59,7 +59,7 @@ class World(Stage):
     robots      (name, robot) or (name, robot, {key: value}) each; keys: position (3,) m and heading_deg, where it
                 begins, preset, parameters, profile and sensors, estimate, faults (rtmms.world.members.Member)
     dt          s, of all; None: the shortest of the robots' own
-    parameters  of all robots, such as the water's motion; what a robot says of itself wins
+    parameters  of all robots, such as the water's motion; what a robot declares of itself wins
     A robot that is a plant already stays in its present state until the first reset.
     The robots share a clock and, by such parameters, an ambient flow (current_m_s (3,) of all, whether a robot has it
     as one or by components). They may sense one another (`sees` of a robot: rtmms.world.sights). They do not touch,
@@ -136,11 +136,11 @@ class World(Stage):
         self._sights.step()
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.Accounted: where all robots have compiled outputs, and none senses another."""
+        """See HasCompiledOutputs: where all robots have compiled outputs, and none senses another."""
         return None if self._sights else super().compiled_outputs()
 
     def fork(self, memory: Array | None = None) -> Fork | None:
-        """See rtmms.plant.protocol.Forking; None where a robot senses another, which Python does."""
+        """See rtmms.plant.protocol.HasFork; None where a robot senses another, which Python does."""
         return None if self._sights else super().fork(memory)
 
     def observe(self) -> dict[str, Array]:
@@ -219,7 +219,7 @@ class World(Stage):
             raise DivergedError(fault.time, f"{name}: {fault.quantity}", fault.last_good, fault.reason) from None
 
     def _own_views(self) -> dict[str, Array]:
-        """The robots' outputs where compiled code leaves them; none where it does not tell all of them."""
+        """The robots' outputs where compiled code leaves them; none where it does not have all of them."""
         account = super().compiled_outputs()
         channels = self._channels("outputs")
         if account is None or not all(channel.name in account.numbers for channel in channels):
@@ -347,6 +347,6 @@ def _parameters(about: PlantDescription) -> dict[str, Any]:
 
 
 def _present(about: PlantDescription, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The present values of parameters, as far as the plant tells them; of a fault: none."""
+    """The present values of parameters, as far as the plant has them; of a fault: none."""
     known = {**_parameters(about), **{name: "" for name in values if name.startswith(FAULT)}}
     return {name: known[name] for name in values if name in known}

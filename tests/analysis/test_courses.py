@@ -139,14 +139,14 @@ def test_a_robot_that_stays_before_a_corner_costs_more_and_more() -> None:
 
 
 def test_missing_progress_is_reported_once_until_it_goes_on() -> None:
-    heard: list[str] = []
-    progress = CourseProgress("predictive", 20.0, heard.append)
+    received: list[str] = []
+    progress = CourseProgress("predictive", 20.0, received.append)
     along = 0.0
     for k in range(800):
         along += 0.04 if not 200 <= k < 500 else 0.0
         progress(0.1 * k, along, 0.4)
-    assert [("no progress" in one, "again" in one) for one in heard] == [(True, False), (False, True)]
-    assert f"{STALLS_S:g} s, at 8.00 m of 20.00 m" in heard[0]
+    assert [("no progress" in one, "again" in one) for one in received] == [(True, False), (False, True)]
+    assert f"{STALLS_S:g} s, at 8.00 m of 20.00 m" in received[0]
     for k in range(800, 1200):
         progress(0.1 * k, 20.0, 0.4)
-    assert len(heard) == 2, "at the end it warns of nothing"
+    assert len(received) == 2, "at the end it warns of nothing"

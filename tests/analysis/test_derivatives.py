@@ -186,7 +186,7 @@ def test_a_multistep_method_starts_anew():
     np.testing.assert_array_equal(one.a, other.a)
 
 
-def test_what_the_motion_says(copter: Any):
+def test_what_the_motion_gives(copter: Any):
     """A small error of everything becomes what A and B say; `deviation` is that error."""
     copter.reset()
     u = on_its_way(copter)

@@ -80,7 +80,7 @@ def test_mean_along_commands():
     np.testing.assert_allclose(mean.a, total, atol=1e-9)
 
 
-def test_the_complex_step_says_the_same():
+def test_the_complex_step_agrees():
     """A straight, coasting eel: its step is exp(A dt), B that of torques held."""
     plant = eel.load(joints=3, dt=2e-3, drive="torque", gait="none", kp_n_m=0.0, kd_n_m_s=0.0)
     plant.vector[7 + plant.model.n] = -0.3

@@ -77,7 +77,7 @@ def test_slopes_by_structure_are_those_by_differences(manta: Any) -> None:
     assert again.a.tobytes() == one.a.tobytes()
 
 
-def test_slopes_tell_where_a_motion_beside_goes(manta: Any) -> None:
+def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
     """A knot and the knot before it displaced: states and power after the stage, against the slopes."""
     stages = Stages(manta, STEPS, ("position", "rod_power"))
     base = knots()

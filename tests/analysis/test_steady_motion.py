@@ -71,7 +71,7 @@ def test_a_vehicle_in_water_turns_at_a_depth():
     assert -plant.observe()["position"][2] == pytest.approx(5.0, abs=0.02)
 
 
-def test_a_target_out_of_reach_says_how_near_it_came():
+def test_a_target_out_of_reach_reports_how_near_it_came():
     """The propeller at its limit: the motion that is left is steady, and the fastest."""
     plant = rtmms.load("torpedo")
     motion = rtmms.trim(plant, speed=9.0)
@@ -130,7 +130,7 @@ TARGETS: dict[str, dict[str, float]] = {
 
 @pytest.mark.full  # seconds to minutes a robot
 @pytest.mark.parametrize("robot", sorted(robots()))
-def test_every_robot_reaches_a_target_or_says_why_not(robot):
+def test_every_robot_reaches_a_target_or_reports_why_not(robot):
     plant = rtmms.load(robot)
     if getattr(plant, "trimming", None):
         plant = rtmms.load(robot, dt=fitting_dt(plant))

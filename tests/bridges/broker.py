@@ -63,7 +63,7 @@ class Subscriber:
     """Hears everything; `of(topic)` are the payloads of one."""
 
     def __init__(self, port: int, name: str = "", password: str = "", ca: Path | None = None) -> None:
-        self.heard: list[tuple[str, bytes, bool]] = []
+        self.received: list[tuple[str, bytes, bool]] = []
         self.client = Client(CallbackAPIVersion.VERSION2)
         if name:
             self.client.username_pw_set(name, password)
@@ -72,7 +72,7 @@ class Subscriber:
         ready: list[int] = []
         self.client.on_connect = lambda client, *_: client.subscribe("#", 1)
         self.client.on_subscribe = lambda *_: ready.append(1)
-        self.client.on_message = lambda client, data, m: self.heard.append((m.topic, m.payload, m.retain))
+        self.client.on_message = lambda client, data, m: self.received.append((m.topic, m.payload, m.retain))
         self.client.reconnect_delay_set(1, 1)
         self.client.connect("127.0.0.1", port)
         self.client.loop_start()
@@ -86,9 +86,9 @@ class Subscriber:
         self.client.loop_stop()
 
     def of(self, topic: str) -> list[bytes]:
-        return [payload for name, payload, _ in self.heard if name == topic]
+        return [payload for name, payload, _ in self.received if name == topic]
 
-    def say(self, topic: str, payload: Any, retain: bool = False) -> None:
+    def send(self, topic: str, payload: Any, retain: bool = False) -> None:
         self.client.publish(topic, payload, 1, retain).wait_for_publish(10)
 
 

@@ -18,7 +18,7 @@ class Desk:
     """What the loop offers a bridge, noted down."""
 
     def __init__(self) -> None:
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.commands: list[dict[str, float]] = []
 
     def watch(self, *_: Any) -> None: ...
@@ -32,8 +32,8 @@ class Desk:
 
     def ask(self, op: str, done: Any, **args: Any) -> None: ...
 
-    def tell(self, text: str) -> None:
-        self.said.append(text)
+    def log(self, text: str) -> None:
+        self.messages.append(text)
 
 
 B = TypeVar("B", bound=rtmms.Bridge)

@@ -60,7 +60,7 @@ class Viewer:
         """The next message of a subscription: topic, log time ns, decoded. None for anything else."""
         frame = self.socket.recv(timeout=wait_s)
         if isinstance(frame, str):
-            self._hear(json.loads(frame))
+            self._receive(json.loads(frame))
             return None
         if frame[0] == 2:
             self.times.append(struct.unpack_from("<Q", frame, 1)[0])
@@ -81,7 +81,7 @@ class Viewer:
             if found is not None and found[0] == topic:
                 return found[1], found[2]
 
-    def _hear(self, message: dict[str, Any]) -> None:
+    def _receive(self, message: dict[str, Any]) -> None:
         self.texts.append(message)
         if message["op"] == "serverInfo":
             self.server_info = message
@@ -112,11 +112,11 @@ def upgrade(peer: socket.socket) -> bytes:
         f"Sec-WebSocket-Key: {key}\r\nSec-WebSocket-Protocol: foxglove.sdk.v1\r\n\r\n"
     ).encode())  # fmt: skip
     peer.settimeout(PATIENCE_S)
-    heard = b""
-    while b"serverInfo" not in heard:
-        heard += peer.recv(4096)
-    assert heard.startswith(b"HTTP/1.1 101")
-    return heard
+    received = b""
+    while b"serverInfo" not in received:
+        received += peer.recv(4096)
+    assert received.startswith(b"HTTP/1.1 101")
+    return received
 
 
 def text_frame(text: str) -> bytes:

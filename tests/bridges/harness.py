@@ -35,10 +35,10 @@ class Bridged:
 
     def __init__(self, bridge: Bridge, exchange: str, *, stay_s: float = 0.0, name: str = "bridge") -> None:
         self.bridge = bridge
-        self.said: list[str] = []
+        self.messages: list[str] = []
         self.reason = ""
         self.fault: Exception | None = None
-        self.runner = Runner(bridge, exchange, name, None, self.said.append)
+        self.runner = Runner(bridge, exchange, name, None, self.messages.append)
         self._stay_s = stay_s
         self._thread = threading.Thread(target=self._run, daemon=True)
 

@@ -17,7 +17,7 @@ from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.sea.imc_messages import sample_plan
 
 
-def tell(**found: Any) -> None:
+def send(**found: Any) -> None:
     print(json.dumps(found), flush=True)
 
 
@@ -41,13 +41,13 @@ class Console(DynamicActor):
     def on_first_heartbeat(self, node_id: Any) -> None: ...
 
     def on_exception(self, loc: Any, exc: Any) -> None:
-        tell(fault=f"{loc}: {exc!r}")
+        send(fault=f"{loc}: {exc!r}")
 
     @Subscribe(imcpy.Announce)
     def on_announce(self, message: imcpy.Announce) -> None:
         if message.sys_name == "torpedo-test" and "announce" not in self.seen:
             self.seen["announce"] = True
-            tell(announce=message.sys_name, src=message.src, type=message.sys_type.name, services=message.services)
+            send(announce=message.sys_name, src=message.src, type=message.sys_type.name, services=message.services)
 
     @Subscribe(imcpy.EstimatedState)
     def on_estimated_state(self, message: imcpy.EstimatedState) -> None:
@@ -90,11 +90,11 @@ class Console(DynamicActor):
         if self.vehicle is None:
             return
         if self.stage == 0 and "state" in seen and "mode" in seen:
-            tell(state=seen["state"], mode=seen["mode"])
+            send(state=seen["state"], mode=seen["mode"])
             self.drive()
             self.stage = 1
         elif self.stage == 1 and "entities" in seen and abs(seen["state"]["u"] - 0.5) < 1e-3:
-            tell(entities=seen["entities"], driven=seen["state"])
+            send(entities=seen["entities"], driven=seen["state"])
             heading = imcpy.DesiredHeading()
             heading.value = 0.5
             self.send(self.vehicle, heading)
@@ -105,13 +105,13 @@ class Console(DynamicActor):
         elif self.stage == 1:
             self.drive()  # a datagram may be lost
         elif self.stage == 2 and "answer" in seen and seen["plan"][0] == "EXECUTING":
-            tell(answer=seen.pop("answer"), plan=seen["plan"])
+            send(answer=seen.pop("answer"), plan=seen["plan"])
             stop = imcpy.PlanControl()
             stop.type, stop.op = imcpy.PlanControl.TypeEnum.REQUEST, imcpy.PlanControl.OperationEnum.STOP
             self.send(self.vehicle, stop)
             self.stage = 3
         elif self.stage == 3 and "answer" in seen and seen["plan"][0] == "READY":
-            tell(stopped=seen["answer"], plan=seen["plan"])
+            send(stopped=seen["answer"], plan=seen["plan"])
             self.stage = 4
 
 

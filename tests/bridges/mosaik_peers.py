@@ -12,7 +12,7 @@ import mosaik_api_v3
 from loguru import logger
 
 logger.disable("mosaik")
-HEARD: list[tuple[int, Any]] = []
+RECEIVED: list[tuple[int, Any]] = []
 """(time, value) that pilots were given."""
 
 
@@ -37,7 +37,7 @@ class Pilot(mosaik_api_v3.Simulator):
     def step(self, time: int, inputs: Any, max_advance: int) -> Any:
         self.time = time
         for value in inputs.get("pilot0", {}).get("seen", {}).values():
-            HEARD.append((time, value))
+            RECEIVED.append((time, value))
         if time == self.hang_at:
             import time as clock
 
@@ -68,7 +68,7 @@ def scenario(
     **pilot: Any,
 ) -> list[tuple[int, Any]]:
     """A pilot that drives these actuators of a robot and sees one of its outputs; what it was told."""
-    HEARD.clear()
+    RECEIVED.clear()
     simulators: dict[str, Any] = {"Pilot": {"python": "tests.bridges.mosaik_peers:Pilot"}, "Robots": robots}
     with contextlib.redirect_stdout(io.StringIO()):
         world = mosaik.World(simulators, {"start_timeout": 60}, time_resolution=resolution)  # type: ignore[arg-type]
@@ -81,7 +81,7 @@ def scenario(
         world.run(until=until, print_progress=False)
     finally:
         world.shutdown()
-    return list(HEARD)
+    return list(RECEIVED)
 
 
 if __name__ == "__main__":

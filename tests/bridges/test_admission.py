@@ -30,7 +30,7 @@ def test_an_address_is_held_against_the_words(word: str, address: tuple[str, int
     assert Admission(("203.0.113.9", word)).admits(address) is admitted
 
 
-def test_without_words_everyone_is_admitted_and_the_user_is_told_so() -> None:
+def test_without_words_everyone_is_admitted_and_the_user_is_notified() -> None:
     assert Admission(()).admits(("8.8.8.8", 1))
     assert Admission(()).sentence("UDP 127.0.0.1:9002") == (
         "every program that reaches UDP 127.0.0.1:9002 can drive the robot; peer=HOST:PORT keeps others out"

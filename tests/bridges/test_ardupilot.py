@@ -259,7 +259,7 @@ def test_a_silent_autopilot_finds_the_plant_waiting(
 ) -> None:
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 1.0)
     with Sailing(bridge(port)) as sailing:
-        wait(lambda: any("asked to wait" in line for line in sailing.bridged.said))
+        wait(lambda: any("asked to wait" in line for line in sailing.bridged.messages))
         wait(lambda: sailing.loop.requests.paused and sailing.loop.step == 1)
         found = autopilot.exchange()
         assert found["timestamp"] == pytest.approx(0.002)  # without the step of the pause
@@ -323,9 +323,9 @@ def test_a_silent_plant(port: int, silent: str) -> None:
         if silent == "wait":
             autopilot.socket.settimeout(0.1)
             with pytest.raises(TimeoutError):
-                autopilot.hear()
+                autopilot.receive()
         else:
-            found = autopilot.hear()
+            found = autopilot.receive()
             assert found is not None
             assert found["timestamp"] == pytest.approx(before["timestamp"] + 0.002)
             assert found["velocity"] == [0.0, 0.0, 0.0]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import socket
 import struct
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import rtmms
+from rtmms.base.attitude import from_euler
 from rtmms.bridging.untrusted import Refusal
 from rtmms_bridges.betaflight import Betaflight, parse, write
 from rtmms_bridges.motion.frames import Home
@@ -50,13 +53,25 @@ def test_the_packet_of_motion() -> None:
     assert found[0] == 1.5
     assert found[1:4] == pytest.approx((0.1, -0.2, -0.3))  # FRD
     assert found[4:7] == pytest.approx((-0.5, -0.25, 0.125 - 9.80665))
-    # x is east and the robot looks 0.2 rad to its left: from north -90 deg and 0.2 rad, counter-clockwise
-    half = 0.5 * (-math.pi / 2 + 0.2)
+    # x is east and the robot looks 0.2 rad to its left: a heading of 90 deg less 0.2 rad, clockwise
+    half = 0.5 * (math.pi / 2 - 0.2)
     assert found[7:11] == pytest.approx((math.cos(half), 0.0, 0.0, math.sin(half)))
     assert found[11:14] == pytest.approx((1.0, 2.0, 0.5))  # east, north, up
     lat, lon, alt = HOME.geodetic(MOTION.position)
     assert found[14:17] == (lon, lat, alt)
     assert found[17] == pytest.approx(101325.0 * (1.0 - 2.25577e-5 * 401.0) ** 5.25588)
+
+
+@pytest.mark.parametrize(("roll", "pitch", "yaw"), [(0.1, 0.0, 0.0), (0.0, 0.2, 0.0), (-0.1, 0.3, 0.4)])
+def test_betaflight_finds_the_attitude(roll: float, pitch: float, yaw: float) -> None:
+    """By its own formulas (imuComputeRotationMatrix and imuUpdateEulerAngles of 4.6): pitch is positive nose down."""
+    motion = replace(MOTION, attitude=from_euler(roll, pitch, yaw))  # FLU: a positive pitch is nose down
+    w, x, y, z = struct.unpack("<18d", write(1.5, motion, Imu(), HOME))[7:11]
+    m00, m10 = 1.0 - 2.0 * (y * y + z * z), -2.0 * (x * y + w * z)
+    m20, m21, m22 = -2.0 * (x * z - w * y), 2.0 * (y * z + w * x), 1.0 - 2.0 * (x * x + y * y)
+    assert math.atan2(m21, m22) == pytest.approx(roll)
+    assert math.pi / 2 - math.acos(-m20) == pytest.approx(pitch)
+    assert -math.atan2(m10, m00) == pytest.approx(math.pi / 2 - yaw)  # clockwise from north; x is east
 
 
 def test_errors_of_the_receiver_are_in_place_and_velocity_alone() -> None:
@@ -151,22 +166,55 @@ def test_the_remote_control(rehearse: Any) -> None:
     assert firmware.pulses[0] == pytest.approx(1500 + 500 * run.plant.vz, abs=10)
 
 
-def test_one_that_has_not_started_gets_no_pulses(rehearse: Any) -> None:
-    """The genuine one answers nothing any more after pulses that came before it had started."""
-    run, firmware = rehearse("lockstep")
+@BOTH
+@pytest.mark.parametrize("late_s", [0.0, 0.3, 5.0])
+def test_one_that_starts_gets_no_motion_and_no_pulses(rehearse: Any, mode: str, late_s: float) -> None:
+    """A motion makes the genuine one end where its sensors are not there yet; it forgets pulses."""
+    run, firmware = rehearse(mode)
+    run.run(late_s)
     run.start(firmware)
-    assert run.bridge.counts["received"] == 0
-    run.run(1.1)
-    assert firmware.pulses == ()
-    assert firmware.packets == 0, "none that touches its sensors"
-    run.run(1.0)
+    run.run(1.9)
+    assert (firmware.packets, firmware.pulses, firmware.ended) == (0, (), False)
+    run.run(3.0)
+    assert firmware.packets > 100
     assert firmware.pulses[2] == 1500
+
+
+@BOTH
+def test_one_that_sends_no_motors_is_reported_and_resets_nothing(rehearse: Any, mode: str) -> None:
+    """Its scheduler was late in its first period: it answers after a silence alone."""
+    run, firmware = rehearse(mode)
+    run.start(firmware)
+    firmware.dead = True
+    run.run(12.0)
+    assert "Betaflight answers and sends no motors: start it again" in run.messages
+    assert run.plant.resets == 0
+    firmware.kill()
+    run.run(0.1)
+    run.start(firmware)
+    run.run(6.0)
+    assert firmware.packets > 100
+    assert "Betaflight is there" in run.messages
+
+
+def test_pulses_of_another_program_wait_until_it_has_started(rehearse: Any) -> None:
+    port = reserve_ports(1)
+    run, firmware = rehearse("lockstep", rc={"5": "1800"}, rc_listen=port)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as pilot:
+        for packet in (b"x", struct.pack("<d16H", 0.0, *[2501] * 16), struct.pack("<d16H", 0.0, *range(1100, 1116))):
+            pilot.sendto(packet, ("127.0.0.1", port))
+    run.start(firmware)
+    run.run(1.9)
+    assert firmware.pulses == ()
+    run.run(3.0)
+    assert firmware.pulses == (1100, 1101, 1102, 1103, 1800, *range(1105, 1116)), "`rc` replaces channels of it"
+    assert run.bridge.counts.as_dict()["refused"] == {"length": 1, "out_of_range": 1}
 
 
 def test_without_a_table_another_program_is_the_remote_control(rehearse: Any) -> None:
     run, firmware = rehearse("lockstep", rc={})
     run.start(firmware)
-    run.run(3.0)
+    run.run(6.0)
     assert firmware.packets > 400
     assert firmware.pulses == ()
 
@@ -175,7 +223,7 @@ def test_without_a_table_another_program_is_the_remote_control(rehearse: Any) ->
 def test_a_run_with_a_duration_ends_when_it_has_gone(rehearse: Any, mode: str) -> None:
     run, firmware = rehearse(mode)
     run.start(firmware)
-    run.run(3.0)
+    run.run(6.0)
     firmware.kill()
     run.run(29.0)
     assert not run.stopped

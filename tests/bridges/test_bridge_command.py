@@ -86,7 +86,7 @@ def test_one_that_hangs_and_only_watches_costs_nothing(tmp_path: Path) -> None:
     assert (result.status, result.report["steps"], result.report["exchange"]["misses"]) == (0, 100, 0)
 
 
-def test_one_that_is_stopped_is_told_of_when_it_does_not_end(tmp_path: Path) -> None:
+def test_one_that_is_stopped_is_reported_when_it_does_not_end(tmp_path: Path) -> None:
     result = run(tmp_path, "--bridge", "tap:file=seen.txt,fate=stop,at_s=0")
     assert (result.status, result.report["ended"]) == (0, "duration")
     assert "bridge tap did not end when it was asked to, and was killed" in result.err
@@ -145,7 +145,7 @@ def test_a_plant_that_asks_for_keys(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
-def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> None:
+def test_by_hand_it_outlives_a_plant_and_ends_well_when_asked(tmp_path: Path) -> None:
     exchange = f"tcp://127.0.0.1:{reserve_ports()}"
     ends = [word for end in ("step", "telemetry") for word in (f"--{end}", "tcp://127.0.0.1:*")]
     serve = ("serve", "pendulum", "--dt", "0.01", "--exchange", exchange, *ends, "--quiet", "--priority", "off")
@@ -173,7 +173,7 @@ def test_by_hand_it_outlives_a_plant_and_ends_well_when_told(tmp_path: Path) -> 
     assert seen.read_text().splitlines()[-1] == "closed: interrupted"
 
 
-def test_list_tells_of_parameters(tmp_path: Path) -> None:
+def test_list_reports_parameters(tmp_path: Path) -> None:
     output = rtmms(tmp_path, "list", "bridges", "--json")
     found = {entry["name"]: entry for entry in output.report["bridges"]}
     assert found["template"]["distribution"] == "rtmms"
@@ -188,7 +188,7 @@ def test_list_tells_of_parameters(tmp_path: Path) -> None:
     assert "bridge 'bare' needs no-such-package" in message
 
 
-def test_a_missing_library_is_told_before_anything_starts(tmp_path: Path) -> None:
+def test_a_missing_library_is_reported_before_anything_starts(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "bridge", "bare")
     assert (result.status, result.err) == (
         2,

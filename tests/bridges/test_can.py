@@ -138,27 +138,27 @@ def test_outputs_and_commands_by_the_robots_own_file(
         assert [signal.name for signal in front.signals] == ["left_front", "Counter", "Checksum"]
         assert front.cycle_time == 10
 
-        def say(value: float, count: int, spoil: int = 0) -> None:
+        def publish(value: float, count: int, spoil: int = 0) -> None:
             data = front.encode({"left_front": value, "Counter": count, "Checksum": 0}, strict=False)[:5]
             check = crc8(front.frame_id.to_bytes(2, "little") + data)
             peer.send(can.Message(arbitration_id=front.frame_id, data=data + bytes((check ^ spoil,)),
                                   is_extended_id=False))  # fmt: skip
 
-        say(0.5, 254)
+        publish(0.5, 254)
         wait(lambda: beside.command[0] == 0.5)
-        say(0.25, 254)  # the counter stands still
-        say(0.125, 255, spoil=1)
-        say(float("inf"), 255)
+        publish(0.25, 254)  # the counter stands still
+        publish(0.125, 255, spoil=1)
+        publish(float("inf"), 255)
         peer.send(can.Message(arbitration_id=front.frame_id, data=b"\0", is_extended_id=False))
         wait(lambda: beside.bridged.counts["refused"] == 4)
         assert beside.bridged.counts.reasons() == {"repeated": 1, "checksum": 1, "not_finite": 1, "length": 1}
-        say(0.75, 2)  # 255, 0 and 1 are missing
+        publish(0.75, 2)  # 255, 0 and 1 are missing
         wait(lambda: beside.command[0] == 0.75)
         assert beside.bridged.counts["commands_missed"] == 3
         wait(lambda: beside.command[0] == 0.0)  # 300 cycles of silence, 3 s: neutral
         assert beside.bridged.counts["time_outs"] >= 1
     assert any(f"every node on CAN virtual {channel} can drive the robot: left.front, left.back" in line
-               for line in beside.bridged.said)  # fmt: skip
+               for line in beside.bridged.messages)  # fmt: skip
 
 
 def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, make_host: Callable[..., Host]) -> None:
@@ -168,16 +168,16 @@ def test_late_commands_may_be_the_loops_affair(peer: can.BusABC, channel: str, m
         database = own_file(peer, beside)
         front = database.get_message_by_name("Command_left_front")
 
-        def say(value: float) -> None:
+        def publish(value: float) -> None:
             data = front.encode({"left_front": value, "Counter": 0, "Checksum": 0})
             peer.send(can.Message(arbitration_id=front.frame_id, data=data, is_extended_id=False))
 
-        say(0.5)
+        publish(0.5)
         wait(lambda: beside.command[0] == 0.5)
         wait(lambda: bridge.waits)
         assert beside.command[0] == 0.5
-        assert any("the plant's miss policy acts" in line for line in beside.bridged.said)
-        say(0.25)
+        assert any("the plant's miss policy acts" in line for line in beside.bridged.messages)
+        publish(0.25)
         wait(lambda: beside.command[0] == 0.25)
 
 
@@ -388,7 +388,7 @@ def test_a_longer_frame_of_can_fd_is_cut() -> None:
 def test_no_bus_is_there(make_host: Callable[..., Host]) -> None:
     with Beside(Can(interface="socketcan", channel="none-such0", claim=("left.*",)), make_host) as beside:
         wait(lambda: beside.bridged.counts["not_there"] >= 2 and beside.bridged.counts["states"] > 10)
-    assert sum("looking for it" in line for line in beside.bridged.said) == 1
+    assert sum("looking for it" in line for line in beside.bridged.messages) == 1
 
 
 def test_a_bus_that_goes_and_comes_back(
@@ -413,7 +413,7 @@ def test_a_bus_that_goes_and_comes_back(
         sent = beside.bridged.counts["sent"]
         wait(lambda: beside.bridged.counts["sent"] > sent + 3)
     assert beside.bridged.counts["lost"] == 1
-    assert any("is gone" in line for line in beside.bridged.said)
+    assert any("is gone" in line for line in beside.bridged.messages)
 
 
 def test_a_flood_costs_no_state(channel: str, peer: can.BusABC, make_host: Callable[..., Host]) -> None:
@@ -547,4 +547,4 @@ def test_a_canopen_master_of_another_process(multicast: int, make_host: Callable
             assert found["fault"] == "FAULT"
             assert expected()["reset"] & 0x4F == 0x40
         assert beside.command[1] == 0.0, "the other drive was never switched on"
-    assert any("every node on CAN udp_multicast" in line for line in beside.bridged.said)
+    assert any("every node on CAN udp_multicast" in line for line in beside.bridged.messages)

@@ -57,7 +57,7 @@ def test_a_file_has_one_bridge(name: str) -> None:
 
 @pytest.mark.full  # some examples are read by the bridge's own library
 @pytest.mark.parametrize("name", NAMES)
-def test_its_example_loads_and_says_how_to_use_it(name: str) -> None:
+def test_its_example_loads_and_reports_how_to_use_it(name: str) -> None:
     file = ROOT / "bridges" / "examples" / f"{name}.toml"
     made = construct(load_bridge(name), "bridge", name, {"config": str(file)})
     assert isinstance(made, rtmms.Bridge)
@@ -66,7 +66,7 @@ def test_its_example_loads_and_says_how_to_use_it(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_its_page_tells_every_parameter(name: str) -> None:
+def test_its_page_reports_every_parameter(name: str) -> None:
     page = (ROOT / "docs" / "bridges" / f"{name}.md").read_text()
     untold = [key for key in set(hints(load_bridge(name))) - SHARED if not re.search(rf"\b{key}\b", page)]
     assert untold == []
@@ -106,7 +106,7 @@ class Lacking(rtmms.Bridge):
     requires = {"json": "json", "no_such.module": "no-such-package"}  # noqa: RUF012
 
 
-def test_a_missing_library_says_what_to_install() -> None:
+def test_a_missing_library_reports_what_to_install() -> None:
     with pytest.raises(rtmms.ModelError, match=r"bridge 'x' needs no-such-package: pip install .*\[lacking\]"):
         refuse_without(Lacking, "x")
     Lacking.extra = ""
@@ -144,7 +144,7 @@ def test_one_in_a_file_is_found_by_the_files_name(tmp_path: Path) -> None:
     assert vars(build_bridge(f"{tmp_path}/lamp.py:red=0.25"))["red"] == 0.25
     assert load_bridge(f"{tmp_path}/two.py:Bell").__name__ == "Bell"
     for parts, text in (
-        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: say which"),
+        ("none.py", "there is no file"), ("two.py", "has Bell, Lamp: give one"),
         ("lamp.py:rtmms", r"expected a dataclass derived from rtmms.Bridge, with on_state\(state\), got module"),
         ("deaf.py", r"has Deaf, but none: write a dataclass .*, with on_state\(state\)"), ("lamp.py:blue=1", "blue"),
     ):  # fmt: skip

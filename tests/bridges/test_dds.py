@@ -339,7 +339,7 @@ def test_only_on_loopback_others_are_not_looked_for_by_multicast() -> None:
     assert configuration('"/>') == configuration("eth0").replace('"eth0"', "'\"/&gt;'")
 
 
-def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_is_wrong_is_reported(manta: Any, place: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(rtmms.ModelError, match="interface 'nosuch'"):
         opened(Dds(interface="nosuch", **place), manta[0])
     with pytest.raises(rtmms.ModelError, match="domain: expected a whole number from 0 to 232"):
@@ -355,7 +355,7 @@ def test_what_is_wrong_is_told(manta: Any, place: dict[str, Any], capfd: pytest.
         opened(Dds(**place), plant_info(Channel("angle", "rad")))
 
 
-def test_who_comes_later_and_asks_nobody_hears_of_it_soon(served: Dds) -> None:
+def test_who_comes_later_and_asks_nobody_learns_of_it_soon(served: Dds) -> None:
     """Others (Fast DDS) look by multicast, of which there is none on loopback: they wait to be told."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as late:
         late.bind(("127.0.0.1", 7400 + 250 * served.domain + 10 + 2 * 5))  # of the participant with index 5

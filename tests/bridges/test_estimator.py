@@ -65,24 +65,26 @@ def test_what_it_publishes(listener: socket.socket, tmp_path: Path) -> None:
     )  # fmt: skip
     info = plant_info(*(c for c in plant.outputs if not c.name.startswith("truth.")))
     opened(bridge, info)
-    assert any("--telemetry-hz 400" in line for line in bridge.io.said)  # type: ignore[attr-defined]
+    assert any("--telemetry-hz 400" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
     for step in range(1, 1001):
         plant.step(np.zeros(1))
         bridge.on_state(state(info, 5 * step, **outputs(plant)))
     sent = bridge.counts["sent"]
     assert 49 <= sent <= 51
-    heard = [json.loads(listener.recv(4096)) for _ in range(sent)]
-    times = [one["time"] for one in heard]
+    received = [json.loads(listener.recv(4096)) for _ in range(sent)]
+    times = [one["time"] for one in received]
     assert times == sorted(times)
     assert np.diff(times) == pytest.approx(0.1, abs=6e-3)
-    last, true = heard[-1], plant.observe()
+    last, true = received[-1], plant.observe()
     assert last["estimate.position"] == pytest.approx(true["truth.position"], abs=0.5)
     assert last["estimate.quaternion"] == pytest.approx(true["truth.quaternion"], abs=0.05)
     assert last["estimate.velocity"] == pytest.approx(true["truth.velocity"], abs=0.2)
     assert len(last["estimate.deviation"]) == 9
     assert not last["estimate.lost"]
     bridge.on_state(state(info, 0, **outputs(plant)))  # the plant began anew, and so does the estimate
-    assert json.loads(listener.recv(4096))["estimate.position"] == pytest.approx(heard[0]["estimate.position"], abs=0.1)
+    assert json.loads(listener.recv(4096))["estimate.position"] == pytest.approx(
+        received[0]["estimate.position"], abs=0.1
+    )
     bridge.close("the end")
 
 

@@ -387,7 +387,7 @@ OPTIONAL_PARTS = [
     ("name", "parts"),
     [pytest.param(name, parts, marks=LIBRARY.get(name, ())) for name, parts in (*BEYOND.items(), *OPTIONAL_PARTS)],
 )
-def test_a_bridge_says_what_reaches_beyond_this_machine(name: str, parts: dict[str, str]) -> None:
+def test_a_bridge_reports_what_reaches_beyond_this_machine(name: str, parts: dict[str, str]) -> None:
     made = construct(load_bridge(name), "bridge", name, parts)
     assert made.beyond(), parts
 

@@ -42,7 +42,7 @@ def served(manta: tuple[rtmms.PlantInfo, dict[str, Any]]) -> Iterator[Foxglove]:
     bridge.close("the test is over")
 
 
-def heard(bridge: Foxglove, viewer: Viewer, topic: str, manta: Any, step: int = 1500) -> tuple[int, Any]:
+def received(bridge: Foxglove, viewer: Viewer, topic: str, manta: Any, step: int = 1500) -> tuple[int, Any]:
     """The state of that step as it comes on a topic."""
     channels = {"/tf": bridge._tf, "/odom": bridge._odometry, "/scene": bridge._drawn, "/outputs": bridge._plots,
                 "/joint_states": bridge._joint_states}  # fmt: skip
@@ -54,7 +54,7 @@ def heard(bridge: Foxglove, viewer: Viewer, topic: str, manta: Any, step: int = 
 
 def test_transforms_are_the_state(served: Foxglove, manta: Any) -> None:
     with Viewer(served.relay.port) as viewer:
-        at, message = heard(served, viewer, "/tf", manta)
+        at, message = received(served, viewer, "/tf", manta)
     assert viewer.channels["/tf"]["schemaName"] == "foxglove.FrameTransforms"
     body, left, right = message.transforms
     assert at == 1_500_000_000
@@ -72,7 +72,7 @@ def test_transforms_are_the_state(served: Foxglove, manta: Any) -> None:
 
 def test_the_fins_are_drawn_where_their_joints_are(served: Foxglove, manta: Any) -> None:
     with Viewer(served.relay.port) as viewer:
-        _, message = heard(served, viewer, "/scene", manta)
+        _, message = received(served, viewer, "/scene", manta)
     drawn = {entity.id: entity for entity in message.entities}
     assert set(drawn) == {"left_fin", "right_fin", "left_rods", "right_rods", "body"}
     tips = {"left_fin": manta[1]["tip"][:3], "right_fin": manta[1]["tip"][3:]}
@@ -92,9 +92,9 @@ def test_the_fins_are_drawn_where_their_joints_are(served: Foxglove, manta: Any)
 
 def test_odometry_joints_and_plots(served: Foxglove, manta: Any) -> None:
     with Viewer(served.relay.port) as viewer:
-        _, odometry = heard(served, viewer, "/odom", manta)
-        _, joints = heard(served, viewer, "/joint_states", manta)
-        _, plots = heard(served, viewer, "/outputs", manta)
+        _, odometry = received(served, viewer, "/odom", manta)
+        _, joints = received(served, viewer, "/joint_states", manta)
+        _, plots = received(served, viewer, "/outputs", manta)
         schema = json.loads(viewer.channels["/outputs"]["schema"])
     v, w = odometry.linear_velocity, odometry.angular_velocity
     assert [v.x, v.y, v.z] == pytest.approx(manta[1]["velocity"], abs=1e-15)
@@ -115,7 +115,7 @@ def test_odometry_joints_and_plots(served: Foxglove, manta: Any) -> None:
 
 def test_a_reset_makes_viewers_forget(served: Foxglove, manta: Any) -> None:
     with Viewer(served.relay.port) as viewer:
-        heard(served, viewer, "/tf", manta)
+        received(served, viewer, "/tf", manta)
         first = viewer.server_info["sessionId"]
         served.on_state(state(manta[0], 3, **manta[1]))
         while viewer.server_info["sessionId"] == first:
@@ -161,7 +161,7 @@ def test_small_messages_leave_at_once(served: Foxglove, manta: Any) -> None:
     """Else they would wait for acknowledgements, 40 ms at times."""
     with Viewer(served.relay.port) as viewer:
         assert send_at_once(1) == 0
-        heard(served, viewer, "/tf", manta)
+        received(served, viewer, "/tf", manta)
         assert all(sets_nodelay(served.server.port))
 
 
@@ -193,8 +193,8 @@ def test_a_robot_without_a_shape_and_states_over_the_wire(make_host: Callable[..
             assert "/joint_states" not in viewer.channels
             assert "clientPublish" not in viewer.server_info["capabilities"]
     assert beside.bridged.fault is None
-    assert beside.bridged.said[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
-    assert not any("can drive" in line for line in beside.bridged.said)
+    assert beside.bridged.messages[0] == f"foxglove: listening at ws://127.0.0.1:{bridge.port}"
+    assert not any("can drive" in line for line in beside.bridged.messages)
 
 
 def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..., Host]) -> None:
@@ -217,8 +217,8 @@ def test_commands_come_in_only_where_something_is_claimed(make_host: Callable[..
             viewer.socket.send("nonsense")
             wait(lambda: beside.bridged.counts["refused"] == 5)
             assert beside.command == [0.75, 0.0, 0.0, 0.0]
-    assert OPEN_TO_ALL.format(pages="https://app.foxglove.dev") in beside.bridged.said
-    assert beside.bridged.counts.reasons() == {"garbled": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
+    assert OPEN_TO_ALL.format(pages="https://app.foxglove.dev") in beside.bridged.messages
+    assert beside.bridged.counts.reasons() == {"malformed": 2, "wrong_type": 1, "not_finite": 1, "unknown_actuator": 1}
     assert beside.running.host.rejected == {}
 
 
@@ -260,7 +260,7 @@ def test_numbers_that_are_none_are_not_plotted(served: Foxglove, manta: Any) -> 
     assert served.counts["not_finite"] == 1
 
 
-def test_what_is_wrong_is_told(manta: Any) -> None:
+def test_what_is_wrong_is_reported(manta: Any) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(rtmms.ModelError, match=f"cannot listen at 127.0.0.1:{port}: .*Address already in use"):
@@ -327,8 +327,8 @@ def test_pages_of_other_sites_are_refused(manta: Any) -> None:
         bridge._on_stranger()
         assert bridge.counts.reasons() == {"origin": 8, "handshake": 2}
         message = "foxglove: refused a page of https://robot.example; origins=https://robot.example admits it"
-        assert message in bridge.io.said
-        assert not any("\x1b" in line for line in bridge.io.said)
+        assert message in bridge.io.messages
+        assert not any("\x1b" in line for line in bridge.io.messages)
         if sys.platform == "linux":  # the library itself listens where nobody looks for it
             with pytest.raises(ConnectionRefusedError):
                 socket.create_connection(("127.0.0.1", bridge.server.port), 1.0)

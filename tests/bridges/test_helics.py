@@ -85,7 +85,7 @@ def test_two_robots_on_two_brokers_and_a_pilot_of_helics_alone() -> None:
     assert pilot.seen[4]["two/velocity"] == [0.0] * 3
     assert pilot.seen[5]["two/velocity"][0] == 0.5
     assert second.bridged.counts.reasons() == {"unknown_actuator": 1}
-    assert any("in a federation with" in line for line in first.bridged.said)
+    assert any("in a federation with" in line for line in first.bridged.messages)
 
 
 def test_ten_thousand_frames_without_drift(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,16 +125,16 @@ def test_a_partner_that_is_killed_or_stopped_is_named_and_the_plant_goes_on(how:
             with sailing(helics(broker, "one", period_s=0.01, stall_s=0.4), "realtime") as run:
                 wait(lambda: run.drove(1.5))
                 wind.send_signal(how)
-                wait(lambda: any("'wind' does not answer for 0." in line for line in run.bridged.said))
+                wait(lambda: any("'wind' does not answer for 0." in line for line in run.bridged.messages))
                 wait(lambda: run.command == (0.0, 0.0))  # neutral
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
                 wait(lambda: run.bridged.counts["stalls"] >= 1)
-                assert any("late with the grant of t = " in line for line in run.bridged.said)
+                assert any("late with the grant of t = " in line for line in run.bridged.messages)
                 if how == signal.SIGSTOP:
                     wind.send_signal(signal.SIGCONT)
                     wait(lambda: run.command[0] == 1.5)
-                    wait(lambda: any("the federation goes on" in line for line in run.bridged.said))
+                    wait(lambda: any("the federation goes on" in line for line in run.bridged.messages))
         finally:
             wind.kill()
             wind.wait(10)
@@ -147,7 +147,7 @@ def test_a_late_federation_costs_frames_not_steps() -> None:
         wait(lambda: run.drove(1.0))
         pilot.hold.clear()
         wait(lambda: run.bridged.counts["stalls"] >= 1)
-        assert any("'pilot' is at t = " in line for line in run.bridged.said)
+        assert any("'pilot' is at t = " in line for line in run.bridged.messages)
         steps = len(run.plant.commands)
         wait(lambda: len(run.plant.commands) > steps + 500)
         sent, index = run.bridged.counts["sent"], run.bridged.bridge._frames.index  # type: ignore[attr-defined]
@@ -165,7 +165,7 @@ def test_who_leaves_a_federation_that_stands_goes_on_alone(mode: str) -> None:
             with sailing(helics(broker, "one", stall_s=0.4, on_stall="leave"), mode) as run:
                 wait(lambda: run.drove(1.5))
                 wind.kill()
-                wait(lambda: any("the plant goes on alone" in line for line in run.bridged.said))
+                wait(lambda: any("the plant goes on alone" in line for line in run.bridged.messages))
                 steps = len(run.plant.commands)
                 wait(lambda: len(run.plant.commands) > steps + 200)
                 assert run.command == (0.0, 0.0)

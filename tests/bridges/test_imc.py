@@ -89,7 +89,7 @@ def test_imcpys_own_node_finds_it_sees_it_and_steers_it(asked: dict[str, float])
             child.kill()
             child.communicate()
     assert asked["autopilot.depth_m"] == 2.0
-    assert any("every program that reaches UDP 127.0.0.1" in line for line in sailing.bridged.said)
+    assert any("every program that reaches UDP 127.0.0.1" in line for line in sailing.bridged.messages)
     assert sailing.bridged.counts.reasons() == {}
 
 
@@ -101,7 +101,7 @@ def peer() -> Iterator[socket.socket]:
         yield peer
 
 
-def say(bridge: Imc, peer: socket.socket, message: Any, src: int = 0x4001, dst: int = 0xFFFF) -> None:
+def send(bridge: Imc, peer: socket.socket, message: Any, src: int = 0x4001, dst: int = 0xFFFF) -> None:
     """As if it had come."""
     message.src, message.dst = src, dst
     bridge._take(bytes(imcpy.Packet.serialize(message)), peer.getsockname())
@@ -120,7 +120,7 @@ def answers(peer: socket.socket) -> list[Any]:
 def announce(bridge: Imc, peer: socket.socket) -> None:
     message = imcpy.Announce()
     message.sys_name, message.services = "ccu", f"http://x/;imc+udp://10.0.0.9:{peer.getsockname()[1]}/"
-    say(bridge, peer, message)
+    send(bridge, peer, message)
 
 
 def swim(bridge: Imc, info: Any, step: int, x: float, y: float, depth: float = 2.0) -> None:
@@ -133,7 +133,7 @@ def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, flo
     bridge = opened(Imc(port=0, home=HOME, parameter_channels=WORDS, state_hz=10.0), info)
     announce(bridge, peer)
     swim(bridge, info, 0, 0.0, 0.0)
-    say(bridge, peer, sample_plan(HOME, ((10.0, 20.0), (30.0, 0.0))))
+    send(bridge, peer, sample_plan(HOME, ((10.0, 20.0), (30.0, 0.0))))
     swim(bridge, info, 1000, 0.0, 0.0)
     assert asked["autopilot.heading_deg"] == pytest.approx(math.degrees(math.atan2(20.0, 10.0)), abs=0.01)
     assert (asked["autopilot.depth_m"], asked["autopilot.speed_m_s"]) == (2.0, 0.5)
@@ -145,7 +145,7 @@ def test_a_plan_is_followed_to_its_end(peer: socket.socket, asked: dict[str, flo
     swim(bridge, info, 3000, 29.0, 0.0)
     assert asked["autopilot.speed_m_s"] == 0.0
     assert bridge._outcome.name == "SUCCESS"
-    assert any("is done" in line for line in bridge.io.said)  # type: ignore[attr-defined]
+    assert any("is done" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
     bridge.close("the test is over")
 
 
@@ -158,29 +158,29 @@ def test_a_plan_is_kept_and_started_later_and_left_for_a_heading(peer: socket.so
     keep.op, keep.type, keep.plan_id, keep.arg = imcpy.PlanDB.OperationEnum.SET, imcpy.PlanDB.TypeEnum.REQUEST, "a", (
         request.arg
     )  # fmt: skip
-    say(bridge, peer, keep)
+    send(bridge, peer, keep)
     start = imcpy.PlanControl()
     start.op, start.type = imcpy.PlanControl.OperationEnum.START, imcpy.PlanControl.TypeEnum.REQUEST
     for name in ("b", "a"):
         start.plan_id = name
-        say(bridge, peer, start)
+        send(bridge, peer, start)
     reply = [(type(one).__name__, one.type.name, one.info) for one in answers(peer)
             if isinstance(one, imcpy.PlanDB | imcpy.PlanControl)]  # fmt: skip
     assert reply == [("PlanDB", "SUCCESS", ""), ("PlanControl", "FAILURE", "there is no plan 'b'"),
                     ("PlanControl", "SUCCESS", "")]  # fmt: skip
     heading = imcpy.DesiredHeading()
     heading.value = 0.25
-    say(bridge, peer, heading)
+    send(bridge, peer, heading)
     assert asked["autopilot.heading_deg"] == pytest.approx(90.0 - math.degrees(0.25))
     assert bridge._course == []
-    assert any("is left: a heading was commanded" in line for line in bridge.io.said)  # type: ignore[attr-defined]
+    assert any("is left: a heading was commanded" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
     bridge.close("the test is over")
 
 
-def test_without_words_a_plan_fails_and_says_why(peer: socket.socket) -> None:
+def test_without_words_a_plan_fails_and_reports_why(peer: socket.socket) -> None:
     bridge = opened(Imc(port=0, home=HOME), plant_info(*POSE))
     announce(bridge, peer)
-    say(bridge, peer, sample_plan(HOME, ((10.0, 20.0),)))
+    send(bridge, peer, sample_plan(HOME, ((10.0, 20.0),)))
     (answer,) = [one for one in answers(peer) if isinstance(one, imcpy.PlanControl)]
     assert (answer.type.name, answer.info) == (
         "FAILURE",
@@ -231,8 +231,8 @@ def test_bytes_that_are_no_message() -> None:
     assert (name_of(good), type(parse(good))) == ("DesiredHeading", imcpy.DesiredHeading)
     assert name_of(bytes(imcpy.Packet.serialize(imcpy.AirSaturation()))) == ""
     for data, reason in (
-        (b"", "garbled"), (good[:-1], "garbled"), (good + b"x", "garbled"), (b"xx" + good[2:], "garbled"),
-        (good[:-1] + bytes((good[-1] ^ 1,)), "garbled"), (good * 700, "oversize"),
+        (b"", "malformed"), (good[:-1], "malformed"), (good + b"x", "malformed"), (b"xx" + good[2:], "malformed"),
+        (good[:-1] + bytes((good[-1] ^ 1,)), "malformed"), (good * 700, "oversize"),
     ):  # fmt: skip
         with pytest.raises(Refusal) as refused:
             parse(data if name_of(data) else b"")
@@ -260,7 +260,7 @@ def test_a_flood_of_plans_is_not_read(peer: socket.socket) -> None:
 
     def many() -> None:
         for _ in range(20):
-            say(bridge, peer, sample_plan(HOME, ((1.0, 2.0),)))
+            send(bridge, peer, sample_plan(HOME, ((1.0, 2.0),)))
 
     many()
     with pytest.raises(Refusal) as refused:
@@ -272,10 +272,10 @@ def test_a_flood_of_plans_is_not_read(peer: socket.socket) -> None:
 def test_one_whose_heartbeat_alone_comes_is_answered(peer: socket.socket) -> None:
     info = plant_info(*POSE)
     bridge = opened(Imc(port=0, home=HOME), info)
-    say(bridge, peer, imcpy.DesiredHeading())
+    send(bridge, peer, imcpy.DesiredHeading())
     assert len(bridge._nodes) == 0
-    say(bridge, peer, imcpy.Heartbeat())
-    say(bridge, peer, imcpy.Heartbeat())
+    send(bridge, peer, imcpy.Heartbeat())
+    send(bridge, peer, imcpy.Heartbeat())
     swim(bridge, info, 0, 1.0, 2.0)
     (reply,) = answers(peer)
     assert (type(reply), reply.dst, reply.x, reply.y) == (
@@ -289,11 +289,11 @@ def test_one_whose_heartbeat_alone_comes_is_answered(peer: socket.socket) -> Non
     bridge.close("the test is over")
 
 
-def test_a_stranger_is_not_heard(peer: socket.socket) -> None:
+def test_a_stranger_is_not_received(peer: socket.socket) -> None:
     bridge = opened(Imc(port=0, peer=("192.0.2.1",), channels=DRIVES), plant_info(*POSE, actuators=(
         Channel("thrust", "m/s"), Channel("rudder", "rad/s"))))  # fmt: skip
     with pytest.raises(Refusal) as refused:
-        say(bridge, peer, imcpy.Heartbeat())
+        send(bridge, peer, imcpy.Heartbeat())
     assert refused.value.reason == "stranger"
     bridge.close("the test is over")
 
@@ -305,13 +305,13 @@ def test_abort_lets_go(peer: socket.socket, asked: dict[str, float]) -> None:
     thrust, speed = imcpy.SetThrusterActuation(), imcpy.DesiredSpeed()
     thrust.id, thrust.value, speed.value = 0, 0.5, 0.75
     for message in (thrust, speed):
-        say(bridge, peer, message)
+        send(bridge, peer, message)
     assert bridge.io.commands == [{"thrust": 0.5}]  # type: ignore[attr-defined]
     assert asked["autopilot.speed_m_s"] == 0.75
-    say(bridge, peer, imcpy.Abort())
+    send(bridge, peer, imcpy.Abort())
     assert bridge.io.commands[-1] == {"thrust": 0.0, "rudder": 0.0}  # type: ignore[attr-defined]
     assert asked["autopilot.speed_m_s"] == 0.0
-    say(bridge, peer, thrust, dst=0x0999)  # for another
+    send(bridge, peer, thrust, dst=0x0999)  # for another
     assert len(bridge.io.commands) == 2  # type: ignore[attr-defined]
     bridge.close("the test is over")
 
@@ -329,7 +329,7 @@ def test_a_flood_costs_no_state(peer: socket.socket, make_host: Callable[..., Ho
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 100)
         wait(lambda: peer.sendto(good, ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) == {"garbled"}
+    assert set(beside.bridged.counts.reasons()) == {"malformed"}
 
 
 @pytest.mark.parametrize(

@@ -126,7 +126,7 @@ def test_states_out_and_commands_in(made: Any, make_host: Callable[..., Host], u
         wait(lambda: beside.bridged.counts["refused"] == len(wrong))
         assert beside.command == [0.5, -0.25, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {
-        "garbled": 3, "unknown_type": 1, "not_finite": 1, "unknown_actuator": 1,
+        "malformed": 3, "unknown_type": 1, "not_finite": 1, "unknown_actuator": 1,
     }  # fmt: skip
     assert beside.running.host.rejected == {}
 
@@ -172,7 +172,7 @@ def test_a_plant_without_a_pose_has_outputs(url: str) -> None:
         opened(Lcm(url=url, pose=PoseNames(position="angle")), info)
 
 
-def test_what_is_wrong_is_told() -> None:
+def test_what_is_wrong_is_reported() -> None:
     for url in ("tcpq://127.0.0.1:7700", "udpm://bogus", "udpm://1.2.3.4:99", "udpm://239.1.1.1:0", "foo"):
         with pytest.raises(rtmms.ModelError, match=f"url: expected udpm://GROUP:PORT.ttl=N with a .* got '{url}'"):
             Lcm(url=url)
@@ -182,8 +182,8 @@ def test_what_is_wrong_is_told() -> None:
     for data, reason in (
         (b"x" * 70_000, "oversize"),
         (encode_command(0, {})[:16] + b"\x7f\xff\xff\xff", "wrong_length"),
-        (encode_command(0, {"a": 1.0})[:20] + b"\xff\xff\xff\xff", "garbled"),
-        (encode_command(0, {"ü": 1.0}).replace("ü".encode(), b"\xff\xff"), "garbled"),
+        (encode_command(0, {"a": 1.0})[:20] + b"\xff\xff\xff\xff", "malformed"),
+        (encode_command(0, {"ü": 1.0}).replace("ü".encode(), b"\xff\xff"), "malformed"),
         (encode_command(0, {"a": 1.0, "b": 2.0}).replace(b"b\0", b"a\0"), "wrong_type"),
     ):
         with pytest.raises(Refusal) as refusal:

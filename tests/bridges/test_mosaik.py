@@ -59,7 +59,7 @@ def test_values_come_at_mosaiks_times(robots: dict[str, str]) -> None:
         assert value == truth[10 * (time - 2)]
 
 
-def test_a_hybrid_robot_steps_when_it_is_told_something_new() -> None:
+def test_a_hybrid_robot_steps_when_it_receives_something_new() -> None:
     parts = {"robot": "torpedo", "step_s": 0.05, "dt": 1e-3, "kind": "hybrid"}
     at = [3, 17, 31]
     seen = scenario(IN_PROCESS, 50, 0.001, (PROPELLER,), "position", arguments=parts, at=at, values=TURNS)
@@ -118,7 +118,7 @@ def connect(bridge: Mosaik) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("kind", ["time-based", "hybrid"])
-def test_a_plant_in_lockstep_goes_as_mosaik_says(kind: str) -> None:
+def test_a_plant_in_lockstep_goes_as_mosaik_states(kind: str) -> None:
     bridge = mosaik_bridge(kind=kind)
     with sailing(bridge) as run:  # type: ignore[arg-type]
         wait(lambda: listens(bridge))
@@ -142,11 +142,12 @@ def test_in_real_time_a_mosaik_that_stalls_or_dies_is_named_and_the_plant_goes_o
         try:
             wait(lambda: run.drove(1.5) or other.poll() is not None)
             wait(lambda: any("late: its last step was at t = 0.3 s, the plant is at t = " in line or
-                             "late: its last step was at t = 0.29 s" in line for line in run.bridged.said))  # fmt: skip
+                             "late: its last step was at t = 0.29 s" in line
+                             for line in run.bridged.messages))  # fmt: skip
             wait(lambda: run.command == (0.0, 0.0))
             steps = len(run.plant.commands)
             other.kill()
-            wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
+            wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.messages))
             wait(lambda: len(run.plant.commands) > steps + 200)
         finally:
             other.kill()
@@ -161,7 +162,7 @@ def test_one_that_leaves_goes_on_alone() -> None:
         other = subprocess.Popen([sys.executable, "-m", "tests.bridges.mosaik_peers", f"127.0.0.1:{bridge.port}", "30"],
                                  cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
         try:
-            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.said))
+            wait(lambda: any("the plant goes on alone" in line for line in run.bridged.messages))
             steps = len(run.plant.commands)
             wait(lambda: len(run.plant.commands) > steps + 500)
         finally:
@@ -176,9 +177,9 @@ def test_what_is_not_mosaik_is_refused() -> None:
         for k, junk in enumerate(
             (b"GET / HTTP/1.1\r\n\r\n", struct.pack(">I", 5) + b"hello", struct.pack(">I", 2) + b"[]"), 1
         ):
-            wait(lambda junk=junk: _said(bridge.port, junk))
+            wait(lambda junk=junk: _text(bridge.port, junk))
             wait(lambda k=k: run.bridged.counts["refused"] >= k)
-        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.said)
+        assert any("is not mosaik's protocol, version 3" in line for line in run.bridged.messages)
 
 
 class Stranger:
@@ -233,7 +234,7 @@ def test_a_step_ends_with_the_connection_and_others_may_come() -> None:
         one.send("step", [300_000, {}, 10**13], {})  # 3,000 s: 3,000,000 steps
         wait(lambda: len(run.plant.commands) > 50)
         one.socket.close()
-        wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.said))
+        wait(lambda: any("mosaik has left at t = " in line for line in run.bridged.messages))
         steps = len(run.plant.commands)
         other = Stranger(bridge.port)
         other.begin()
@@ -284,7 +285,7 @@ def test_a_message_has_a_bounded_length_and_requests_a_bounded_number() -> None:
         assert memory_mib() - before < 64.0
 
 
-def test_a_connection_that_says_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_connection_that_sends_nothing_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms_bridges.mosaik._FIRST_S", 0.2)
     bridge = mosaik_bridge()
     with sailing(bridge, "realtime") as run:  # type: ignore[arg-type]
@@ -304,7 +305,7 @@ def memory_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
 
 
-def _said(port: int, junk: bytes) -> bool:
+def _text(port: int, junk: bytes) -> bool:
     try:
         with socket.create_connection(("127.0.0.1", port), 1.0) as peer:
             peer.sendall(junk)

@@ -68,15 +68,15 @@ def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[...,
         wait(lambda: listener.of("pool/bridge/state"))
         info = json.loads(listener.of("pool/bridge/info")[0])
         assert [one["name"] for one in info["actuators"]] == ["left.front", "left.back"]
-        listener.say("pool/bridge/command", json.dumps({"values": {"left.front": 0.5}}))
-        listener.say("pool/bridge/command/left.back", "-0.25")
+        listener.send("pool/bridge/command", json.dumps({"values": {"left.front": 0.5}}))
+        listener.send("pool/bridge/command/left.back", "-0.25")
         wait(lambda: beside.command == [0.5, -0.25, 0.0, 0.0])
         for topic, payload in (("", "{"), ("", '{"values": {"left.front": NaN}}'), ("/left.front", "true"),
                                ("/nothing", "1"), ("", "x" * 9000)):  # fmt: skip
-            listener.say(f"pool/bridge/command{topic}", payload)
+            listener.send(f"pool/bridge/command{topic}", payload)
         wait(lambda: beside.bridged.counts["refused"] == 5)
         assert beside.bridged.counts.reasons() == {
-            "garbled": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
+            "malformed": 1, "not_finite": 1, "wrong_type": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
         assert beside.command[:2] == [0.5, -0.25]
         assert beside.running.host.rejected == {}
@@ -86,10 +86,10 @@ def test_commands(broker: Broker, listener: Subscriber, make_host: Callable[...,
 def test_a_command_kept_from_earlier_does_not_count(
     broker: Broker, listener: Subscriber, make_host: Callable[..., Host]
 ) -> None:
-    listener.say("rtmms/toy/command/left.front", "1", retain=True)
+    listener.send("rtmms/toy/command/left.front", "1", retain=True)
     with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
         wait(lambda: beside.bridged.counts.reasons() == {"retained": 1})
-        listener.say("rtmms/toy/command/left.front", "0.5")
+        listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: beside.command[0] == 0.5)
 
 
@@ -99,7 +99,7 @@ def test_a_flood_of_commands(broker: Broker, listener: Subscriber, make_host: Ca
         wait(lambda: listener.of("rtmms/toy/state"))
         for k in range(3000):
             listener.client.publish("rtmms/toy/command/left.front", str(k * 1e-4))
-        listener.say("rtmms/toy/command/left.front", "0.875")
+        listener.send("rtmms/toy/command/left.front", "0.875")
         wait(lambda: beside.command[0] == 0.875)
         counts = beside.bridged.counts
         wait(lambda: counts["received"] + counts["commands_dropped"] == 3001)
@@ -119,8 +119,8 @@ def test_of_a_message_that_is_too_long_the_beginning_is_kept(
         handle = client._packet_handle
         client._packet_handle = lambda: kept.append(len(client._in_packet["packet"])) or handle()
         for _ in range(3):
-            listener.say("rtmms/toy/command/left.front", b"1" * 5_000_000)
-        listener.say("rtmms/toy/command/left.front", "0.25")
+            listener.send("rtmms/toy/command/left.front", b"1" * 5_000_000)
+        listener.send("rtmms/toy/command/left.front", "0.25")
         wait(lambda: beside.command[0] == 0.25)
         assert beside.bridged.counts.reasons() == {"oversize": 3}
         assert beside.bridged.counts["reconnects"] == 0
@@ -133,7 +133,7 @@ def test_channels(broker: Broker, listener: Subscriber, make_host: Callable[...,
     with Beside(Mqtt(port=broker.port, channels=channels), make_host) as beside:
         wait(lambda: listener.of("rtmms/toy/status"))
         wait(lambda: listener.of("rtmms/toy/state"))
-        listener.say("rtmms/toy/command/servo1", "30")
+        listener.send("rtmms/toy/command/servo1", "30")
         wait(lambda: beside.command == pytest.approx([0.0, 0.0, 0.0, -0.3]))
 
 
@@ -143,7 +143,7 @@ def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[.
     bridge = Mqtt(port=broker.port, claim=("*",), rate_hz=100.0)
     with Beside(bridge, make_host) as beside, Subscriber(broker.port) as listener:
         wait(lambda: listener.of("rtmms/toy/state"))
-        listener.say("rtmms/toy/command/left.front", "0.5")
+        listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: beside.command[0] == 0.5)
         broker.stop(how)
         wait(lambda: beside.bridged.counts["unsent"])
@@ -154,9 +154,9 @@ def test_a_broker_that_goes_and_comes_back(broker: Broker, make_host: Callable[.
         wait(lambda: beside.bridged.counts["reconnects"] == 1)
         seen = len(listener.of("rtmms/toy/state"))
         wait(lambda: len(listener.of("rtmms/toy/state")) > seen + 3)
-        listener.say("rtmms/toy/command/left.front", "-0.5")
+        listener.send("rtmms/toy/command/left.front", "-0.5")
         wait(lambda: beside.command[0] == -0.5)
-        assert any("the broker is there again" in line for line in beside.bridged.said)
+        assert any("the broker is there again" in line for line in beside.bridged.messages)
 
 
 @needs_mosquitto
@@ -165,14 +165,14 @@ def test_a_broker_that_comes_late(tmp_path: Path, make_host: Callable[..., Host]
     with Beside(Mqtt(port=broker.port), make_host) as beside:
         wait(lambda: beside.bridged.counts["unsent"])
         wait(lambda: beside.bridged.counts["unreached"])
-        assert any("no connection to a broker" in line and "refused" in line for line in beside.bridged.said)
+        assert any("no connection to a broker" in line and "refused" in line for line in beside.bridged.messages)
         with broker:
             wait(lambda: beside.bridged.counts["sent"])
             assert beside.bridged.counts["reconnects"] == 0
 
 
 @needs_mosquitto
-def test_the_last_will_tells_of_one_that_was_killed(broker: Broker, listener: Subscriber, tmp_path: Path) -> None:
+def test_the_last_will_reports_one_that_was_killed(broker: Broker, listener: Subscriber, tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--dt", "0.01", "--duration", "3600", "--quiet", "--json", "--bridge",
                     f"mqtt:port={broker.port},topic=t")  # fmt: skip
     try:
@@ -207,7 +207,7 @@ def test_commands_that_stop(
 ) -> None:
     with Beside(Mqtt(port=broker.port, claim=("*",), peer_timeout_s=0.3, peer_lost=how), make_host) as beside:
         wait(lambda: listener.of("rtmms/toy/state"))
-        listener.say("rtmms/toy/command/left.front", "0.5")
+        listener.send("rtmms/toy/command/left.front", "0.5")
         wait(lambda: beside.command[0] == 0.5)
         wait(lambda: beside.bridged.counts["peer_lost"])
         step = beside.running.host.step
@@ -226,7 +226,7 @@ def test_users(tmp_path: Path, make_host: Callable[..., Host], monkeypatch: pyte
     with Broker(tmp_path, "allow_anonymous false", f"password_file {tmp_path}/users", "user root") as broker:
         with Beside(Mqtt(port=broker.port), make_host) as beside:
             wait(lambda: beside.bridged.counts["broker_refused"])
-            assert any("the broker refused: Not authorized" in line for line in beside.bridged.said)
+            assert any("the broker refused: Not authorized" in line for line in beside.bridged.messages)
         (tmp_path / "word").write_text("secret\n")
         with Beside(Mqtt(port=broker.port, user="manta", password_file=str(tmp_path / "word")), make_host) as beside:
             wait(lambda: beside.bridged.counts["sent"])
@@ -245,19 +245,19 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
         good = Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem"), claim=("*",))
         with Beside(good, make_host) as beside:
             wait(lambda: listener.of("rtmms/toy/state"))
-            listener.say("rtmms/toy/command/left.front", "0.5")
+            listener.send("rtmms/toy/command/left.front", "0.5")
             wait(lambda: beside.command[0] == 0.5)
         with Beside(Mqtt(port=broker.port, tls=True), make_host) as beside:  # the system does not know our authority
-            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
             assert f"127.0.0.1:{broker.port} (its certificate is not trusted: " in message[0]
             assert beside.bridged.counts["sent"] == 0
         other = Mqtt(port=broker.port, host="127.0.0.2", tls=True, ca_file=str(tmp_path / "ca.pem"))
         with Beside(other, make_host) as beside:  # the certificate is good, but not for that address
-            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
             assert "its certificate is another host's: IP address mismatch" in message[0]
             assert beside.bridged.counts["sent"] == 0
         with Beside(Mqtt(port=broker.port), make_host) as beside:
-            message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+            message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
             assert "it hangs up: is it TLS that it wants?" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
@@ -268,7 +268,7 @@ def test_tls(tmp_path: Path, make_host: Callable[..., Host]) -> None:
 def test_a_plain_broker_where_tls_is_expected(broker: Broker, make_host: Callable[..., Host], tmp_path: Path) -> None:
     certificates(tmp_path)
     with Beside(Mqtt(port=broker.port, tls=True, ca_file=str(tmp_path / "ca.pem")), make_host) as beside:
-        message = wait(lambda: [line for line in beside.bridged.said if "no connection" in line])
+        message = wait(lambda: [line for line in beside.bridged.messages if "no connection" in line])
         assert "speak TLS there" in message[0]
     wait(lambda: not any("paho" in thread.name for thread in threading.enumerate()))
     gc.collect()
@@ -285,9 +285,9 @@ def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypa
     monkeypatch.setattr("socket.create_connection", refuse)
     monkeypatch.setattr("socket.getaddrinfo", refuse)
     with Beside(Mqtt(host="broker.invalid"), make_host) as beside:
-        wait(lambda: beside.bridged.said)
+        wait(lambda: beside.bridged.messages)
         where = "no connection to a broker at broker.invalid:1883"
-        assert beside.bridged.said == [f"{where} (No route to host); trying again"]
+        assert beside.bridged.messages == [f"{where} (No route to host); trying again"]
         assert asked
         assert all("paho" in name for name in asked), asked
 
@@ -328,7 +328,7 @@ def test_names_that_are_no_topics(broker: Broker, listener: Subscriber, make_hos
     with Beside(Mqtt(port=broker.port, claim=("*",)), make_host, robot="tank#2") as beside:
         wait(lambda: listener.of("rtmms/tank_2/state"))
         assert json.loads(listener.of("rtmms/tank_2/info")[0])["robot"] == "tank#2"
-        listener.say("rtmms/tank_2/command/left.front", "0.5")
+        listener.send("rtmms/tank_2/command/left.front", "0.5")
         wait(lambda: beside.command[0] == 0.5)
 
 
@@ -348,10 +348,10 @@ def test_with_the_brokers_own_tools(broker: Broker, make_host: Callable[..., Hos
         pytest.skip("no mosquitto_sub and mosquitto_pub here")
     there = ["-h", "127.0.0.1", "-p", str(broker.port)]
     with Beside(Mqtt(port=broker.port, claim=("*",)), make_host) as beside:
-        heard = subprocess.run(
+        received = subprocess.run(
             [str(tools[0]), *there, "-t", "rtmms/toy/state", "-C", "2", "-W", "20"], capture_output=True, check=True
         )
-        assert [json.loads(line)["step"] > 0 for line in heard.stdout.splitlines()] == [True, True]
+        assert [json.loads(line)["step"] > 0 for line in received.stdout.splitlines()] == [True, True]
         subprocess.run([str(tools[1]), *there, "-t", "rtmms/toy/command/left.front", "-m", "0.125"], check=True)
         wait(lambda: beside.command[0] == 0.125)
 

@@ -56,7 +56,7 @@ def east_north(home: Home, lat: float, lon: float) -> tuple[float, float]:
 
 
 @pytest.fixture
-def hearing() -> Iterator[socket.socket]:
+def receiving() -> Iterator[socket.socket]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(("127.0.0.1", 0))
         peer.settimeout(PATIENCE_S)
@@ -90,14 +90,14 @@ def outputs(
 # -- out ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_truth_in_sentences(hearing: socket.socket) -> None:
+def test_the_truth_in_sentences(receiving: socket.socket) -> None:
     info = plant_info(*POSE)
     bridge = opened(
-        Nmea(to=udp(hearing), home=HOME, variation_deg=3.0, bottom_m=-20.0, water_speed="slip", water_c=14.5,
+        Nmea(to=udp(receiving), home=HOME, variation_deg=3.0, bottom_m=-20.0, water_speed="slip", water_c=14.5,
              epoch="2026-06-01T12:00:00"), info,
     )  # fmt: skip
     bridge.on_state(state(info, 2500, **outputs(yaw=math.radians(30.0))))
-    found = {one.sentence_type: one for one in sentences_from(hearing)}
+    found = {one.sentence_type: one for one in sentences_from(receiving)}
     bridge.close("the test is over")
     assert set(found) == {"RMC", "GGA", "VTG", "HDT", "HDG", "ROT", "VHW", "DPT", "DBT", "MTW", "XDR"}
     rmc, gga = found["RMC"], found["GGA"]
@@ -118,31 +118,31 @@ def test_the_truth_in_sentences(hearing: socket.socket) -> None:
     assert (float(found["MTW"].temperature), found["MTW"].units) == (14.5, "C")
     transducers = {one.id: float(one.value) for one in (found["XDR"].get_transducer(i) for i in range(3))}
     assert transducers == {"PTCH": 0.0, "ROLL": 0.0, "DEPTH": 2.5}
-    assert any("from the truth" in line for line in bridge.io.said)  # type: ignore[attr-defined]
+    assert any("from the truth" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
 
 
-def test_no_sentence_is_longer_than_the_standard_has_it(hearing: socket.socket) -> None:
+def test_no_sentence_is_longer_than_the_standard_has_it(receiving: socket.socket) -> None:
     info = plant_info(*POSE)
     home = replace(HOME, lat_deg=-43.99999999, lon_deg=-179.99999999)
-    bridge = opened(Nmea(to=udp(hearing), home=home, bottom_m=-20.0, water_c=5.0), info)
+    bridge = opened(Nmea(to=udp(receiving), home=home, bottom_m=-20.0, water_c=5.0), info)
     bridge.on_state(state(info, 1, **outputs(speed=45.0)))
-    for line in hearing.recv(65536).splitlines(keepends=True):
+    for line in receiving.recv(65536).splitlines(keepends=True):
         assert len(line) <= 82, line
     bridge.close("the test is over")
 
 
-def test_rates_talkers_and_a_plant_that_begins_anew(hearing: socket.socket) -> None:
+def test_rates_talkers_and_a_plant_that_begins_anew(receiving: socket.socket) -> None:
     info = plant_info(*POSE)
-    bridge = opened(Nmea(to=udp(hearing), home=HOME, sentences=("IIHDT:10", "HEROT:2")), info)
+    bridge = opened(Nmea(to=udp(receiving), home=HOME, sentences=("IIHDT:10", "HEROT:2")), info)
     for _ in range(2):  # the second time the plant was reset
         for step in range(0, 1000, 5):
             bridge.on_state(state(info, step, **outputs()))
     bridge.close("the test is over")
-    hearing.setblocking(False)
+    receiving.setblocking(False)
     found = []
     while True:
         try:
-            found += [(one.talker, one.sentence_type) for one in sentences_from(hearing)]
+            found += [(one.talker, one.sentence_type) for one in sentences_from(receiving)]
         except BlockingIOError:
             break
     assert found.count(("II", "HDT")) == 20
@@ -162,7 +162,7 @@ def seen_info(plant: Sensed) -> Any:
     return replace(plant_info(*plant.outputs), selected=names)
 
 
-def test_what_instruments_read_at_their_rate_and_latency(hearing: socket.socket) -> None:
+def test_what_instruments_read_at_their_rate_and_latency(receiving: socket.socket) -> None:
     """The compass from field and gravity, the speed from fixes; each sample once, with the time of its taking."""
     plant = Sensed(Mover(swim, dt=1e-2), {
         "imu": Imu(rate_hz=100.0), "mag": Magnetometer(rate_hz=50.0, field_t=(2e-6, 2.4e-5, -4e-5)),
@@ -172,17 +172,17 @@ def test_what_instruments_read_at_their_rate_and_latency(hearing: socket.socket)
     plant.reset(1)
     info = seen_info(plant)
     variation = math.degrees(math.atan2(2e-6, 2.4e-5))
-    bridge = opened(Nmea(to=udp(hearing), home=HOME, variation_deg=variation, epoch="2026-06-01T00:00:00"), info)
+    bridge = opened(Nmea(to=udp(receiving), home=HOME, variation_deg=variation, epoch="2026-06-01T00:00:00"), info)
     found: dict[str, list[Any]] = {}
     for step in range(400):
         plant.step(np.zeros(1))
         values = {name: value.tolist() if value.shape else float(value) for name, value in plant.observe().items()
                   if not name.startswith("truth.")}  # fmt: skip
         bridge.on_state(replace_time(state(info, step, **values), (step + 1) * 1e-2))
-        hearing.setblocking(False)
+        receiving.setblocking(False)
         try:
             while True:
-                for one in sentences_from(hearing):
+                for one in sentences_from(receiving):
                     found.setdefault(one.sentence_type, []).append(((step + 1) * 1e-2, one))
         except BlockingIOError:
             pass
@@ -207,7 +207,7 @@ def test_what_instruments_read_at_their_rate_and_latency(hearing: socket.socket)
     assert float(transducers.get_transducer(1).value) == pytest.approx(math.degrees(0.05), abs=0.1)
     assert float(transducers.get_transducer(2).value) == pytest.approx(-swim(4.0)[0][2], abs=0.03)
     assert float(found["ROT"][-1][1].rate_of_turn) == pytest.approx(-math.degrees(0.02) * 60, abs=0.1)
-    assert any("RMC, GPGGA" in line and "from gps" in line for line in bridge.io.said)  # type: ignore[attr-defined]
+    assert any("RMC, GPGGA" in line and "from gps" in line for line in bridge.io.messages)  # type: ignore[attr-defined]
 
 
 def replace_time(sent: Any, time: float) -> Any:
@@ -215,24 +215,24 @@ def replace_time(sent: Any, time: float) -> Any:
     return sent
 
 
-def test_under_water_there_is_no_fix(hearing: socket.socket) -> None:
+def test_under_water_there_is_no_fix(receiving: socket.socket) -> None:
     plant = Sensed(Mover(swim, dt=1e-2), {"gps": Gps(rate_hz=5.0)})
     plant.reset(1)
     info = seen_info(plant)
-    bridge = opened(Nmea(to=udp(hearing), home=HOME), info)
+    bridge = opened(Nmea(to=udp(receiving), home=HOME), info)
     plant.step(np.zeros(1))
     bridge.on_state(state(info, 1, **{name: value.tolist() if value.shape else float(value)
                                       for name, value in plant.observe().items()}))  # fmt: skip
-    found = {one.sentence_type: one for one in sentences_from(hearing)}
+    found = {one.sentence_type: one for one in sentences_from(receiving)}
     bridge.close("the test is over")
     assert set(found) == {"RMC", "GGA", "VTG"}
     assert (found["RMC"].status, found["RMC"].lat, found["GGA"].gps_qual) == ("V", "", 0)
     with pytest.raises(rtmms.ModelError, match=r"sentences: HDT needs a compass \(mag and imu\), or an estimate"):
-        opened(Nmea(to=udp(hearing), sentences=("HDT",)), info)
+        opened(Nmea(to=udp(receiving), sentences=("HDT",)), info)
     with pytest.raises(
         rtmms.ModelError, match=r"seen through sensors, and tells truth\.position only to those who ask"
     ):
-        opened(Nmea(to=udp(hearing), source="truth"), info)
+        opened(Nmea(to=udp(receiving), source="truth"), info)
 
 
 @pytest.mark.skipif(not shutil.which("gpsd") and not Path("/usr/sbin/gpsd").exists(), reason="needs gpsd")
@@ -310,22 +310,22 @@ def ensemble(text: str) -> dict[str, list[Any]]:
     return found
 
 
-def test_pd6_of_the_truth(hearing: socket.socket) -> None:
+def test_pd6_of_the_truth(receiving: socket.socket) -> None:
     info = plant_info(*POSE)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
         other.bind(("127.0.0.1", 0))
         bridge = opened(
-            Nmea(to=udp(other), pd6=udp(hearing), pd6_hz=10.0, home=HOME, bottom_m=-20.0, water_c=12.5,
+            Nmea(to=udp(other), pd6=udp(receiving), pd6_hz=10.0, home=HOME, bottom_m=-20.0, water_c=12.5,
                  epoch="2026-06-01T12:00:00"), info,
         )  # fmt: skip
         for step in range(0, 2001, 10):  # 1.5 m/s to the north-east (30 deg left of east), 2 s
             bridge.on_state(state(info, step, **outputs(yaw=math.radians(30.0))))
         bridge.close("the test is over")
-    hearing.setblocking(False)
+    receiving.setblocking(False)
     found = []
     with contextlib.suppress(BlockingIOError):
         while True:
-            found.append(ensemble(hearing.recv(4096).decode()))
+            found.append(ensemble(receiving.recv(4096).decode()))
     assert len(found) == 21
     last = found[-1]
     assert last["SA"] == [0.0, 0.0, 60.0]
@@ -337,7 +337,7 @@ def test_pd6_of_the_truth(hearing: socket.socket) -> None:
     assert last["BD"] == [pytest.approx(2 * east, abs=0.02), pytest.approx(2 * north, abs=0.02), 0.0, 17.5, 0.0]
 
 
-def test_pd6_of_a_doppler_log(hearing: socket.socket) -> None:
+def test_pd6_of_a_doppler_log(receiving: socket.socket) -> None:
     sensors = {
         "imu": Imu(rate_hz=100.0),
         "mag": Magnetometer(field_t=(0.0, 2.4e-5, -4e-5)),
@@ -348,12 +348,12 @@ def test_pd6_of_a_doppler_log(hearing: socket.socket) -> None:
         plant = Sensed(Mover(swim, dt=1e-2), parts)
         plant.reset(1)
         info = seen_info(plant)
-        bridge = opened(Nmea(pd6=udp(hearing), home=HOME, variation_deg=0.0), info)
+        bridge = opened(Nmea(pd6=udp(receiving), home=HOME, variation_deg=0.0), info)
         plant.step(np.zeros(1))
         bridge.on_state(state(info, 1, **{name: value.tolist() if value.shape else float(value)
                                           for name, value in plant.observe().items()}))  # fmt: skip
         bridge.close("the test is over")
-        found = ensemble(hearing.recv(4096).decode())
+        found = ensemble(receiving.recv(4096).decode())
         if not valid:
             assert found["BI"] == [-32768.0] * 4 + ["V"]
             assert found["BE"] == [-32768.0] * 3 + ["V"]
@@ -402,7 +402,7 @@ def test_opencpns_sentences_are_taken() -> None:
     assert found["RMB.range_m"] == pytest.approx(463.0)
 
 
-def test_an_address_that_cannot_be_sent_to_is_told(hearing: socket.socket) -> None:
+def test_an_address_that_cannot_be_sent_to_is_reported(receiving: socket.socket) -> None:
     with pytest.raises(rtmms.RtmmsError, match=r"to: '\S+' has no address|cannot send to"):
         opened(Nmea(to="udp://no-such-host.invalid:10110"), plant_info(*POSE))
 
@@ -410,8 +410,8 @@ def test_an_address_that_cannot_be_sent_to_is_told(hearing: socket.socket) -> No
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "garbled"), (b"", "garbled"),
-        (b"pGPRMB,A", "garbled"),
+        (b"$PRTMS,1,2,3", "checksum"), (b"$PRTMS,1,2,3*00", "checksum"), (b"\xff", "malformed"), (b"", "malformed"),
+        (b"pGPRMB,A", "malformed"),
         (sentence("GPGGA", "1").encode(), "unknown"), (sentence("PPRMB", "A").encode(), "unknown"),
         (sentence("PRTMS", "1", "2").encode(), "wrong_length"),
         (sentence("PRTMS", "nan", "2", "3").encode(), "wrong_type"),
@@ -458,11 +458,11 @@ DRIVES = {
 }
 
 
-def test_set_points_over_udp(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_set_points_over_udp(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
-    bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
+    bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
     with Beside(bridge, make_host) as beside:
-        hearing.recv(4096)
+        receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
             wait(lambda: beside.command[0] == 0.5)
@@ -472,14 +472,14 @@ def test_set_points_over_udp(hearing: socket.socket, make_host: Callable[..., Ho
         assert beside.command[0] == 0.5
     assert beside.bridged.counts.reasons() == {"checksum": 2, "unknown": 1, "oversize": 1}
     assert any(f"every program that reaches udp://127.0.0.1:{port} can drive the robot" in line
-               for line in beside.bridged.said)  # fmt: skip
+               for line in beside.bridged.messages)  # fmt: skip
 
 
-def test_a_peer_that_is_not_admitted(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_a_peer_that_is_not_admitted(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
-    bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", peer=("192.0.2.1",), **DRIVES)
+    bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", peer=("192.0.2.1",), **DRIVES)
     with Beside(bridge, make_host) as beside:
-        hearing.recv(4096)
+        receiving.recv(4096)
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
             peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port))
             wait(lambda: beside.bridged.counts["refused"] == 1)
@@ -490,7 +490,7 @@ def test_a_peer_that_is_not_admitted(hearing: socket.socket, make_host: Callable
 def test_over_tcp_and_a_client_that_goes(make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
     with Beside(Nmea(to=f"tcp://127.0.0.1:{port}", **DRIVES), make_host) as beside:
-        wait(lambda: beside.bridged.said)
+        wait(lambda: beside.bridged.messages)
         for value in (0.5, 0.75):
             wait(lambda: not beside.bridged.bridge._wire._peer.connected)  # type: ignore[attr-defined]
             with socket.create_connection(("127.0.0.1", port)) as peer:
@@ -509,10 +509,10 @@ def test_over_a_serial_line(tmp_path: Path, make_host: Callable[..., Host]) -> N
     tty.setraw(master)
     name = os.ttyname(slave)
     with Beside(Nmea(to=f"{name}@38400", sentences=("RMC:10",), **DRIVES), make_host) as beside:
-        heard = b""
-        while heard.count(b"\r\n") < 3:
-            heard += os.read(master, 4096)
-        assert pynmea2.parse(heard.splitlines()[1].decode(), check=True).sentence_type == "RMC"
+        received = b""
+        while received.count(b"\r\n") < 3:
+            received += os.read(master, 4096)
+        assert pynmea2.parse(received.splitlines()[1].decode(), check=True).sentence_type == "RMC"
         os.write(master, sentence("PRTMS", "0.25").encode())
         wait(lambda: beside.command[0] == 0.25)
     os.close(master)
@@ -548,23 +548,23 @@ def test_a_serial_line_that_goes_and_comes_back(tmp_path: Path, make_host: Calla
         os.close(end)
 
 
-def test_a_flood_costs_no_state(hearing: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_a_flood_costs_no_state(receiving: socket.socket, make_host: Callable[..., Host]) -> None:
     port = reserve_ports()
-    bridge = Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
+    bridge = Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{port}", sentences=("GGA",), **DRIVES)
     with Beside(bridge, make_host) as beside, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        hearing.recv(4096)
+        receiving.recv(4096)
         for i in range(5000):
             peer.sendto((b"$PRTMS,1*00\r\n", b"\xff" * 3000, b"$" * 300)[i % 3], ("127.0.0.1", port))
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 100)
         wait(lambda: peer.sendto(sentence("PRTMS", "0.5").encode(), ("127.0.0.1", port)) and beside.command[0] == 0.5)
-    assert set(beside.bridged.counts.reasons()) <= {"checksum", "garbled", "oversize"}
+    assert set(beside.bridged.counts.reasons()) <= {"checksum", "malformed", "oversize"}
 
 
-def test_words_of_a_controller(hearing: socket.socket, asked: dict[str, float]) -> None:
+def test_words_of_a_controller(receiving: socket.socket, asked: dict[str, float]) -> None:
     info = plant_info(*POSE)
     bridge = opened(
-        Nmea(to=udp(hearing), listen=f"udp://127.0.0.1:{reserve_ports()}", home=HOME, set_points={"PRTMS": "speed"},
+        Nmea(to=udp(receiving), listen=f"udp://127.0.0.1:{reserve_ports()}", home=HOME, set_points={"PRTMS": "speed"},
              parameter_channels={"APB.heading_deg": "autopilot.heading_deg", "PRTMS.speed": "autopilot.speed_m_s"},
              lost={"PRTMS.speed": 0.0}), info,
     )  # fmt: skip

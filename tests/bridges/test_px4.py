@@ -46,7 +46,7 @@ class Autopilot:
         self.link.mav.command_long_send(0, 0, 511, 0, 115, 5000, 0, 0, 0, 0, 0)
         self.time_us = 0
 
-    def hear(self, *kinds: str) -> Any:
+    def receive(self, *kinds: str) -> Any:
         """The next message of these kinds (HIL_SENSOR); the clock goes by HIL_SENSOR, and never back."""
         message = self.link.recv_match(type=list(kinds or ("HIL_SENSOR",)), blocking=True, timeout=PATIENCE_S)
         assert message is not None, "nothing came"
@@ -63,7 +63,7 @@ class Autopilot:
     def frame(self) -> Any:
         """One frame: actuators, then the sensors that come of them."""
         self.drive()
-        return self.hear()
+        return self.receive()
 
     def __enter__(self) -> Autopilot:
         return self
@@ -179,7 +179,7 @@ def test_what_the_plants_own_sensors_read(port: int) -> None:
         plant.set(**{"fault.imu": "bias=0.5"})
         wait(lambda: px4.frame().xgyro == pytest.approx(0.5))
         assert any(
-            "HIL_SENSOR is what the plant's sensors read (imu, mag, depth)" in one for one in sailing.bridged.said
+            "HIL_SENSOR is what the plant's sensors read (imu, mag, depth)" in one for one in sailing.bridged.messages
         )
 
 
@@ -198,9 +198,9 @@ def test_the_truth_of_a_plant_with_sensors_is_asked_for(port: int) -> None:
 def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
     made = bridge(port, unanswered_s=0.0)
     with Sailing(made) as sailing, Autopilot(port) as px4:
-        px4.hear()
-        px4.hear()
-        px4.hear()  # without an answer from us
+        px4.receive()
+        px4.receive()
+        px4.receive()  # without an answer from us
         px4.drive()
         wait(lambda: made._in_lock)
         while px4.link.recv_match(type="HIL_SENSOR", blocking=True, timeout=0.3):  # what was on its way
@@ -220,7 +220,7 @@ def test_free_until_the_first_actuators_then_in_lock(port: int) -> None:
 def test_disarmed_is_neutral(port: int) -> None:
     up = ChannelMapping(channel="3", actuator="thrust", scale=2.0, trim=-0.5)
     with Sailing(bridge(port, channels=(up, RUDDER))) as sailing, Autopilot(port) as px4:
-        px4.hear()
+        px4.receive()
         px4.frame()
         wait(lambda: sailing.command[0] == pytest.approx(1.0))
         px4.armed = False
@@ -233,7 +233,7 @@ def test_each_sensor_at_its_rate(port: int) -> None:
     made = bridge(port, mag_hz=125.0, baro_hz=50.0, gps_hz=25.0, state_hz=10.0)
     with Sailing(made) as sailing, Autopilot(port) as px4:
         wait(lambda: made._rates["state"] == 200.0)  # as PX4 asks
-        px4.hear()
+        px4.receive()
         while not made._in_lock:
             px4.frame()
         for _ in range(10):
@@ -242,7 +242,7 @@ def test_each_sensor_at_its_rate(port: int) -> None:
         fields = []
         for _ in range(50):
             px4.drive()
-            while (message := px4.hear("HIL_SENSOR", "HIL_GPS", "HIL_STATE_QUATERNION")).get_type() != "HIL_SENSOR":
+            while (message := px4.receive("HIL_SENSOR", "HIL_GPS", "HIL_STATE_QUATERNION")).get_type() != "HIL_SENSOR":
                 seen[message.get_type()] = seen.get(message.get_type(), 0) + 1
             fields.append(message.fields_updated)
         assert sum(bool(field & 0x1C0) for field in fields) in (24, 25, 26)
@@ -268,14 +268,14 @@ def test_a_build_without_lockstep_runs_at_the_pace_of_wall_time(port: int) -> No
         px4.controls[2] = 0.5
         px4.drive()
         for _ in range(20):
-            px4.hear()
+            px4.receive()
         assert not sailing.bridged.bridge._in_lock  # type: ignore[attr-defined]
         wait(lambda: sailing.command[0] == pytest.approx(1.0))
 
 
 def test_a_frame_that_is_not_answered_is_followed_by_the_next(port: int) -> None:
     with Sailing(bridge(port, unanswered_s=0.05)) as sailing, Autopilot(port) as px4:
-        px4.hear()
+        px4.receive()
         px4.frame()
         wait(lambda: sailing.bridged.counts["unanswered"] > 2)
         px4.frame()
@@ -285,13 +285,13 @@ def test_px4_goes_and_comes_back_to_a_plant_that_begins_anew(port: int) -> None:
     with Sailing(bridge(port)) as sailing:
         with Autopilot(port) as px4:
             px4.controls[2] = 1.0
-            px4.hear()
+            px4.receive()
             for _ in range(20):
                 px4.frame()
             last = px4.time_us
-        wait(lambda: any("PX4 is gone" in line for line in sailing.bridged.said))
+        wait(lambda: any("PX4 is gone" in line for line in sailing.bridged.messages))
         with Autopilot(port) as px4:
-            found = px4.hear()
+            found = px4.receive()
             assert sailing.plant.resets == 2
             assert found.time_usec > last
             assert sailing.command == (0.0, 0.0)
@@ -303,16 +303,16 @@ def test_px4_goes_and_comes_back_to_a_plant_that_begins_anew(port: int) -> None:
 def test_without_px4_the_plant_waits(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(bridge(port)) as sailing:
-        wait(lambda: any("PX4 is silent" in line for line in sailing.bridged.said))
+        wait(lambda: any("PX4 is silent" in line for line in sailing.bridged.messages))
         wait(lambda: sailing.loop.requests.paused)
         with Autopilot(port) as px4:
             for _ in range(5):
-                px4.hear()
+                px4.receive()
 
 
 def test_a_second_one_is_turned_away(port: int) -> None:
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
-        px4.hear()
+        px4.receive()
         px4.frame()
         with socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S) as second:
             assert second.recv(100) == b""
@@ -325,13 +325,13 @@ def test_a_second_one_is_turned_away(port: int) -> None:
 
 def test_in_real_time_sensors_come_by_themselves(port: int) -> None:
     with Sailing(bridge(port, peer_timeout_s=1.0), mode="realtime") as sailing, Autopilot(port) as px4:
-        stamps = [px4.hear().time_usec for _ in range(20)]
+        stamps = [px4.receive().time_usec for _ in range(20)]
         assert all(b - a >= 4000 for a, b in pairwise(stamps))
         px4.controls[2] = 0.5
         px4.drive()
         wait(lambda: sailing.drove(1.0))
         wait(lambda: sailing.command[0] == 0.0)
-        assert any("the peer is silent" in line for line in sailing.bridged.said)
+        assert any("the peer is silent" in line for line in sailing.bridged.messages)
 
 
 def test_one_that_does_not_read_loses_whole_messages_and_the_oldest(port: int) -> None:
@@ -359,7 +359,7 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
     made = bridge(port, plant_silent="still", watchdog_periods=1)
     with Sailing(made) as sailing, Autopilot(port) as px4:
         px4.controls[2] = 0.5
-        px4.hear()
+        px4.receive()
         for _ in range(5):
             px4.frame()
         step, gate = sailing.plant.step, []
@@ -367,7 +367,7 @@ def test_a_silent_plant_and_a_robot_at_rest(port: int) -> None:
         px4.drive()
         wait(lambda: sailing.bridged.counts["still"] > 3)
         for _ in range(3):
-            found = px4.hear()
+            found = px4.receive()
         assert (found.xacc, found.yacc, found.zacc) == pytest.approx((0.0, 0.0, -9.80665))
         gate.append(1)
         for _ in range(10):
@@ -386,9 +386,9 @@ def station() -> Iterator[Any]:
     station.close()
 
 
-def test_a_ground_station_hears_both_sides(port: int, station: Any) -> None:
+def test_a_ground_station_receives_from_both_sides(port: int, station: Any) -> None:
     with Sailing(bridge(port, ground=station.address)), Autopilot(port) as px4:
-        px4.hear()
+        px4.receive()
         px4.frame()
         for kind in ("HIL_SENSOR", "HIL_GPS", "HIL_STATE_QUATERNION", "HIL_ACTUATOR_CONTROLS"):
             assert station.recv_match(type=kind, blocking=True, timeout=PATIENCE_S) is not None
@@ -400,13 +400,13 @@ def test_a_ground_station_hears_both_sides(port: int, station: Any) -> None:
 
 def test_garbage_is_counted_and_the_next_good_frame_is_read(port: int) -> None:
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
-        px4.hear()
+        px4.receive()
         raw = px4.link.port
         good = common.MAVLink_hil_actuator_controls_message(0, [math.nan] * 16, 129, 1).pack(px4.link.mav)
         raw.sendall(b"GET / HTTP/1.1\r\n\r\n")
         raw.sendall(good[:20] + b"\xfd" + good[21:])
         raw.sendall(good)
-        wait(lambda: {"garbled", "crc", "not_finite"} <= set(sailing.bridged.counts.reasons()))
+        wait(lambda: {"malformed", "crc", "not_finite"} <= set(sailing.bridged.counts.reasons()))
         px4.controls[2] = 0.5
         while sailing.command[0] != pytest.approx(1.0):
             px4.frame()

@@ -38,26 +38,26 @@ def test_one_that_speaks_something_else_is_parted_with_and_px4_is_taken() -> Non
                     stranger.sendall(b"GET / HTTP/1.1\r\n" * 400)
         wait(lambda: sailing.bridged.counts.reasons().get("no_mavlink") == 1)
         with Autopilot(port) as px4:
-            assert px4.hear().time_usec > 0
+            assert px4.receive().time_usec > 0
 
 
-def test_those_that_knock_and_say_nothing_take_nobodys_place() -> None:
+def test_those_that_knock_and_send_nothing_take_nobodys_place() -> None:
     port = reserve_ports()
     with Sailing(bridge(port)) as sailing, Autopilot(port) as px4:
         for _ in range(20):
             px4.frame()
         peer = sailing.bridged.bridge._peer  # type: ignore[attr-defined]
         wait(lambda: sailing.bridged.counts["received"] == 22)  # with its first two
-        peer._heard -= 10.0  # as after ten seconds of silence
+        peer._received -= 10.0  # as after ten seconds of silence
         for _ in range(30):
             socket.create_connection(("127.0.0.1", port)).close()
         wait(lambda: sailing.bridged.counts.reasons().get("second") == 30)
         assert (sailing.bridged.counts["connections"], sailing.bridged.counts["resets"]) == (1, 0)
         px4.drive()
         wait(lambda: sailing.bridged.counts["received"] == 23)
-        peer._heard -= 10.0
+        peer._received -= 10.0
         with Autopilot(port) as other:  # it says who it is
-            assert other.hear().time_usec > 0
+            assert other.receive().time_usec > 0
             wait(lambda: sailing.plant.resets == 2)
 
 
@@ -71,7 +71,7 @@ def test_who_is_not_named_cannot_connect() -> None:
         assert not sailing.bridged.counts["connections"]
 
 
-def test_before_px4_has_said_anything_nothing_is_sent() -> None:
+def test_before_px4_has_sent_anything_nothing_is_sent() -> None:
     port = reserve_ports()
     with Sailing(bridge(port), mode="realtime") as sailing, socket.create_connection(("127.0.0.1", port)) as silent:
         wait(lambda: sailing.bridged.counts["connections"])
@@ -93,7 +93,7 @@ def test_a_control_that_is_no_number_is_an_answer_all_the_same() -> None:
             px4.frame()
         assert sailing.command[0] == 1.0
         assert sailing.bridged.counts.reasons() == {"not_finite": 20}
-        assert any("no number" in line for line in sailing.bridged.said)
+        assert any("no number" in line for line in sailing.bridged.messages)
 
 
 def test_gravity_is_the_plants_own() -> None:
@@ -111,7 +111,7 @@ def test_good_messages_between_garbage_keep_the_connection() -> None:
         for _ in range(3 * _MOST_GARBAGE // 16384):
             px4.link.port.sendall(b"x" * 16384)
             px4.drive()
-            px4.hear()
+            px4.receive()
         assert "no_mavlink" not in sailing.bridged.counts.reasons()
         assert sailing.bridged.counts["connections"] == 1
 
@@ -137,7 +137,7 @@ def test_garbage_is_not_decoded(filling: str, monkeypatch: pytest.MonkeyPatch) -
     assert reader.feed(b"\0" * mavframes._size(bytearray(b"\xfd\xff\x01"), 0) + 2 * good)  # after a broken beginning
 
 
-def test_what_lies_behind_a_broken_frame_is_heard_without_another_byte() -> None:
+def test_what_lies_behind_a_broken_frame_is_received_without_another_byte() -> None:
     port = reserve_ports()
     with Sailing(bridge(port)) as sailing, socket.create_connection(("127.0.0.1", port)) as line:
         line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -95,7 +95,7 @@ class Device:
         except BlockingIOError:
             return b""
 
-    def hear(self, spoil: Callable[[bytes], bytes] = bytes) -> list[tuple[Any, ...]]:
+    def receive(self, spoil: Callable[[bytes], bytes] = bytes) -> list[tuple[Any, ...]]:
         """The states that have come."""
         *frames, self.rest = (self.rest + spoil(self.read())).split(b"\0")
         found = []
@@ -112,7 +112,7 @@ class Device:
         payload = IN.pack(171, self.seq, round(1000 * value))
         return stuff(payload + crc(payload).to_bytes(2, "little")) + b"\0"
 
-    def say(self, data: bytes) -> None:
+    def send(self, data: bytes) -> None:
         """All of it, in what pieces the line takes."""
         while data:
             try:
@@ -137,7 +137,7 @@ def serial(device: Device, **more: Any) -> Serial:
 # -- frames ----------------------------------------------------------------------------------------------------------
 
 
-def test_frames_are_what_the_page_says() -> None:
+def test_frames_are_what_the_page_states() -> None:
     assert crc(b"123456789") == 0x29B1
     noise = random.Random(1)
     for size in (1, 2, 5, 100, 251, 252, 253, 254, 255, 300, 507, 508, 509, 1000):
@@ -196,18 +196,18 @@ def test_the_line_carries_what_it_carries() -> None:
 
 def test_states_out_and_commands_in(device: Device, make_host: Callable[..., Host]) -> None:
     with Beside(serial(device), make_host) as beside:
-        states = [state for _ in range(3) for state in wait(device.hear)]
+        states = [state for _ in range(3) for state in wait(device.receive)]
         for seq, step, _, at in states:
             assert at == pytest.approx(step * 1e-3)
             assert seq == states[0][0] + states.index((seq, step, _, at))
-        device.say(b"\0" + device.frame(0.5))
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         device.seq += 3
-        device.say(device.frame(-0.25))
+        device.send(device.frame(-0.25))
         wait(lambda: beside.command[0] == -0.25)
         assert beside.bridged.counts["commands_missed"] == 3
         wrong = IN.pack(170, 1, 900)
-        device.say(stuff(wrong + crc(wrong).to_bytes(2, "little")) + b"\0" + b"\x05no\0" + b"x" * 50 + b"\0")
+        device.send(stuff(wrong + crc(wrong).to_bytes(2, "little")) + b"\0" + b"\x05no\0" + b"x" * 50 + b"\0")
         wait(lambda: set(beside.bridged.counts.reasons()) == {"mark", "cobs", "oversize"})
         assert beside.command[0] == -0.25
 
@@ -231,13 +231,13 @@ def test_bytes_lost_and_flipped_never_pass_for_a_message(device: Device, make_ho
         take = bridge.command
         bridge.command = lambda values: (seen.append(values["left.front"]), take(values))  # type: ignore
         output = {round(0.001 * n, 3) for n in range(1000)}
-        wait(device.hear)
-        device.say(b"\0")
+        wait(device.receive)
+        device.send(b"\0")
         for n in range(1000):
-            device.say(spoil(device.frame(0.001 * n)))
-        wait(lambda: device.hear(spoil))
+            device.send(spoil(device.frame(0.001 * n)))
+        wait(lambda: device.receive(spoil))
         wait(lambda: beside.bridged.counts["received"] + beside.bridged.counts["refused"] > 800)
-        states = [state for _ in range(20) for state in wait(lambda: device.hear(spoil))]
+        states = [state for _ in range(20) for state in wait(lambda: device.receive(spoil))]
     assert beside.bridged.counts["received"] > 500
     assert beside.bridged.counts["refused"] > 50
     assert {round(value, 3) for value in seen} <= output
@@ -252,7 +252,7 @@ def test_no_more_than_the_line_carries_and_the_newest_first(device: Device, make
         device.read()
         while len(steps) < 15:
             before = len(device.rest)
-            found = device.hear()
+            found = device.receive()
             count += len(device.rest) - before + len(found) * 22
             steps += [step for _, step, _, _ in found]
             lasted = time.monotonic() - began
@@ -269,9 +269,9 @@ def test_a_device_that_does_not_read(device: Device, make_host: Callable[..., Ho
     bridge = serial(device, baud=100_000_000)
     with Beside(bridge, make_host) as beside:
         wait(lambda: beside.bridged.counts["dropped"] > 20)
-        device.say(b"\0" + device.frame(0.5))
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
-        wait(device.hear)
+        wait(device.receive)
 
 
 def spoken(device: Device, value: float) -> bool:
@@ -282,25 +282,25 @@ def spoken(device: Device, value: float) -> bool:
 
 
 def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_host: Callable[..., Host]) -> None:
-    chance, sent, heard = random.Random(7), 0, 0
+    chance, sent, received = random.Random(7), 0, 0
     kinds = (lambda: chance.randbytes(4096), lambda: bytes(512), lambda: b"\1" * 4096, lambda: device.frame(0.9)[:-3],
              lambda: device.frame(0.1) * 40)  # fmt: skip
     bridge = serial(device)
     with Beside(bridge, make_host) as beside:
-        wait(device.hear)
+        wait(device.receive)
         while sent < 1 << 18:
             try:
                 sent += os.write(device.master, chance.choice(kinds)())
             except BlockingIOError:  # what the bridge has not taken waits in the kernel
                 time.sleep(0.001)
-            heard += len(device.hear())
+            received += len(device.receive())
             assert len(bridge._deframer._rest) < 4096
-        device.hear()
-        wait(lambda: bool(device.hear()))  # the plant's states still come
+        device.receive()
+        wait(lambda: bool(device.receive()))  # the plant's states still come
         wait(lambda: spoken(device, 0.25) and beside.command[0] == 0.25)
         assert beside.bridged.fault is None
         reasons = beside.bridged.counts.reasons()
-    assert heard > 0
+    assert received > 0
     assert reasons.keys() >= {"cobs", "oversize"}
 
 
@@ -309,15 +309,15 @@ def test_noise_without_end_costs_no_state_and_no_memory(device: Device, make_hos
 
 def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[..., Host]) -> None:
     with Beside(serial(device), make_host) as beside:
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.5))
+        wait(device.receive)
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         device.unplug()
         wait(lambda: beside.bridged.counts["unplugged"] == 1)
         wait(lambda: beside.command[0] == 0.0)
         device.plug()
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.25))
+        wait(device.receive)
+        device.send(b"\0" + device.frame(0.25))
         wait(lambda: beside.command[0] == 0.25)
         assert beside.bridged.counts["connections"] == 2
 
@@ -325,37 +325,37 @@ def test_unplugged_and_plugged_in_again(device: Device, make_host: Callable[...,
 def test_a_device_that_is_not_there_at_first(device: Device, make_host: Callable[..., Host]) -> None:
     device.unplug()
     with Beside(serial(device, peer_lost="hold"), make_host) as beside:
-        wait(lambda: any("looking for it" in line for line in beside.bridged.said))
+        wait(lambda: any("looking for it" in line for line in beside.bridged.messages))
         device.plug()
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.5))
+        wait(device.receive)
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         device.unplug()
         wait(lambda: beside.bridged.counts["unplugged"] == 1)
         states = beside.bridged.counts["states"]
         wait(lambda: beside.bridged.counts["states"] > states + 5)
         assert beside.command[0] == 0.5
-    assert sum("looking for it" in line for line in beside.bridged.said) == 2
+    assert sum("looking for it" in line for line in beside.bridged.messages) == 2
 
 
 def test_a_silent_device_is_lost(device: Device, make_host: Callable[..., Host]) -> None:
     with Beside(serial(device, peer_timeout_s=1.0), make_host) as beside:
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.5))
+        wait(device.receive)
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: beside.command[0] == 0.5)
         wait(lambda: beside.command[0] == 0.0)
-        assert any("the peer is silent" in line for line in beside.bridged.said)
+        assert any("the peer is silent" in line for line in beside.bridged.messages)
 
 
 def test_a_silent_plant_and_the_safe_values(device: Device, make_host: Callable[..., Host]) -> None:
     bridge = serial(device, watchdog_periods=50, safe={"position[1]": -7.0})
     with Beside(bridge, make_host) as beside:
-        wait(device.hear)
+        wait(device.receive)
         safe: list[Any] = []
         beside.running.errands.append(lambda: wait(lambda: safe))  # the plant's thread stands still
-        safe += wait(lambda: [state for state in device.hear() if state[2] == -7.0])
-        wait(lambda: [state for state in device.hear() if state[2] != -7.0])
-    wait(lambda: [state for state in device.hear() if state[2] == -7.0])  # and at the end
+        safe += wait(lambda: [state for state in device.receive() if state[2] == -7.0])
+        wait(lambda: [state for state in device.receive() if state[2] != -7.0])
+    wait(lambda: [state for state in device.receive() if state[2] == -7.0])  # and at the end
 
 
 def test_the_first_frame_of_a_line_is_taken_if_it_is_whole() -> None:

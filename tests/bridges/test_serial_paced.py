@@ -28,20 +28,20 @@ def paced(device: Device) -> Serial:
 
 def test_in_lockstep_a_step_for_each_command(device: Device) -> None:
     with Sailing(paced(device)) as sailing:
-        device.say(b"\0")
-        (first,) = wait(device.hear)
+        device.send(b"\0")
+        (first,) = wait(device.receive)
         assert first[1] == 0
         for step in range(1, 30):
-            device.say(device.frame(0.01 * step))
-            found = wait(lambda: [state for state in device.hear() if state[1] > 0])
+            device.send(device.frame(0.01 * step))
+            found = wait(lambda: [state for state in device.receive() if state[1] > 0])
             assert found[-1][1] == step
             assert found[-1][2] == pytest.approx(0.01 * step)
         assert len(sailing.plant.commands) == 29
-        assert wait(device.hear)[-1][1] == 29  # one that is not answered comes again
+        assert wait(device.receive)[-1][1] == 29  # one that is not answered comes again
         assert sailing.bridged.counts["sent_again"] >= 1
-        device.say(b"\x03ab\0")
-        device.say(device.frame(0.5))
-        assert wait(lambda: [state for state in device.hear() if state[1] == 30])
+        device.send(b"\x03ab\0")
+        device.send(device.frame(0.5))
+        assert wait(lambda: [state for state in device.receive() if state[1] == 30])
 
 
 def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
@@ -49,19 +49,19 @@ def test_in_lockstep_an_unplugged_device_finds_the_plant_waiting(
 ) -> None:
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     with Sailing(paced(device)) as sailing:
-        wait(device.hear)
-        device.say(b"\0" + device.frame(0.5))
+        wait(device.receive)
+        device.send(b"\0" + device.frame(0.5))
         wait(lambda: sailing.command[0] == pytest.approx(0.5))
         device.unplug()
         wait(lambda: sailing.loop.requests.paused)
         steps = len(sailing.plant.commands)
         assert steps <= 3
         device.plug()
-        device.say(b"\0")
+        device.send(b"\0")
 
         def answered() -> bool:
-            for _ in device.hear():  # what was sent while it was away is lost, and comes again
-                device.say(device.frame(0.25))
+            for _ in device.receive():  # what was sent while it was away is lost, and comes again
+                device.send(device.frame(0.25))
             goes_on = not sailing.loop.requests.paused  # until the device is late again, which a busy machine makes it
             return goes_on and bool(sailing.command[0] == pytest.approx(0.25))
 
@@ -76,12 +76,12 @@ def test_each_step_gets_the_answer_to_itself_also_after_the_device_was_gone(
     monkeypatch.setattr("rtmms_bridges.lines.pacing.HOLD_S", 0.1)
     answers: dict[int, float] = {}
     with Sailing(paced(device)) as sailing:
-        device.say(b"\0")
+        device.send(b"\0")
         for part in range(2):
             while len(sailing.plant.commands) < 40 * (part + 1):
-                for state in device.hear():
+                for state in device.receive():
                     answers[state[1]] = 0.001 * (state[1] + 1)
-                    device.say(device.frame(answers[state[1]]))
+                    device.send(device.frame(answers[state[1]]))
                 time.sleep(1e-3)
             if part == 0:
                 device.unplug()

@@ -34,18 +34,18 @@ def test_states_out_and_commands_in(peer: socket.socket, make_host: Callable[...
         for wrong in (b"{", b'{"values": {"left.front": NaN}}', b'{"values": 1}', b'{"values": {"left.front": "1"}}'):
             peer.sendto(wrong, bridge)
         wait(lambda: beside.bridged.counts["refused"] == 4)
-        assert beside.bridged.counts.reasons() == {"garbled": 1, "not_finite": 1, "wrong_type": 2}
+        assert beside.bridged.counts.reasons() == {"malformed": 1, "not_finite": 1, "wrong_type": 2}
         assert beside.command[0] == 0.75
         assert beside.running.host.rejected == {}
 
 
-def test_what_is_not_ours_is_refused_and_told(peer: socket.socket, make_host: Callable[..., Host]) -> None:
+def test_what_is_not_ours_is_refused_and_reported(peer: socket.socket, make_host: Callable[..., Host]) -> None:
     template = Template(port=peer.getsockname()[1], claim=("left.*",))
     with Beside(template, make_host) as beside:
         _, bridge = peer.recvfrom(65536)
         peer.sendto(b'{"values": {"right.front": 0.75}}', bridge)
         wait(lambda: beside.bridged.counts.reasons() == {"not_claimed": 1})
-        assert any("'right.front' is not among the actuators" in line for line in beside.bridged.said)
+        assert any("'right.front' is not among the actuators" in line for line in beside.bridged.messages)
 
 
 def test_nobody_listens(make_host: Callable[..., Host]) -> None:

@@ -171,7 +171,7 @@ def test_garbage_is_refused_and_counted(peer: socket.socket, make_host: Callable
             peer.sendto(data, place)
         wait(lambda: beside.bridged.counts["refused"] == 7)
         assert beside.bridged.counts.reasons() == {
-            "garbled": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
+            "malformed": 2, "wrong_type": 2, "not_finite": 1, "unknown_channel": 1, "oversize": 1,
         }  # fmt: skip
         peer.sendto(b'{"values": {"a": 1}, "seq": 9}', place)
         wait(lambda: beside.command[0] == 1.0)
@@ -216,8 +216,8 @@ def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Call
     with Beside(bridge, make_host) as beside:
         peer.recv(65536)
         beside.running.errands.append(lambda: wait(lambda: beside.bridged.counts["silences"]))
-        heard = wait(lambda: (m := json.loads(peer.recv(65536)))["position[0]"] == -9.0 and m)
-        assert heard["speed"] > 0  # the rest stays as it was last
+        received = wait(lambda: (m := json.loads(peer.recv(65536)))["position[0]"] == -9.0 and m)
+        assert received["speed"] > 0  # the rest stays as it was last
         wait(lambda: json.loads(peer.recv(65536))["position[0]"] == 0.0)  # and the plant is back
     peer.settimeout(1.0)
     last = {}
@@ -368,11 +368,11 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
     one that some do not reach; from one that takes longer than may be guessed, and says what it answers; and from one
     that is away for a while."""
     with Sailing(udp(peer, claim=("thrust",), paced=True)) as sailing:
-        steps = heard = 0
+        steps = received = 0
         while steps < 60:
             data, place = peer.recvfrom(65536)
-            heard += 1
-            if heard == 20:
+            received += 1
+            if received == 20:
                 time.sleep(0.35 if how == "slow" else 2.5 if how == "away" else 0.0)
                 if how == "away":  # what came meanwhile is lost
                     peer.settimeout(0.01)
@@ -381,9 +381,9 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
                             pass
                     peer.settimeout(PATIENCE_S)
                     continue
-            if how == "slower, tells" and heard < 3:
+            if how == "slower, tells" and received < 3:
                 time.sleep(1.5)
-            if how == "lossy" and heard % 9 == 0:
+            if how == "lossy" and received % 9 == 0:
                 continue
             steps = json.loads(data)["step"]
             message: dict[str, Any] = {"values": {"thrust": 0.01 * steps}}
@@ -396,7 +396,7 @@ def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> N
         assert sailing.bridged.counts["sent_again"] >= 1
 
 
-def test_a_structure_says_which_step_it_answers(peer: socket.socket) -> None:
+def test_a_structure_reports_which_step_it_answers(peer: socket.socket) -> None:
     bridge = udp(peer, claim=("thrust",), paced=True, format="struct", state_fields=packed("step:u8", "time:f64"),
                  command_fields=packed("step:u8", "thrust:f32"))  # fmt: skip
     with Sailing(bridge) as sailing:
@@ -428,5 +428,5 @@ def test_a_look_takes_a_few_datagrams_and_bytes(peer: socket.socket) -> None:
         assert bridge.counts["refused"] - before == min(3, most)
         for _ in range(4):
             bridge._on_readable()
-    assert set(bridge.counts.reasons()) == {"garbled", "oversize"}
+    assert set(bridge.counts.reasons()) == {"malformed", "oversize"}
     bridge.close("done")

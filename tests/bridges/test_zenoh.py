@@ -46,12 +46,12 @@ class Peer:
             config.insert_json5(key, json.dumps(value))
         self.session = zenoh.open(config)
         self.samples: dict[str, Any] = {}
-        self.heard: Counter[str] = Counter()
-        self._subscriber = self.session.declare_subscriber(keys, self._hear)
+        self.received: Counter[str] = Counter()
+        self._subscriber = self.session.declare_subscriber(keys, self._receive)
 
-    def _hear(self, sample: Any) -> None:
+    def _receive(self, sample: Any) -> None:
         self.samples[str(sample.key_expr)] = sample
-        self.heard[str(sample.key_expr)] += 1
+        self.received[str(sample.key_expr)] += 1
 
     def put(self, key: str, data: bytes) -> None:
         """Wait where the link is full: put drops by itself."""
@@ -105,8 +105,8 @@ def test_no_key_starves(make_host: Callable[..., Host], endpoint: str, connected
     with Beside(bridge, make_host) as beside:
         wait(lambda: beside.bridged.counts["sent"])
         peer = connected()
-        wait(lambda: peer.heard["rtmms/toy/position"] >= 60)
-        counted = dict(peer.heard)
+        wait(lambda: peer.received["rtmms/toy/position"] >= 60)
+        counted = dict(peer.received)
     assert len(counted) == 5
     assert min(counted.values()) >= 0.8 * max(counted.values()), counted
 
@@ -137,7 +137,7 @@ def test_commands(encoding: str, make_host: Callable[..., Host], endpoint: str, 
         wait(lambda: beside.bridged.counts["refused"] == 6)
         assert beside.command == [0.5, 0.75, 0.0, 0.0]
     assert beside.bridged.counts.reasons() == {
-        "garbled": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
+        "malformed": 1, "wrong_type": 2, "not_finite": 1, "unknown_actuator": 1, "oversize": 1,
     }  # fmt: skip
     assert beside.running.host.rejected == {}
 
@@ -195,10 +195,10 @@ def test_a_peer_that_is_not_there_yet_is_found_later(make_host: Callable[..., Ho
         config = zenoh.Config()
         config.insert_json5("listen/endpoints", json.dumps([endpoint]))
         config.insert_json5("scouting/multicast/enabled", "false")
-        heard: list[Any] = []
+        received: list[Any] = []
         with zenoh.open(config) as session:
-            subscriber = session.declare_subscriber("rtmms/toy/speed", heard.append)
-            wait(lambda: heard)
+            subscriber = session.declare_subscriber("rtmms/toy/speed", received.append)
+            wait(lambda: received)
             assert subscriber is not None
     assert beside.bridged.fault is None
 
@@ -208,11 +208,11 @@ def test_numbers_that_are_none_are_not_sent(endpoint: str, connected: Callable[.
     bridge = opened(Zenoh(listen=(endpoint,)), info)
     peer = connected()
 
-    def heard() -> bool:  # again: the peer's wish may still be on its way
+    def received() -> bool:  # again: the peer's wish may still be on its way
         bridge.on_state(state(info, 1, speed=math.nan, depth=3.0))
         return "rtmms/toy/depth" in peer.samples
 
-    wait(heard)
+    wait(received)
     assert json.loads(peer.text("rtmms/toy/depth")) == 3.0
     assert bridge.counts["not_finite"] == 2 * bridge.counts["sent"]  # the output, and the state with it
     assert not {"rtmms/toy/speed", "rtmms/toy/state"} & set(peer.samples)
@@ -260,14 +260,14 @@ def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, 
         config.insert_json5("connect/timeout_ms", "10000")
         config.insert_json5("transport/auth/usrpwd/user", '"manta"')
         config.insert_json5("transport/auth/usrpwd/password", '"ray"')
-        heard: list[Any] = []
+        received: list[Any] = []
         with zenoh.open(config) as session:
-            subscriber = session.declare_subscriber("rtmms/toy/speed", heard.append)
-            wait(lambda: heard)
+            subscriber = session.declare_subscriber("rtmms/toy/speed", received.append)
+            wait(lambda: received)
             assert subscriber is not None
 
 
-def test_what_is_wrong_is_told(endpoint: str) -> None:
+def test_what_is_wrong_is_reported(endpoint: str) -> None:
     info = plant_info()
     address = endpoint.rpartition(":")[2]
     with (
@@ -296,11 +296,11 @@ def test_any_names_are_keys(endpoint: str, connected: Callable[..., Peer]) -> No
     bridge = opened(Zenoh(listen=(endpoint,), claim=("*",)), info)
     peer = connected("rtmms/**")
 
-    def heard() -> bool:
+    def received() -> bool:
         bridge.on_state(state(info, 1, **dict.fromkeys(names, 1.0)))
         return {f"rtmms/tank_2/{key}" for key in ("out__1", "speed", "a_b_", "state")} <= set(peer.samples)
 
-    wait(heard)
+    wait(received)
 
     def driven() -> bool:
         peer.put("rtmms/tank_2/command/fin_1", b"0.5")

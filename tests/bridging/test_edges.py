@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.bridging.runner import EVERY_S, FIRST, MAX_LINE, Telling
+from rtmms.bridging.runner import EVERY_S, FIRST, MAX_LINE, LinePrinter
 from rtmms.cli import bridge as command
 from tests.bridges.harness import Beside, Bridged, wait
 from tests.bridges.swimmer import Sailing, Swimmer
@@ -20,7 +20,7 @@ from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
 
-def test_the_plant_is_told_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
+def test_the_plant_gets_the_farewell_before_the_peer_is(make_host: Callable[..., Host]) -> None:
     """Closing a peer's library may take its time, and a plant in lockstep waits."""
     probe = Probe(claim=("*",))
     with Beside(probe, make_host) as beside:
@@ -110,18 +110,18 @@ def test_in_lockstep_a_wrong_answer_lets_the_last_good_one_stand() -> None:
 
 def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:
     found: list[str] = []
-    tell = Telling(found.append)
+    log = LinePrinter(found.append)
     for i in range(1000):
-        tell(f"line {i}", 5.0)
+        log(f"line {i}", 5.0)
     assert found == [f"line {i}" for i in range(FIRST)]
-    tell("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
+    log("\x1b[2Jred\n\u200b" + "x" * 5000, 5.0 + EVERY_S)
     assert found[FIRST] == f"({1000 - FIRST} more lines were not printed)"
     assert found[-1].startswith("\\x1b[2Jred\\x0a\\x200bxxx")
     assert len(found[-1]) < MAX_LINE + 20
-    tell("another", 5.0 + EVERY_S)
-    tell.end()
+    log("another", 5.0 + EVERY_S)
+    log.end()
     assert found[-1] == "(1 more lines were not printed)"
-    tell("grüße, 5 µs", 1e6)
+    log("grüße, 5 µs", 1e6)
     assert found[-1] == "grüße, 5 µs"
 
 

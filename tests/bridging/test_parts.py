@@ -192,17 +192,17 @@ def test_counters() -> None:
     counts = Counters()
     counts.add("sent")
     counts.add("sent", 2)
-    counts.refuse("garbled")
-    counts.refuse("garbled")
+    counts.refuse("malformed")
+    counts.refuse("malformed")
     assert (counts["sent"], counts["received"], counts["refused"]) == (3, 0, 2)
-    assert read_line("rtmms bridge: x: " + counts.line()) == {"sent": 3, "refused": {"garbled": 2}}
+    assert read_line("rtmms bridge: x: " + counts.line()) == {"sent": 3, "refused": {"malformed": 2}}
     assert read_line("counts nothing") is None
     assert read_line("something else") is None
 
 
 @pytest.mark.parametrize(
     ("data", "reason"),
-    [(b"{", "garbled"), (b"\xff", "garbled"), (b"[" * 5000, "garbled"), (b"NaN", "not_finite"),
+    [(b"{", "malformed"), (b"\xff", "malformed"), (b"[" * 5000, "malformed"), (b"NaN", "not_finite"),
      (b"[Infinity]", "not_finite"), (b" " * 101 + b"1", "oversize"), (b"1" * 90, "")],
 )  # fmt: skip
 def test_untrusted_text(data: bytes, reason: str) -> None:

@@ -32,7 +32,7 @@ def go(watch: PeerWatch, until: float) -> None:
         watch.saw(round(now / DT), now, now, DT)
 
 
-def hear(watch: PeerWatch, instants: Iterable[float]) -> None:
+def receive(watch: PeerWatch, instants: Iterable[float]) -> None:
     """The peer sends at these instants."""
     for now in instants:
         go(watch, now)
@@ -47,34 +47,34 @@ def every(period_s: float, until_s: float, begin_s: float = 0.0) -> list[float]:
 def test_a_period_is_learned_and_is_at_least_that_of_schedulers(period_s: float) -> None:
     watch = PeerWatch(0.0)
     assert watch.fresh_s == UNKNOWN_PERIOD_S
-    hear(watch, every(period_s, 40 * period_s))
+    receive(watch, every(period_s, 40 * period_s))
     assert watch.fresh_s == pytest.approx(max(SHORTEST_PERIOD_S, period_s))
 
 
 def test_a_value_of_a_peer_with_jitter_does_not_become_stale_within_its_longest_regular_interval() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, [0.1 * k + 0.01 * (k % 3) for k in range(40)])
+    receive(watch, [0.1 * k + 0.01 * (k % 3) for k in range(40)])
     assert watch.fresh_s == pytest.approx(0.11)
 
 
 def test_a_gap_is_not_learned_and_a_new_rate_is() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, every(0.1, 2.0))
-    hear(watch, every(0.1, 7.0, 5.0))
+    receive(watch, every(0.1, 2.0))
+    receive(watch, every(0.1, 7.0, 5.0))
     assert watch.fresh_s == pytest.approx(0.1)
-    hear(watch, every(0.5, 7.0 + 0.5 * LEARNED_OVER, 7.0))
+    receive(watch, every(0.5, 7.0 + 0.5 * LEARNED_OVER, 7.0))
     assert watch.fresh_s == pytest.approx(0.5)
 
 
 def test_messages_that_come_together_are_one() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, [0.1 * k + 0.001 * j for k in range(20) for j in range(3)])
+    receive(watch, [0.1 * k + 0.001 * j for k in range(20) for j in range(3)])
     assert watch.fresh_s == pytest.approx(0.1, abs=0.002)
 
 
 def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, every(0.1, 3.05))
+    receive(watch, every(0.1, 3.05))
     last = 2.9
     assert not watch.falls_silent(last + SILENT_PERIODS * 0.1 - 0.001)
     assert watch.until_silent_s(last + 0.1) == pytest.approx((SILENT_PERIODS - 1) * 0.1)
@@ -82,7 +82,7 @@ def test_a_silence_has_its_begin_and_its_length_and_is_noticed_once() -> None:
     assert watch.falls_silent(3.31)
     assert not watch.falls_silent(4.0)
     assert watch.report()["silences"] == [[pytest.approx(last), 2900, None]]
-    hear(watch, [5.0])
+    receive(watch, [5.0])
     assert watch.report()["silences"] == [[pytest.approx(last), 2900, pytest.approx(2.1)]]
     assert (watch.counts, watch.silent) == ({"silences": 1, "losses": 0, "restarts": 1}, False)
 
@@ -103,7 +103,7 @@ def test_what_is_given_goes_before_what_is_learned(
     given: dict[str, Any], fresh_s: float, silent_s: float | None
 ) -> None:
     watch = PeerWatch(0.0, **given)
-    hear(watch, every(0.1, 3.0))
+    receive(watch, every(0.1, 3.0))
     assert watch.fresh_s == pytest.approx(fresh_s)
     assert watch.until_silent_s(2.9) == (None if silent_s is None else pytest.approx(silent_s))
     assert watch.report()["watched"] is (silent_s is not None)
@@ -122,7 +122,7 @@ def test_a_peer_that_never_speaks_is_silent_from_the_first_state_on() -> None:
 
 def test_a_pause_of_the_plant_is_no_silence_of_its_peer() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, every(0.1, 3.0))
+    receive(watch, every(0.1, 3.0))
     go(watch, 2.95)
     watch.saw(2951, 2.951, 60.0, DT)
     assert watch.age_s(60.0) == pytest.approx(0.05)
@@ -132,11 +132,11 @@ def test_a_pause_of_the_plant_is_no_silence_of_its_peer() -> None:
 
 def test_a_loss_counts_once_until_the_peer_is_back() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, every(0.1, 1.0))
+    receive(watch, every(0.1, 1.0))
     for _ in range(2):
         go(watch, 1.2)
         watch.lost()
-    hear(watch, [1.5])
+    receive(watch, [1.5])
     watch.lost()
     assert watch.report()["losses"] == [1.2, 1.5]
     assert watch.counts == {"silences": 0, "losses": 2, "restarts": 1}
@@ -145,7 +145,7 @@ def test_a_loss_counts_once_until_the_peer_is_back() -> None:
 def test_any_number_of_events_fits_into_a_report_that_the_plant_takes() -> None:
     watch = PeerWatch(0.0, period_s=0.02)
     for k in range(MAX_EVENTS + 20):
-        hear(watch, [float(k)])
+        receive(watch, [float(k)])
         watch.lost()
         assert watch.falls_silent(k + 0.5)
     found = watch.report()
@@ -156,7 +156,7 @@ def test_any_number_of_events_fits_into_a_report_that_the_plant_takes() -> None:
 
 def test_another_plant_begins_without_the_events_of_the_one_before() -> None:
     watch = PeerWatch(0.0)
-    hear(watch, every(0.1, 3.0))
+    receive(watch, every(0.1, 3.0))
     assert watch.falls_silent(10.0)
     watch.begin()
     found = watch.report()
@@ -243,8 +243,8 @@ def test_commands_state_the_age_of_what_the_peer_sent(bench: Bench) -> None:
 
 def test_the_plant_gets_the_begin_and_the_length_of_a_silence_and_a_person_a_line(bench: Bench) -> None:
     bench.go(2.0, sends_every_s=0.1)
-    heard = bench.bridge.peer_watch.report()
-    assert (heard["first_s"], heard["silences"]) == (0.0, [])
+    received = bench.bridge.peer_watch.report()
+    assert (received["first_s"], received["silences"]) == (0.0, [])
     bench.go(3.0)
     (silence,) = bench.link.reports[-1]["silences"]
     assert silence[2] is None

@@ -209,7 +209,7 @@ def test_a_file_may_be_let_go_within_its_own_call(make_host: Callable[..., Host]
         wait(lambda: len(probe.steps) > seen + 2)
 
 
-def test_the_watchdog_tells_of_a_silent_plant_and_states_end_the_silence(make_host: Callable[..., Host]) -> None:
+def test_the_watchdog_reports_a_silent_plant_and_states_end_the_silence(make_host: Callable[..., Host]) -> None:
     probe = Probe(claim=("*",), watchdog_periods=100)
     with Beside(probe, make_host) as beside:
         wait(lambda: len(probe.steps) > 3)
@@ -243,7 +243,7 @@ def test_a_plant_that_comes_back_is_found_again(make_host: Callable[..., Host], 
         bridged = Bridged(probe, free_endpoint, stay_s=60.0)
         bridged.start()
         wait(lambda: len(probe.steps) > 3)
-    wait(lambda: any("looking for another one for 60 s" in line for line in bridged.said))
+    wait(lambda: any("looking for another one for 60 s" in line for line in bridged.messages))
     seen = len(probe.steps)
     with Looping(make_host(token=None, exchange=free_endpoint)) as second:
         wait(lambda: len(probe.steps) > seen + 3)
@@ -316,13 +316,13 @@ def test_the_period_that_the_watchdog_counts_in() -> None:
     assert _period_s(replace(info, period_s=None), 1) == UNPACED_S
 
 
-def test_more_than_telemetry_brings_is_told(make_host: Callable[..., Host]) -> None:
+def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) -> None:
     with Beside(Probe(rate_hz=500.0), make_host) as beside:
-        wait(lambda: beside.bridged.said)
-        assert "without a claim about 100 states a second come" in beside.bridged.said[0]
+        wait(lambda: beside.bridged.messages)
+        assert "without a claim about 100 states a second come" in beside.bridged.messages[0]
     with Beside(Probe(rate_hz=500.0), make_host, telemetry_hz=1000.0) as beside:
         wait(lambda: beside.bridged.counts["states"] > 10)
-        assert beside.bridged.said == []
+        assert beside.bridged.messages == []
 
 
 # --- peers that say much that must be refused ---------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_refusals_beyond_a_measure_make_a_pause() -> None:
     assert nuisance.seen(10 * int(BURST), 10.1)
 
 
-def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_heard_after_it(
+def test_states_are_answered_in_a_flood_of_garbage_and_the_peer_is_received_after_it(
     make_host: Callable[..., Host],
 ) -> None:
     probe = Probe(claim=("left.*",))

@@ -98,7 +98,7 @@ def test_what_was_never_answered_may_still_be() -> None:
     assert turns.answered(0.07)
 
 
-def test_one_that_says_what_it_answers_is_believed() -> None:
+def test_one_that_reports_what_it_answers_is_believed() -> None:
     turns = Turns(0.1)
     turns.ask(b"1", 0.0)
     for now in (0.11, 0.32, 0.73):

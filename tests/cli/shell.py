@@ -25,7 +25,7 @@ PLUGINS = str(ROOT / "tests" / "plugins")
 
 
 @dataclass(frozen=True)
-class Said:
+class Finished:
     """What a command printed, and its exit status."""
 
     status: int
@@ -61,18 +61,18 @@ def default_signals() -> None:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
-def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Said:
+def finish(process: subprocess.Popen[str], timeout_s: float = 200) -> Finished:
     """Wait for the end of a process."""
     out, err = process.communicate(timeout=timeout_s)
-    return Said(process.returncode, out, err)
+    return Finished(process.returncode, out, err)
 
 
-def process(tmp_path: Path, *text: str) -> Said:
+def process(tmp_path: Path, *text: str) -> Finished:
     """`rtmms WORDS` in a process of its own, to its end."""
     return finish(start(tmp_path, *text))
 
 
-def rtmms(tmp_path: Path, *text: str) -> Said:
+def rtmms(tmp_path: Path, *text: str) -> Finished:
     """`rtmms WORDS` in this process, to its end. The controllers and bridges of a run are processes all the same."""
     from rtmms.cli.main import main
 
@@ -82,7 +82,7 @@ def rtmms(tmp_path: Path, *text: str) -> Said:
             main(list(text))
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    return Said(status, *printed)
+    return Finished(status, *printed)
 
 
 @contextlib.contextmanager

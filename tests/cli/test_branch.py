@@ -201,7 +201,7 @@ def test_a_log_is_data(recorded: Path) -> None:
     to go on from."""
     (recorded / "theirs.py").write_text("open('ran', 'w')\n")
     cases = {
-        "robot": ({"robot": "theirs.py:robot"}, "say --trust-log"),
+        "robot": ({"robot": "theirs.py:robot"}, "add --trust-log"),
         "controller": ({"controllers": ["theirs.py"]}, "the log's controller 'theirs.py' names a file"),
         "word": ({"controllers": ["predictive:cost=theirs.py:deep"]}, "names a file, and a log is data"),
         "version": ({"versions": {"rtmms": "0.0.1"}}, "was recorded by rtmms 0.0.1"),

@@ -52,7 +52,7 @@ def waited(monkeypatch: pytest.MonkeyPatch, looks: int, starved: float) -> list[
 def test_a_controller_that_has_no_core_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     starves = "waiting for controller gait: ready to run for 30.0 s without a core, which other processes have"
     assert waited(monkeypatch, 3, 30.0) == ["waiting for gait", starves]
-    with pytest.raises(children.StartError, match=r"did not say hello within \d+ s$"):
+    with pytest.raises(children.StartError, match=r"sent no hello within \d+ s$"):
         waited(monkeypatch, 10**9, 0.0)
     monkeypatch.setattr(children, "STARVED_S", 0.0)
     with pytest.raises(children.StartError, match=r"it was ready to run for 30\.0 s and got no core$"):
@@ -65,7 +65,7 @@ def test_the_time_without_a_core_is_the_systems() -> None:
 
 
 @pytest.mark.parametrize("word", ["x", "-1", "\u0661"])
-def test_a_parent_that_is_no_process_is_told(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+def test_a_parent_that_is_no_process_is_reported(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
     monkeypatch.setenv("RTMMS_PARENT", word)
     with pytest.raises(ModelError, match="RTMMS_PARENT: expected the number of the process"):
         end_with_parent()

@@ -39,7 +39,7 @@ def test_two_runs_side_by_side(tmp_path: Path) -> None:
         assert text in result.err
 
 
-def test_what_one_run_has_not_is_told_as_such() -> None:
+def test_what_one_run_has_not_is_reported_as_such() -> None:
     time = np.arange(5.0)
     one = Run("one", {"robot": "a", "tracking": {"depth_m": {"rms": 0.1}}}, time, np.outer(time, [1.0, -1.0]))
     other = Run("other", {"robot": "b"}, time, np.zeros((5, 2)))

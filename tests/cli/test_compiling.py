@@ -49,7 +49,7 @@ def test_it_is_waited_for_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
     wait(child.compiling)  # the machine may be busy
     output: list[str] = []
     server: Any = Nobody()
-    with pytest.raises(StartError, match="controller slow did not say hello"):
+    with pytest.raises(StartError, match="controller slow sent no hello"):
         await_peers(server, every, False, output.append)
     child.process.kill()
     child.process.wait()

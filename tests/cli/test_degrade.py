@@ -13,7 +13,7 @@ RUN = ("run", "manta", "--set", "chains=160", "--controller", "none", "--quiet",
 
 
 @pytest.mark.full
-def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
+def test_changes_of_level_are_reported_and_replay(tmp_path: Path) -> None:
     """A hundred times as fast as the wall: no step of the full model fits."""
     result = rtmms(tmp_path, *RUN, "--degrade", "--rate", "100", "--log", "a.mcap", "--sensors", "typical")
     assert result.status == 0, result.err
@@ -33,7 +33,7 @@ def test_changes_of_level_are_told_and_replay(tmp_path: Path) -> None:
 
 
 @pytest.mark.full
-def test_without_it_a_log_says_nothing_of_levels(tmp_path: Path) -> None:
+def test_without_it_a_log_sends_nothing_of_levels(tmp_path: Path) -> None:
     result = rtmms(tmp_path, *RUN, "--mode", "lockstep", "--log", "a.mcap")
     assert result.status == 0, result.err
     assert "degrade" not in result.report
@@ -53,7 +53,7 @@ def test_without_it_a_log_says_nothing_of_levels(tmp_path: Path) -> None:
         (("manta", "eel", "--degrade"), "--degrade: expected one robot"),
     ],
 )
-def test_where_it_cannot_be_it_is_told(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
+def test_where_it_cannot_be_it_is_reported(arguments: tuple[str, ...], message: str, tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", *arguments, "--duration", "0.1", "--quiet")
     assert result.status == 2
     assert message in result.err

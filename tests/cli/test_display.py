@@ -82,7 +82,7 @@ def test_what_swims_has_a_depth_and_what_flies_an_altitude(medium: str, shown: t
     assert robot[1] == shown
 
 
-def test_our_robots_say_what_they_move_in() -> None:
+def test_our_robots_report_what_they_move_in() -> None:
     for make, medium in (
         (lambda: rtmms.load("manta", chains=3, links=2), "water"), (lambda: eel.load(joints=2), "water"),
         (lambda: moth.load(start="rest"), "air"),
@@ -126,7 +126,7 @@ def test_a_terminal_is_redrawn_and_left_clean(monkeypatch: pytest.MonkeyPatch) -
     assert stream.getvalue().endswith("\x1b[2K")  # the lines were taken away for the report
 
 
-def test_the_display_ends_when_the_run_says_so(board: Board, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_display_ends_when_the_run_reports_it(board: Board, capsys: pytest.CaptureFixture[str]) -> None:
     board.write({"phase": "done", "messages": ["controller gait was ended by SIGKILL"]})
     display.show_until_done(board, display.Words({}), display.Plain())
     assert capsys.readouterr().err == "controller gait was ended by SIGKILL\n"

@@ -117,7 +117,7 @@ def test_a_log_without_a_name_or_not_in_utf_8_is_refused_as_it_was_written(
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform == "win32", reason="a folder in use cannot be deleted there")
-def test_a_working_directory_that_was_deleted_is_told(tmp_path: Path) -> None:
+def test_a_working_directory_that_was_deleted_is_reported(tmp_path: Path) -> None:
     program = "import os\nfrom rtmms.cli.main import main\nos.rmdir(os.getcwd())\nmain(['new', 'controller', 'mine'])"
     (tmp_path / "gone").mkdir()
     result = subprocess.run(

@@ -65,7 +65,7 @@ def test_serve_without_ticks_waits_and_can_be_interrupted(tmp_path: Path) -> Non
 
 
 @pytest.mark.full
-def test_it_is_told_who_ticks_and_that_nobody_does_any_more(tmp_path: Path) -> None:
+def test_it_learns_who_ticks_and_that_nobody_does_any_more(tmp_path: Path) -> None:
     arguments = ("--mode", "external", "--exchange", "tcp://127.0.0.1:*", "--duration", "1000", "--json")
     process = start(tmp_path, "serve", "pendulum", *arguments)
     assert process.stderr is not None

@@ -23,7 +23,7 @@ from rtmms.base.files import KINDS
 from rtmms.cli import main as command_line
 from rtmms.cli.words import FIGURES
 from tests.cli import shell
-from tests.cli.shell import Said, rtmms
+from tests.cli.shell import Finished, rtmms
 
 if sys.platform != "win32":
     import resource
@@ -206,7 +206,7 @@ def _read_all(stream: IO[bytes], into: list[bytes]) -> None:
         into.append(stream.read())
 
 
-def on_a_full_disk(folder: Path, room: int, *text: str) -> Said:
+def on_a_full_disk(folder: Path, room: int, *text: str) -> Finished:
     """`rtmms WORDS`, where no file can be larger than `room` bytes, in this process and in those that it starts."""
     printed: list[str] = []
     status = 0
@@ -219,7 +219,7 @@ def on_a_full_disk(folder: Path, room: int, *text: str) -> Said:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-    return Said(status, *printed)
+    return Finished(status, *printed)
 
 
 LIMITED = [one for one in WRITES if one.command != "run"]

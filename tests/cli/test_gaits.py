@@ -121,7 +121,7 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
             marks=pytest.mark.full,
         ),
         pytest.param(
-            *(("unicycle",), "a best gait is sought where inertia or drag tells the motion; give --gait"),
+            *(("unicycle",), "a best gait is sought where inertia or drag causes the motion; give --gait"),
             marks=pytest.mark.full,
         ),
         pytest.param(
@@ -133,10 +133,10 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
     ],
 )
-def test_wrong_words(arguments: tuple[str, ...], says: str, gaits: Any) -> None:
+def test_wrong_words(arguments: tuple[str, ...], sends: str, gaits: Any) -> None:
     status, out, err = gaits(*arguments)
     assert (status, out) == (2, "")
-    assert says in err
+    assert sends in err
     assert "Traceback" not in err
 
 
@@ -162,12 +162,12 @@ def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:
         ("9,0\n0,1\n", "joint 'left' would move to 9"),
     ],
 )
-def test_a_broken_file(text: str, says: str, tmp_path: Path, gaits: Any) -> None:
+def test_a_broken_file(text: str, sends: str, tmp_path: Path, gaits: Any) -> None:
     file = tmp_path / "gait.csv"
     file.write_text(text)
     status, out, err = gaits("purcell", "--gait", str(file))
     assert (status, out) == (2, "")
-    assert says in err
+    assert sends in err
     file.write_bytes(b"\xff\xfe\x00")
     assert gaits("purcell", "--gait", str(file))[0] == 2
 

@@ -10,7 +10,7 @@ from tests.cli.shell import rtmms
 
 
 @pytest.mark.full
-def test_a_rate_that_the_machine_cannot_keep_is_told_before_and_after(tmp_path: Path) -> None:
+def test_a_rate_that_the_machine_cannot_keep_is_reported_before_and_after(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", "--rate", "1e6", "--duration", "2", "--json")
     assert result.status == 0
     assert "warning: a step takes up to" in result.err
@@ -52,7 +52,7 @@ def test_a_plant_of_ones_own_that_raises_in_the_trial_before_the_run_has_its_pla
 
 
 @pytest.mark.full
-def test_a_plant_of_ones_own_that_raises_has_its_place_told_and_its_log_an_end(tmp_path: Path) -> None:
+def test_a_plant_of_ones_own_that_raises_has_its_place_reported_and_its_log_an_end(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(LATE)
     arguments = ("--controller", "none", "--mode", "free", "--duration", "20", "--log", "l.mcap", "--json", "--quiet")
     result = rtmms(tmp_path, "run", "late.py:Late", *arguments)

@@ -12,7 +12,7 @@ import pytest
 from tests.cli.shell import environment, finish, rtmms, start
 
 
-def test_keys_are_made_once_and_the_next_step_is_told(tmp_path: Path) -> None:
+def test_keys_are_made_once_and_the_next_step_is_reported(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "keys", "K")
     assert result.status == 0
     assert [line.split()[1] for line in result.out.splitlines() if line.startswith("wrote")] == [

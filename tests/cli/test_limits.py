@@ -13,7 +13,7 @@ SLOW = ("run", "pendulum", "--controller", "slow:answer_s=0.05", "--duration", "
 
 @pytest.mark.full
 @pytest.mark.parametrize("option", ["--max-misses", "--max-consecutive-misses"])
-def test_a_limit_on_misses_ends_the_run_with_1_and_says_which(tmp_path: Path, option: str) -> None:
+def test_a_limit_on_misses_ends_the_run_with_1_and_reports_which(tmp_path: Path, option: str) -> None:
     result = rtmms(tmp_path, *SLOW, option, "2")
     assert (result.status, result.report["ended"]) == (1, "policy")
     assert f"2 allowed ({option}); no command from slow" in result.err
@@ -79,7 +79,7 @@ def test_wrong_words(tmp_path: Path, arguments: tuple[str, ...], text: str) -> N
 
 
 @pytest.mark.full
-def test_a_deadline_shorter_than_a_wait_is_raised_and_told(tmp_path: Path) -> None:
+def test_a_deadline_shorter_than_a_wait_is_raised_and_reported(tmp_path: Path) -> None:
     arguments = ("--deadline", "1e-8", "--duration", "0.05", "--json")
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "none", *arguments)
     assert result.status == 0

@@ -37,7 +37,7 @@ def test_list_names_the_plug_ins(tmp_path: Path) -> None:
     assert "robots" not in result.out
 
 
-def test_list_alone_is_a_line_each_and_a_name_tells_all_of_it(tmp_path: Path) -> None:
+def test_list_alone_is_a_line_each_and_a_name_reports_all_of_it(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "list")
     every = [one for kind in rtmms(tmp_path, "list", "--json").report.values() for one in kind]
     assert result.out.count("\n") == len(every) + 4  # a line for each, for each kind, and how to go on
@@ -63,7 +63,7 @@ def test_doctor_looks_at_everything_and_breaks_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("package", "state", "status"), [("numpy", "good", 0), ("no-such-package", "bad", 1)])
-def test_doctor_says_of_a_package_what_is_so(
+def test_doctor_reports_of_a_package_what_is_so(
     package: str, state: str, status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(doctor, "PACKAGES", (package,))
@@ -157,9 +157,9 @@ def test_a_robot_is_listed_with_its_presets_and_choices() -> None:
     assert _declared(point["moth"], "PRESETS") == {**_declared(point["moth"], "PRESETS")} != {}
     assert "paper" in _declared(point["manta"], "PRESETS")
     assert _declared(point["torpedo"], "PRESETS") == {}
-    fish = type("Told", (), {"parameters": Fish()})()
+    fish = type("Observed", (), {"parameters": Fish()})()
     assert _choices(fish, point["fish"])["flow"][0] == "street"
-    plant = type("Told", (), {"parameters": MantaParameters()})()
+    plant = type("Observed", (), {"parameters": MantaParameters()})()
     assert _choices(plant, point["manta"])["body"] == ["free", "fixed"]
 
 
@@ -181,7 +181,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
     from rtmms.robots.manta import parameters as manta
 
     known = manta.MantaParameters() if parameters == "manta" else urdf.Options()
-    printed = {name: _short(one) for name, one in _values(type("Told", (), {"parameters": known})()).items()}
+    printed = {name: _short(one) for name, one in _values(type("Observed", (), {"parameters": known})()).items()}
     assert printed["buoyancy_centre_m" if parameters == "manta" else "stop_n_m"] in ("[0.0,0.0,0.05]", "none")
     typed = {name: value(text) for name, text in printed.items() if not text.endswith("...")}
     assert len(typed) >= len(asdict(known)) - 1
@@ -191,7 +191,7 @@ def test_each_value_that_list_prints_can_be_typed(parameters: str) -> None:
         assert build(urdf.Options, typed, robot="urdf") == known
 
 
-def test_a_robot_of_a_file_is_told_by_its_tree() -> None:
+def test_a_robot_of_a_file_is_reported_by_its_tree() -> None:
     from rtmms import model
     from rtmms.cli.list import _of_a_file
     from rtmms.mechanism.plant import TreePlant
@@ -201,7 +201,7 @@ def test_a_robot_of_a_file_is_told_by_its_tree() -> None:
     assert _of_a_file(Pendulum()).startswith("theta'' = torque")
 
 
-def test_set_of_a_name_that_a_controller_has_says_how_to_write_it() -> None:
+def test_set_of_a_name_that_a_controller_has_reports_how_to_write_it() -> None:
     from types import SimpleNamespace
 
     from rtmms.loop.requests import HANDLERS

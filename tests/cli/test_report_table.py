@@ -37,7 +37,7 @@ def report(**given: Any) -> dict[str, Any]:
         ({"stale": 45}, "45 of 5000 steps with values that were too old"),
     ],
 )  # fmt: skip
-def test_the_second_line_says_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
+def test_the_second_line_reports_what_was_late_and_why(given: dict[str, Any], line: str) -> None:
     found = as_table(report(**given)).splitlines()
     assert found[0] == "manta, realtime: 5 s simulated in 5.01 s, 5000 steps of 1 ms"
     assert found[1] == line

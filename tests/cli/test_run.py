@@ -141,7 +141,7 @@ def test_free_runs_far_faster_than_time_and_without_a_claim(tmp_path: Path) -> N
 
 
 @pytest.mark.full
-def test_the_table_tells_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
+def test_the_table_has_the_same_and_progress_goes_to_standard_error(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "0.5")
     assert result.status == 0
     for arguments in ("0.5 s simulated in", "50 steps of 10 ms", "state out, commands in", "mean angle",
@@ -249,7 +249,7 @@ def test_a_bug_in_a_plant_shows_where_and_still_ends_with_a_report(tmp_path: Pat
 
 
 @pytest.mark.processes
-def test_a_controller_that_dies_in_realtime_is_told_and_the_policy_takes_over(tmp_path: Path) -> None:
+def test_a_controller_that_dies_in_realtime_is_reported_and_the_policy_takes_over(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "die:at_s=0.2", "--duration", "1.2", "--json")
     report = result.report
     assert (result.status, report["ended"], report["steps"]) == (1, "duration", 120)
@@ -323,7 +323,7 @@ def test_a_controller_that_dies_in_lockstep_ends_the_run_and_is_named(tmp_path: 
 
 
 @pytest.mark.full
-def test_miss_policy_abort_ends_with_1_and_says_who(tmp_path: Path) -> None:
+def test_miss_policy_abort_ends_with_1_and_reports_who(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "slow", "--on-miss", "abort", "--json", "--quiet")
     assert (result.status, result.report["ended"]) == (1, "policy")
     assert "slow sent no command for step 1 in time (miss policy abort)" in result.err
@@ -346,7 +346,7 @@ def test_divergence_ends_with_1_and_the_last_good_state_in_plain_json(tmp_path: 
 
 
 @pytest.mark.full
-def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path) -> None:
+def test_a_busy_default_port_gives_way_to_a_free_one_that_is_reported(tmp_path: Path) -> None:
     with socket.socket() as squatter:
         squatter.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         for _ in range(300):  # some other run may hold it now, and not for long
@@ -362,7 +362,7 @@ def test_a_busy_default_port_gives_way_to_a_free_one_that_is_told(tmp_path: Path
 
 
 @pytest.mark.full
-def test_a_second_serve_says_who_is_there_already(tmp_path: Path) -> None:
+def test_a_second_serve_reports_who_is_there_already(tmp_path: Path) -> None:
     """As on a busy default port, which `serve` does not leave."""
     endpoint = f"tcp://127.0.0.1:{reserve_ports()}"
     first = start(tmp_path, "serve", "pendulum", "--exchange", endpoint, "--json")
@@ -481,7 +481,7 @@ def test_a_trace_that_the_disk_does_not_take_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
-def test_serve_ends_with_a_report_when_it_is_told_twice_at_once(tmp_path: Path) -> None:
+def test_serve_ends_with_a_report_when_it_is_asked_twice_at_once(tmp_path: Path) -> None:
     process = start(tmp_path, "serve", "pendulum", "--exchange", "tcp://127.0.0.1:*", "--json")
     _wait_until_running(process)
     process.send_signal(signal.SIGTERM)

@@ -30,7 +30,7 @@ def limited(tmp_path: Path, limit: str, *text: str) -> subprocess.CompletedProce
 @pytest.mark.full
 @pytest.mark.skipif(os.name != "posix", reason="limits of a process are POSIX's")
 @pytest.mark.parametrize("limit", ["fsize:1", "fsize:4096", "nofile:12"])
-def test_a_limit_of_the_system_is_told_in_a_sentence(tmp_path: Path, limit: str) -> None:
+def test_a_limit_of_the_system_is_reported_in_a_sentence(tmp_path: Path, limit: str) -> None:
     result = limited(tmp_path, limit, *RUN, "--log", "run.mcap")
     assert result.returncode in (1, 2)
     assert "Traceback" not in result.stderr
@@ -59,7 +59,7 @@ def test_a_preset_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can give a folder away")
-def test_a_runtime_directory_of_somebody_else_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_runtime_directory_of_somebody_else_is_reported_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "rtmms").mkdir()
     os.chown(tmp_path / "rtmms", 12345, -1)
     result = rtmms(tmp_path, *RUN)

@@ -12,10 +12,10 @@ from rtmms.cli.running.timing import step_time, warnings_before, warnings_of
 from rtmms.loop.trial import StepTime
 
 
-def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **blame: int) -> dict[str, Any]:
+def report(steps: int = 1000, misses: int = 0, overruns: int = 0, skipped: int = 0, **causes: int) -> dict[str, Any]:
     return {
         "steps": steps, "exchange": {"misses": misses, "rejected": {}, "peers": []}, "final": {}, "mode": "realtime",
-        "schedule": {"overruns": overruns, "skipped": skipped, "causes": {"peer_late": 0, "machine": 0} | blame},
+        "schedule": {"overruns": overruns, "skipped": skipped, "causes": {"peer_late": 0, "machine": 0} | causes},
     }  # fmt: skip
 
 
@@ -35,7 +35,7 @@ def test_less_is_none(expected: dict[str, int]) -> None:
     assert warnings_of(report(**expected)) == []
 
 
-def test_stale_steps_are_told_without_a_cause_that_is_of_other_steps() -> None:
+def test_stale_steps_are_reported_without_a_cause_that_is_of_other_steps() -> None:
     found = report(misses=11, peer_late=11)
     found["exchange"]["stale"] = 11
     missed, stale = warnings_of(found)
@@ -48,7 +48,7 @@ def test_stale_steps_are_told_without_a_cause_that_is_of_other_steps() -> None:
 @pytest.mark.parametrize(
     ("every", "reused", "warned"), [(1, 740, True), (1, 9, False), (5, 805, False), (5, 900, True)]
 )
-def test_a_free_run_on_earlier_commands_is_told(every: int, reused: int, warned: bool) -> None:
+def test_a_free_run_on_earlier_commands_is_reported(every: int, reused: int, warned: bool) -> None:
     found = report() | {"mode": "free"}
     found["exchange"] |= {"reused": reused, "peers": [{"every": every}]}
     lines = warnings_of(found)
@@ -58,7 +58,7 @@ def test_a_free_run_on_earlier_commands_is_told(every: int, reused: int, warned:
     assert warnings_of(found | {"mode": "lockstep"}) == []
 
 
-def test_a_period_without_room_is_told_with_a_rate_that_would_do() -> None:
+def test_a_period_without_room_is_refused_with_a_rate_that_would_do() -> None:
     assert warnings_before(Plan("toy"), 1e-3, 5e-4) == []
     assert warnings_before(Plan("toy", rate=100.0, mode="free"), 1e-3, 5e-5) == []
     (line,) = warnings_before(Plan("toy", rate=100.0), 1e-3, 5e-5)
@@ -81,18 +81,18 @@ def test_a_plant_whose_step_time_has_no_bound_states_the_measured_time_before_th
         assert made["schedule"]["trial_us"]["p99"] == pytest.approx(46.0)
 
 
-def test_refusals_and_outputs_that_are_no_numbers_are_told() -> None:
+def test_refusals_and_outputs_that_are_no_numbers_are_reported() -> None:
     found = report()
     found["exchange"]["rejected"] = {"unknown_actuator": 500, "seq": 1}
     found["final"] = {"angle": [0.0, float("nan")], "rate": 1.0, "speed": float("inf")}
     assert warnings_of(found) == [
-        "refused of what peers said: unknown_actuator 500", "output 'angle' is not finite at the end",
+        "refused of what peers sent: unknown_actuator 500", "output 'angle' is not finite at the end",
         "output 'speed' is not finite at the end",
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("failed", "output"), [(1.0, "100 %"), (0.25, "25 %"), (0.05, ""), (None, "")])
-def test_a_planner_whose_candidates_fail_is_told(failed: float | None, output: str) -> None:
+def test_a_planner_whose_candidates_fail_is_reported(failed: float | None, output: str) -> None:
     found = report()
     found["exchange"]["peers"] = [{"name": "predictive", "every": 5, "metrics": {"failed": failed}}]
     lines = warnings_of(found)

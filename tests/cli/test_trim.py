@@ -16,7 +16,7 @@ from rtmms.cli.main import main
 from rtmms.cli.trim import as_table, steady_table, trim
 
 
-def said(*text: str) -> dict:
+def trimmed(*text: str) -> dict:
     """The one object of a run in this process."""
     result = CliRunner().invoke(trim, [*text, "--json"], standalone_mode=False)
     assert result.exception is None, result.exception
@@ -26,7 +26,7 @@ def said(*text: str) -> dict:
 @pytest.mark.full  # finds an orbit and its springs, each trial a flight
 def test_moth_by_stiffness():
     """Softer springs lift as much as a wider stroke: the paper's amplitude hovers at 0.928 of its stiffness."""
-    found = said("moth", "--set", "start=rest", "--unknown", "stiffness")
+    found = trimmed("moth", "--set", "start=rest", "--unknown", "stiffness")
     assert found["stiffness_factor"] == pytest.approx(0.92770, abs=1e-4)
     assert found["amplitude_factor"] == 1.0
     assert found["mean_speed_m_s"] < 1e-9
@@ -34,13 +34,13 @@ def test_moth_by_stiffness():
 
 
 def test_eel_takes_a_step_that_divides_its_period():
-    found = said("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
+    found = trimmed("eel", "--preset", "paper", "--set", "period_s=1.9995", "--set", "joints=3", "--unknown", "none")
     assert found["period_s"] == pytest.approx(1.9995)
     assert found["residual"] < 1e-6
 
 
 def test_manta_swims_straight():
-    found = said("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
+    found = trimmed("manta", "--set", "chains=3", "--set", "links=2", "--dt", "0.005", "--gait", "amplitude_deg=30")
     x, y, z = found["travel_m"]
     assert x == pytest.approx(found["mean_speed_m_s"] * found["period_s"], rel=1e-9)
     assert x > 0.5
@@ -82,7 +82,7 @@ def test_wrong_words(capsys, arguments, text):
 
 def test_targets_in_the_units_of_their_options(capsys):
     """deg/s there, rad/s in Python; a person reads the same numbers."""
-    numbers = said("quadrotor", "--speed", "1", "--turn-rate", "20")
+    numbers = trimmed("quadrotor", "--speed", "1", "--turn-rate", "20")
     assert numbers["reached"]
     assert numbers["message"] == ""
     assert numbers["targets"] == {"speed_m_s": 1.0, "turn_rate_deg_s": pytest.approx(20.0), "climb_m_s": 0.0}
@@ -103,7 +103,7 @@ def test_a_target_out_of_reach_is_status_1(capsys):
 
 
 @pytest.mark.parametrize(("above", "stable"), [(-0.001, True), (5e-7, True), (2e-6, False), (0.05, False)])
-def test_stable_is_what_the_largest_multiplier_says(above: float, stable: bool) -> None:
+def test_stable_is_what_the_largest_multiplier_implies(above: float, stable: bool) -> None:
     """Of a robot with a gait of its own, to 1e-6; from commands, whose map is differenced, to 1e-4."""
     size = np.array([1.0 + above, 0.5], dtype=complex)
     own = Trim(np.zeros(13), 1.0, 1.0, 0.0, size, np.zeros(3), 1)

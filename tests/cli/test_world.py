@@ -54,12 +54,12 @@ def test_each_gets_its_own_drivers() -> None:
         ("nosuch", "unknown controller 'nosuch'"),
     ],
 )
-def test_a_driver_of_nobody_is_told(word: str, message: str) -> None:
+def test_a_driver_of_nobody_is_reported(word: str, message: str) -> None:
     with pytest.raises(ModelError, match=message):
         drivers(TWO, (word,))
 
 
-def test_what_is_said_of_one_and_of_all() -> None:
+def test_what_is_reported_of_one_and_of_all() -> None:
     made = shared_out(TWO, {"one.chains": 8, "dens": 1.0}, {"sensors": "typical"})
     assert made["dens"] == 1.0
     assert made["robots"][0]["parameters"] == {"chains": 8}
@@ -85,7 +85,7 @@ def test_only_robots_of_which_something_fails_are_built_for_it() -> None:
         (("manta", "manta", "--set", "three.chains=4"), "unknown robot 'three'"),
     ],
 )
-def test_mistakes_are_told(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
+def test_mistakes_are_reported(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     result = finish(start(tmp_path, "run", *arguments, "--mode", "lockstep", "--duration", "0.1", "--quiet"), 200)
     assert result.status == 2
     assert message in result.err

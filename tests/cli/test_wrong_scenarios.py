@@ -127,7 +127,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("case", WRONG.values(), ids=WRONG)
-def test_it_is_told_with_its_line(tmp_path: Path, case: tuple[str, int, str]) -> None:
+def test_it_is_refused_with_its_line(tmp_path: Path, case: tuple[str, int, str]) -> None:
     text, line, message = case
     path = tmp_path / "wrong.toml"
     path.write_text(text)

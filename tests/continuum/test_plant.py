@@ -85,7 +85,7 @@ def test_linearised_and_sensed() -> None:
     assert linear.b.shape == (22, 5)
     assert linear.error < 1e-6
     np.testing.assert_allclose(linear.a[:3, 6:9], np.eye(3) * plant.dt, atol=3e-3)
-    error = step_error(plant.twin(), plant.neutral)
+    error = step_error(plant.step_error_estimator(), plant.neutral)
     assert 0.0 < error.largest < 1e-3
     sensed = Sensed(plant, read_profile("typical", plant))
     sensed.reset()

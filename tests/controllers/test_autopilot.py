@@ -91,7 +91,7 @@ def test_what_is_not_to_be_believed_moves_nothing(doubt: str) -> None:
         assert one == other
 
 
-def test_a_fall_back_is_told_and_so_is_the_return() -> None:
+def test_a_fall_back_is_reported_and_so_is_the_return() -> None:
     message: list[str] = []
     watch = Watch("autopilot", message.append)
     for time, doubts in ((1.0, set()), (2.0, {"imu"}), (2.5, {"imu", "depth"}), (3.0, {"depth"}), (3.5, set())):
@@ -131,7 +131,7 @@ def test_what_makes_no_sense_is_refused_with_its_place(word: str, value: Any, te
     assert getattr(pilot, word) == getattr(Autopilot(), word)
 
 
-def test_a_plant_that_tells_neither_motion_nor_imu_is_refused() -> None:
+def test_a_plant_that_reports_neither_motion_nor_imu_is_refused() -> None:
     with pytest.raises(rtmms.ModelError, match="expected outputs position, quaternion"):
         Autopilot().start(PlantInfo("manta", 1e-3, "lockstep", None, None, ACTUATORS, ()))
 

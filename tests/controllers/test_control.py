@@ -128,7 +128,7 @@ def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, 
 
 
 @pytest.mark.full
-def test_what_the_plant_refuses_is_told(control: Control, make_host: Callable[..., Host]) -> None:
+def test_what_the_plant_refuses_is_reported(control: Control, make_host: Callable[..., Host]) -> None:
     with Looping(make_host(token=None)) as running:
         process = control("mine:how=nan", "--exchange", running.host.exchange)
         running.wait(lambda: running.host.rejected.get("not_finite", 0) > 60)
@@ -164,7 +164,9 @@ def test_an_interrupt_ends_it_with_0(control: Control, make_host: Callable[..., 
 
 
 @pytest.mark.full
-def test_a_folder_of_the_same_name_is_told(control: Control, make_host: Callable[..., Host], tmp_path: Path) -> None:
+def test_a_folder_of_the_same_name_is_reported(
+    control: Control, make_host: Callable[..., Host], tmp_path: Path
+) -> None:
     folder = tmp_path / "project" / "mine"
     folder.mkdir(parents=True)
     (folder / "__init__.py").write_text("")

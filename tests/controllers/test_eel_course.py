@@ -14,8 +14,8 @@ from rtmms_controllers.eel_course import EelCourse
 from tests.cli.shell import finish, start
 
 JOINTS = tuple(Channel(f"{kind}{i}.angle", "rad") for i in (1, 2, 3) for kind in ("yaw", "pitch"))
-TOLD = (("position", 3), ("quaternion", 4), ("velocity", 3), ("angular_velocity", 3))
-OUTPUTS = tuple(Channel(name, "", (size,)) for name, size in TOLD)
+MOTION = (("position", 3), ("quaternion", 4), ("velocity", 3), ("angular_velocity", 3))
+OUTPUTS = tuple(Channel(name, "", (size,)) for name, size in MOTION)
 EEL = PlantInfo("eel", 1e-3, "lockstep", None, None, JOINTS, OUTPUTS)
 
 

@@ -30,8 +30,8 @@ class Rods:
     """The manta's servos, and a controller that asks for a stroke each 5 ms with one sample of delay."""
 
     def __init__(self, outputs: tuple[Channel, ...], parameters: dict[str, Any]) -> None:
-        self.said: list[str] = []
-        self.following = Following("autopilot", self.said.append)
+        self.messages: list[str] = []
+        self.following = Following("autopilot", self.messages.append)
         self.plant = PlantInfo("manta", 1e-3, "lockstep", None, None, (), outputs, parameters=parameters)
         self.following.start(self.plant)
         self.ideal = parameters.get("actuation") == "ideal"
@@ -62,34 +62,34 @@ class Rods:
 
 
 @pytest.mark.parametrize(("outputs", "more"), [(ENCODER, {}), (TRUTH, {}), (TRUTH, {"actuation": "ideal"})])
-def test_a_stuck_rod_is_told_and_its_return(outputs: tuple[Channel, ...], more: dict[str, Any]) -> None:
+def test_a_stuck_rod_is_reported_and_its_return(outputs: tuple[Channel, ...], more: dict[str, Any]) -> None:
     rods = Rods(outputs, SERVO | more)
     rods.go(3.0)
     rods.go(2.0, radians(45.0), 1.5)
-    assert (rods.said, rods.following.stuck) == ([], ())
+    assert (rods.messages, rods.following.stuck) == ([], ())
     rods.stuck[0] = radians(10.0)
     rods.go(2.0)
     assert rods.following.stuck == ("left.front",)
-    assert len(rods.said) == 1
-    assert "left.front does not follow its command" in rods.said[0]
-    assert 5.0 < float(rods.said[0].split("t = ")[1].split()[0]) < 6.0
+    assert len(rods.messages) == 1
+    assert "left.front does not follow its command" in rods.messages[0]
+    assert 5.0 < float(rods.messages[0].split("t = ")[1].split()[0]) < 6.0
     rods.stuck.clear()
     rods.go(3.0)
     assert rods.following.stuck == ()
-    assert len(rods.said) == 2
-    assert "left.front follows again after" in rods.said[1]
+    assert len(rods.messages) == 2
+    assert "left.front follows again after" in rods.messages[1]
 
 
-def test_nothing_is_said_of_what_is_not_known() -> None:
+def test_nothing_is_reported_of_what_is_not_known() -> None:
     silent = Rods(ENCODER, SERVO)
     silent.go(1.0)
     silent.silent = True
     silent.go(2.0)
-    assert silent.said == []
+    assert silent.messages == []
     for rods in (Rods((), SERVO), Rods(TRUTH, {})):
         rods.stuck[1] = 0.0
         rods.go(2.0)
-        assert rods.said == []
+        assert rods.messages == []
 
 
 def test_a_reset_begins_anew() -> None:
@@ -102,4 +102,4 @@ def test_a_reset_begins_anew() -> None:
     rods.sent = [np.zeros(4)] * 2
     rods.go(1.0)
     assert rods.following.stuck == ()
-    assert len(rods.said) == 1
+    assert len(rods.messages) == 1

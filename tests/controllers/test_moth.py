@@ -66,7 +66,7 @@ def test_refused() -> None:
         MothHover().start(replace(info_of(moth.load(start="rest")), dt=0.02))
 
 
-def test_the_regulator_holds_it_where_it_is_told_and_its_loop_is_stable() -> None:
+def test_the_regulator_holds_it_where_it_is_asked_and_its_loop_is_stable() -> None:
     plant, lqr = moth.load(), Lqr(x_m=0.03)
     info = info_of(plant)
     lqr.start(info)

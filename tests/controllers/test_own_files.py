@@ -79,7 +79,7 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "message"),
-    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: say which"),
+    [("absent.py", "there is no file 'absent.py'"), ("several.py", "has Mine, Other: give one"),
      ("none.py", "has no class, and was not run: write a class with update.*rtmms.connect"),
      ("imports.py", "has none: write a class with update"), ("mine.py:Min", "did you mean Mine"),
      ("misnamed.py", r"has Mine, Other, but none: write a class with update\(state\)"),
@@ -88,7 +88,7 @@ def test_a_module_beside_it_is_found(folder: Path) -> None:
      ("deeper.py:X", r"deeper.py, line 2: ZeroDivisionError"), ("mine.py:evry=2", "did you mean every"),
      ("mine.py:every=x", "every: expected a whole number"), ("gaif", "did you mean gait.*FILE.py")],
 )  # fmt: skip
-def test_what_is_wrong_is_told_in_a_sentence(folder: Path, word: str, message: str) -> None:
+def test_what_is_wrong_is_reported_in_a_sentence(folder: Path, word: str, message: str) -> None:
     with pytest.raises(rtmms.ModelError, match=f"(?s){message}"):
         build(word)
 
@@ -158,7 +158,7 @@ def test_a_file_among_a_controllers_words_is_not_the_controllers_own(word: str, 
 
 
 @pytest.mark.parametrize("states", [0, 5])
-def test_an_update_that_returns_no_command_is_told_with_its_line(
+def test_an_update_that_returns_no_command_is_refused_with_its_line(
     tmp_path: Path, make_host: Callable[..., Host], states: int
 ) -> None:
     path = tmp_path / "wordy.py"
@@ -180,7 +180,7 @@ def test_an_update_that_returns_no_command_is_told_with_its_line(
         run_controller(build(str(path)), running.host.exchange)
 
 
-TELLS = """
+REPORTS = """
 import rtmms
 
 class Tells(rtmms.Controller):
@@ -195,7 +195,7 @@ class Tells(rtmms.Controller):
 
 @pytest.mark.full
 def test_the_report_has_the_figures_of_the_runs_end(tmp_path: Path) -> None:
-    (tmp_path / "tells.py").write_text(TELLS)
+    (tmp_path / "tells.py").write_text(REPORTS)
     arguments = ("quadrotor", "--controller", "tells.py", "--mode", "lockstep", "--duration", "0.2", "--json")
     result = shell(tmp_path, "run", *arguments)
     assert result.status == 0, result.err

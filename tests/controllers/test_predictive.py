@@ -89,7 +89,7 @@ def test_the_same_run_has_the_same_bits_and_begins_anew(prepared: Predictive) ->
     assert np.abs(np.array(others)[:, 0] - motion[0]).max() == 0.0
 
 
-def test_it_tells_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_reports_how_far_its_coarse_model_is_off(prepared: Predictive, capsys: pytest.CaptureFixture[str]) -> None:
     controller = Predictive(samples=8)
     controller.prepare()
     controller.start(info_of(rtmms.load("manta", dt=DT)))
@@ -340,7 +340,7 @@ def test_an_eel_turns_and_dives() -> None:
         Predictive(model="eel").start(info_of(rtmms.load("eel", dt=2e-2), "eel"))
 
 
-def test_another_robot_than_it_was_told_is_refused(prepared: Predictive) -> None:
+def test_another_robot_than_it_expects_is_refused(prepared: Predictive) -> None:
     plant = rtmms.load("quadrotor", dt=DT)
     with pytest.raises(rtmms.ModelError, match=r"model: this plant \('quadrotor'\) is no manta; give model="):
         Predictive(method="ilqr").start(info_of(plant, "quadrotor"))

@@ -110,7 +110,7 @@ def test_a_late_plan_is_flown_from_its_second_knot_half_a_stroke_later(prepared:
         outputs = {name: np.ravel(value).tolist() for name, value in plant.observe().items()}
 
         def at(step: int) -> np.ndarray:
-            now = motion.hear(State({"step": step, "timestamp": step * plant.dt, "outputs": outputs}, info_of(plant)))
+            now = motion.read(State({"step": step, "timestamp": step * plant.dt, "outputs": outputs}, info_of(plant)))
             return np.array(list(plans.update(now, (0.1, 0.0, 0.0), 0.0).values()))
 
         for step in (0, 5, 10):

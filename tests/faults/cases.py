@@ -145,12 +145,12 @@ def _share(least: float, most: float, result: Mapping[str, Any]) -> str:
     return "" if share is not None and least <= share <= most else f"{share} % missed, expected {least:g} to {most:g}"
 
 
-def _told(code: str, result: Mapping[str, Any]) -> str:
+def _reported(code: str, result: Mapping[str, Any]) -> str:
     return "" if result["rejected"].get(code) else f"nothing was refused as {code}: {result['rejected']}"
 
 
 def _refused(code: str, result: Mapping[str, Any]) -> str:
-    return _told(code, result) or _share(20.0, 100.0, result)
+    return _reported(code, result) or _share(20.0, 100.0, result)
 
 
 def _late(result: Mapping[str, Any]) -> str:
@@ -193,7 +193,7 @@ CONTROLLERS = (
     Case("oversize", "48 KiB a command", right="oversize", expects=partial(_refused, "oversize")),
     Case("huge", "1 MiB a command: the connection is closed each time", right="huge"),
     Case("empty_frames", "64 KiB of empty frames beside its commands, every 0.25 s", right="empty_frames",
-         expects=partial(_told, "malformed")),
+         expects=partial(_reported, "malformed")),
     Case("truncated", "half a frame", right="truncated", expects=partial(_refused, "malformed")),
     Case("lying_seq", "seq that repeats, falls, or is beyond all", right="lying_seq",
          expects=partial(_refused, "seq")),
@@ -205,13 +205,13 @@ BYSTANDERS = (
     Case("strangers", "two processes that flood the door", beside=("strangers", "strangers"), turn=FLOOD),
     Case("noise", "connections that speak no ZeroMQ", beside=("noise",), turn=FLOOD),
     Case("hollow", "64 KiB of empty frames every 0.25 s, into each endpoint", beside=("hollow",), turn=FLOOD,
-         expects=partial(_told, "malformed")),
+         expects=partial(_reported, "malformed")),
     Case("hollow_flood", "empty frames as fast as they go, into each endpoint", beside=("hollow_flood",), turn=FLOOD,
-         expects=partial(_told, "malformed")),
+         expects=partial(_reported, "malformed")),
     Case("patterns", "hellos without a token, with 256 patterns", beside=("patterns",), turn=FLOOD,
-         expects=partial(_told, "wrong_type")),
+         expects=partial(_reported, "wrong_type")),
     Case("subscriptions", "200 topics a connection", beside=("subscriptions",), turn=FLOOD,
-         expects=partial(_told, "busy")),
+         expects=partial(_reported, "busy")),
     Case("deaf", "32 subscribers that never read", turn=_deafen),
     Case("stopped_subscriber", "four observers that stop reading", beside=("watching",) * 4,
          turn=partial(_stop_and_go, running=False)),

@@ -64,7 +64,7 @@ def test_those_that_hold_no_claim_change_nothing(case: Case) -> None:
     assert found["more_lost_percent"] is not None
 
 
-def test_a_fault_that_was_not_handled_is_said() -> None:
+def test_a_fault_that_was_not_handled_is_reported() -> None:
     good = {
         "status": 0, "ended": "stop", "traceback": False, "sum_holds": True, "finite": True, "growth_mib": 0.0,
         "log": {"whole": True, "dropped": 0}, "log_has_all": True, "steps": 100,

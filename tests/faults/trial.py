@@ -62,7 +62,7 @@ def _trial(case: Case, bench: Bench, robot: Sequence[str], seconds: float) -> di
     _stop(bench.exchange)
     out, _ = plant.communicate(timeout=PATIENCE_S)
     report = json.loads(out) if out.strip() else {}
-    return {"case": case.name, **_told(report, plant.returncode, errors), **_counted(path, windows, report),
+    return {"case": case.name, **_reported(report, plant.returncode, errors), **_counted(path, windows, report),
             "growth_mib": round((after - before) / 1024, 2)}  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def _resident(pid: int) -> int:
     return 0
 
 
-def _told(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
+def _reported(report: dict[str, Any], status: int, errors: Path) -> dict[str, Any]:
     exchange = report.get("exchange") or {}
     output = errors.read_text()
     kept = sum(exchange.get(name, 0) for name in ("commands_applied", "stale", "misses", "unclaimed", "reused"))

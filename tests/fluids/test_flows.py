@@ -136,7 +136,7 @@ def run(plant):
         plant.step(plant.neutral)
 
 
-def test_a_grid_that_ends_within_the_run_says_where():
+def test_a_grid_that_ends_within_the_run_reports_where():
     body = Body("ball", 1.0, inertia=np.eye(3), elements=[Strip(0.1, drag=(10.0, 20.0, 20.0))])
     still = Mechanism("ball", [body], gravity=(0, 0, 0))
     axis = np.array([-0.2, 0.2])

@@ -61,7 +61,7 @@ def test_names_outside_of_the_folder_are_refused(sound: Path, tmp_path: Path, te
     assert not list(tmp_path.rglob("*evil*"))
 
 
-def test_a_damaged_file_is_told_in_a_sentence_by_the_command(sound: Path, tmp_path: Path, temporary: Path) -> None:
+def test_a_damaged_file_is_reported_in_a_sentence_by_the_command(sound: Path, tmp_path: Path, temporary: Path) -> None:
     data = bytearray(sound.read_bytes())
     data[len(data) // 2] ^= 1
     (tmp_path / "crc.fmu").write_bytes(data)
@@ -92,7 +92,7 @@ def test_what_comes_out_is_limited(
     assert list(temporary.iterdir()) == []
 
 
-def test_what_says_that_it_is_too_large_is_not_unpacked(
+def test_what_reports_that_it_is_too_large_is_not_unpacked(
     sound: Path, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = variant(sound, tmp_path / "bomb.fmu", add={"resources/bomb": "0" * (5 << 20)})

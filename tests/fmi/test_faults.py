@@ -25,7 +25,7 @@ folder = extract(sys.argv[1])
 about = read_model_description(folder)
 vr = {v.name: v.valueReference for v in about.modelVariables}
 said = []
-def hear(_, status, __, text):
+def receive(_, status, __, text):
     said.append([status, text.decode()])
 def make(name):
     one = FMU3Slave(guid=about.guid, unzipDirectory=folder, instanceName=name,
@@ -144,7 +144,7 @@ except Exception as fault:
 """
 
 
-def test_where_rtmms_is_not_installed_the_host_lives_and_is_told(manta: Path) -> None:
+def test_where_rtmms_is_not_installed_the_host_lives_and_is_reported(manta: Path) -> None:
     for _ in range(3):
         child = subprocess.run(
             [sys.executable, "-c", WITHOUT, str(manta)], capture_output=True, text=True, timeout=120, check=False

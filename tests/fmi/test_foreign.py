@@ -91,7 +91,7 @@ def test_a_tunable_parameter_is_set_while_it_runs(lag: str) -> None:
         plant.set(seed=2)  # type: ignore[attr-defined]
 
 
-def test_an_error_of_the_fmu_is_a_divergence_with_what_it_said(lag: str) -> None:
+def test_an_error_of_the_fmu_is_a_divergence_with_what_it_sent(lag: str) -> None:
     plant = rtmms.load(lag, gain=-9000.0)
     with pytest.raises(DivergedError, match="the lag burst") as fault:
         plant.step(np.array([2.0, 0.0, 1.0]))
@@ -140,7 +140,7 @@ def test_bad_commands(lag: str, bad: list[float]) -> None:
 
 def test_fmi_2(tmp_path: Path) -> None:
     path = str(build(tmp_path, 2))
-    with pytest.raises(ModelError, match="says nothing of its step"):
+    with pytest.raises(ModelError, match="declares no step"):
         rtmms.load(path)
     plant = rtmms.load(path, dt=0.01, gain=4.0)
     x = 0.0

@@ -127,9 +127,9 @@ def test_the_same_as_parquet(table: Path, capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(("arguments", "expected"), [
-    (("pool.csv",), "a table does not say of which robot it is: name it with --robot"),
+    (("pool.csv",), "a table does not name its robot: name it with --robot"),
     (("none.csv", "--robot", "manta"), "none.csv: there is no such file"),
-    (("pool.csv", *MODEL), "expected a column for time: say which with --columns time=COLUMN; it has t, lf, lb"),
+    (("pool.csv", *MODEL), "expected a column for time: name it with --columns time=COLUMN; it has t, lf, lb"),
     (("pool.csv", *MODEL, "--columns", "time=when"), "unknown column of pool.csv 'when'"),
     (("pool.csv", *MODEL, "--columns", "speed=u"), "unknown name of --columns 'speed'"),
     (("pool.csv", *MODEL, "--columns", "time"), "--columns time: expected OURS=THEIRS"),

@@ -45,7 +45,7 @@ def test_a_run_without_noise_gives_the_values_that_it_was_made_with(run: Recordi
     assert evidence.bound == ["", ""]
 
 
-def test_errors_are_as_large_as_they_are_said_to_be(run: Recording) -> None:
+def test_errors_are_as_large_as_they_are_stated_to_be(run: Recording) -> None:
     """Eight draws of the noise: the squares of error over standard error have a mean near one."""
     squares = []
     for seed in range(8):
@@ -143,7 +143,7 @@ def test_bounds_and_priors(run: Recording) -> None:
     ("drag_coefficient[0]", "expected a parameter that is a number"),
     ("gain.speed", "unknown channel of --fit gain 'speed'"),
     ("drag_coefficient,drag_coefficient", "is named twice"),
-    ("added_mass_coefficient", "these recordings tell nothing of added_mass_coefficient"),
+    ("added_mass_coefficient", "these recordings do not determine added_mass_coefficient"),
 ])  # fmt: skip
 def test_what_cannot_be_fitted_is_refused(run: Recording, names: str, text: str) -> None:
     with pytest.raises(ModelError, match=text):

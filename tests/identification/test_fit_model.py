@@ -265,7 +265,7 @@ def test_the_delay_that_aligns_harmonics() -> None:
 # How a fit ends, and what it says.
 
 
-def test_iterations_are_told() -> None:
+def test_iterations_are_reported() -> None:
     seen: list[Iteration] = []
     rtmms.identify(pendulum, recording(swing()), fit="mass_kg", at_rest=True, threads=1, progress=seen.append)
     assert [one.number for one in seen] == list(range(1, len(seen) + 1))
@@ -304,7 +304,7 @@ def test_a_budget_ends_a_search_and_one_that_is_too_short_is_refused() -> None:
         identified(recordings, asked, Settings(), Watch(budget=Budget(0.0)))
 
 
-def test_a_poor_fit_says_which_channel_of_which_recording_and_what_to_do() -> None:
+def test_a_poor_fit_reports_which_channel_of_which_recording_and_what_to_do() -> None:
     good, late = recording(swing(seed=1), noise=1e-3), recording(swing(seed=2), noise=1e-3, late_s=0.05)
     found = rtmms.identify(pendulum, [good, late], fit=["mass_kg", "damping"], at_rest=True, threads=1)
     poor = [text for text in found.advice if text.startswith("recording 2: joint_position")]

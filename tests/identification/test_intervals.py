@@ -28,7 +28,7 @@ def off(at_rest: bool, kept: float, seeds: range) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("at_rest", "kept"), [(True, 0.0), (False, 0.0), (True, 0.9)])
-def test_errors_are_of_the_size_that_is_said(at_rest: bool, kept: float) -> None:
+def test_errors_are_of_the_size_that_is_stated(at_rest: bool, kept: float) -> None:
     """Four draws of two parameters: a sum of squares beyond 26 has a chance of one in a thousand."""
     assert np.sum(off(at_rest, kept, range(4)) ** 2) < 26.0
 

@@ -154,7 +154,7 @@ class Other(Coarse):
         return [wrong]
 
 
-def test_who_offers_none_or_others_is_told() -> None:
+def test_who_offers_none_or_others_is_reported() -> None:
     with pytest.raises(rtmms.ModelError, match="--degrade: this robot offers no cheaper variants"):
         Levels(Toy())
     with pytest.raises(rtmms.ModelError, match="variant 1: expected the channels and the step of the full model"):

@@ -136,7 +136,7 @@ ROOMS = {"cat": cat, "satellite": satellite, "fluid_swimmer": fluid_swimmer}
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_the_full_dynamics_accelerate_as_the_connection_says(name: str) -> None:
+def test_the_full_dynamics_accelerate_as_the_connection_states(name: str) -> None:
     """At eta = -A rd the equations of motion give eta' = -A rdd - (dA rd) rd: no momentum comes in."""
     one, rng = Connection(robot(name), KINDS[name]), np.random.default_rng(8)
     model = rtmms.compile(robot(name))
@@ -159,7 +159,7 @@ def test_the_full_dynamics_accelerate_as_the_connection_says(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ROOMS)
-def test_a_plant_moves_as_the_connection_says(name: str) -> None:
+def test_a_plant_moves_as_the_connection_states(name: str) -> None:
     """A shape that is moved, on a free base that starts at rest: momentum and twist are off by the step's error alone,
     which falls with its fourth power."""
     worst = []

@@ -123,7 +123,7 @@ def test_refused() -> None:
         travel(board(), [[0.0, 0.0, 0.0], [1.0, 0.1, -0.1]], cycles=2)
 
 
-def test_redundant_contacts_that_contradict_the_rate_are_told_by_joint() -> None:
+def test_redundant_contacts_that_contradict_the_rate_are_reported_by_joint() -> None:
     one = Connection(snake.describe(snake.Snake()), "nonholonomic")
     r = np.linspace(0.1, 0.4, one.shape_size)
     with pytest.raises(rtmms.ModelError, match=r"contradict the contacts by .* m/s; let .* follow"):

@@ -191,7 +191,7 @@ class World:
             if happening.op:
                 self.asked.append(Request(happening.op, happening.args))
 
-    def _hear_ticks(self) -> None:
+    def _receive_ticks(self) -> None:
         while self.ticks and self.at(self.ticks[0]) <= self.clock.now():
             came = self.at(self.ticks.pop(0))
             if len(self.tick_queue) < 16:
@@ -200,22 +200,22 @@ class World:
                 self.surplus += 1
 
     def next_tick(self, until_ns: int) -> int:
-        self._hear_ticks()
+        self._receive_ticks()
         if not self.tick_queue:
             coming = self.at(self.ticks[0]) if self.ticks else until_ns
             self.clock.sleep_until(min(coming, until_ns))
-            self._hear_ticks()
+            self._receive_ticks()
         if not self.tick_queue:
             return 0
         self.log.append(("tick", (self.tick_queue[0] - self.t0) / US))
         return self.tick_queue.pop(0)
 
     def ticks_waiting(self) -> int:
-        self._hear_ticks()
+        self._receive_ticks()
         return len(self.tick_queue)
 
     def drop_ticks(self) -> None:
-        self._hear_ticks()
+        self._receive_ticks()
         self.surplus += len(self.tick_queue)
         self.tick_queue.clear()
 

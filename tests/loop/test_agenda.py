@@ -75,7 +75,7 @@ def test_what_cannot_be_set_ends_the_run(monkeypatch: pytest.MonkeyPatch, act: D
     assert (bench.outcome.ended, bench.outcome.message, bench.outcome.steps) == ("failed", message, 1)
 
 
-class Telling(World):
+class Reporting(World):
     """Takes parameters to its peers, who answer in the second look around after that."""
 
     looks, refuses = -1, False
@@ -97,7 +97,7 @@ class Telling(World):
 
 @pytest.mark.parametrize("mode", ["lockstep", "realtime"])
 def test_a_peer_is_waited_for_where_there_is_no_schedule(monkeypatch: pytest.MonkeyPatch, mode: str) -> None:
-    monkeypatch.setattr(bench_module, "World", Telling)
+    monkeypatch.setattr(bench_module, "World", Reporting)
     bench = run(monkeypatch, mode, [Due(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
     assert (bench.outcome.ended, bench.counts) == ("duration", (2, 0, 0, 0))
     passed = bench.log.index(("pass on", {"peer.gain": 2.0}))
@@ -106,8 +106,8 @@ def test_a_peer_is_waited_for_where_there_is_no_schedule(monkeypatch: pytest.Mon
 
 
 def test_a_peer_that_refuses_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench_module, "World", Telling)
-    monkeypatch.setattr(Telling, "refuses", True)
+    monkeypatch.setattr(bench_module, "World", Reporting)
+    monkeypatch.setattr(Reporting, "refuses", True)
     bench = run(monkeypatch, "lockstep", [Due(1, "peer", {"peer.gain": 2.0})], steps=2, arrivals=on_time(2))
     assert (bench.outcome.ended, bench.outcome.message) == ("failed", "peer: no such gain")
     assert bench.outcome.steps <= 2

@@ -44,7 +44,7 @@ def test_the_miss_policy_acts_as_in_realtime() -> None:
     assert bench.counts == (1, 2, 0, 0)
 
 
-def test_without_ticks_the_run_waits_and_a_stop_is_still_heard() -> None:
+def test_without_ticks_the_run_waits_and_a_stop_is_still_received() -> None:
     bench = external([100], steps=5, claimed={}, happenings=[Happening(400_000, op="stop")])
     assert (bench.outcome.ended, bench.outcome.steps) == ("stop", 1)
     assert 400_000 <= (bench.clock.ns - bench.world.t0) / US < 411_000

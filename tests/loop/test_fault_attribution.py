@@ -201,7 +201,7 @@ def test_the_base_rate_counts_each_period_that_a_stall_touches_once() -> None:
     assert report["longest_stall_us"] == pytest.approx(700)
 
 
-def test_without_a_witness_shares_are_undefined() -> None:
+def test_without_a_stall_detector_shares_are_undefined() -> None:
     report = judged(None, steps=1)[1].report(1)
     assert (report["present"], report["machine_share"], report["base_rate"]) == (False, None, None)
 

@@ -155,7 +155,7 @@ def test_unclaimed_steps_and_free_mode_have_no_misses_to_limit() -> None:
     assert ended(Bench("free", steps=50, limits=Limits(misses=0))) == ("duration", 50)
 
 
-def test_the_first_limit_reached_is_the_one_that_is_told() -> None:
+def test_the_first_limit_reached_is_the_one_that_is_reported() -> None:
     bench = Bench(steps=9, arrivals=on_time(1), limits=Limits(misses=3, misses_in_a_row=1))
     assert "--max-consecutive-misses" in bench.outcome.message
 
@@ -197,7 +197,7 @@ def test_in_the_grace_nothing_counts_and_afterwards_all_does() -> None:
     assert bench.statistics.misses == 12
 
 
-def test_in_the_grace_abort_on_a_miss_holds_and_says_so() -> None:
+def test_in_the_grace_abort_on_a_miss_holds_and_reports_it() -> None:
     bench = Bench(steps=30, arrivals=on_time(1), miss="abort", grace_s=5e-3)
     assert ended(bench) == ("policy", 6)
     assert [policy for *_, policy in bench.world.published][:6] == ["", "", "hold", "hold", "hold", "hold"]
@@ -301,7 +301,7 @@ def test_a_death_ends_the_wait_for_the_first_commands() -> None:
     assert bench.counts == (0, 2, 0, 0)
 
 
-def test_a_stop_is_heard_in_the_wait_for_the_first_commands() -> None:
+def test_a_stop_is_received_in_the_wait_for_the_first_commands() -> None:
     bench = Bench(steps=2, first_us=5e6, happenings=[Happening(200_000, op="stop")])
     assert ended(bench) == ("stop", 0)
     assert (bench.clock.ns - bench.world.t0) / 1000 < 300_000

@@ -43,7 +43,7 @@ def test_lockstep_ends_after_five_seconds_of_silence_and_names_the_peer(monkeypa
     assert 5.0 <= (bench.clock.ns - bench.world.t0) * 1e-9 < 5.1
 
 
-def test_lockstep_stops_waiting_for_one_that_says_bye() -> None:
+def test_lockstep_stops_waiting_for_one_that_sends_bye() -> None:
     bench = Bench("lockstep", steps=3, arrivals=on_time(1), happenings=[Happening(300_000, release=(0, 1))])
     assert bench.outcome.ended == "duration"
     assert bench.counts == (1, 0, 2, 0)

@@ -273,7 +273,7 @@ def test_the_trial_leaves_the_plant_at_its_start() -> None:
     assert plant.snapshot() == before
 
 
-def test_the_trial_of_a_plant_that_diverges_says_nothing_and_leaves_it_at_its_start() -> None:
+def test_the_trial_of_a_plant_that_diverges_sends_nothing_and_leaves_it_at_its_start() -> None:
     plant = Pendulum()
     plant.diverge_at = 0.0
     assert trial(plant, 0) == StepTime(0.0, 0.0)

@@ -97,7 +97,7 @@ def test_nobody_claims_the_plant_steps_at_once_at_neutral() -> None:
     assert bench.log[2] == ("serve", 10.0)  # it did not wait for the deadline
 
 
-def test_hold_keeps_the_last_good_value_and_says_so() -> None:
+def test_hold_keeps_the_last_good_value_and_reports_it() -> None:
     bench = Bench(steps=3, arrivals=on_time(1))
     assert bench.plant.commands == [(0.5, 0.0)] * 3
     assert [policy for *_, policy in bench.world.published] == ["", "", "hold"]
@@ -213,7 +213,7 @@ def test_catchup_owes_no_more_than_its_limit() -> None:
     assert [event[2] for event in bench.log if event[0] == "publish"] == [0.0, 9300.0, 9310.0]
 
 
-def test_overrun_abort_ends_the_run_and_says_by_how_much() -> None:
+def test_overrun_abort_ends_the_run_and_reports_by_how_much() -> None:
     bench = Bench(steps=9, claimed={}, cost_us={1: 1500}, overrun="abort")
     assert (bench.outcome.ended, bench.outcome.steps) == ("policy", 2)
     assert "step 1 ended 500 us after its period" in bench.outcome.message

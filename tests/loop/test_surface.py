@@ -68,7 +68,7 @@ def test_others_are_not(plant: Any, highest: float) -> None:
     assert watch.news() == []
 
 
-def test_stop_gets_one_sentence_at_once_and_a_reset_forgets() -> None:
+def test_stop_gets_one_sentence_at_once_and_a_reset_discards() -> None:
     stops: list[str] = []
     watch = SurfaceWatch(swimmer(), "mine", stops.append)
     follow(watch, lambda t: -2.0 + t, 3.0)

@@ -59,7 +59,7 @@ def test_a_change_begins_anew_and_angles_go_round() -> None:
     assert found["max"] == pytest.approx(2.0, abs=1e-9)
 
 
-def test_one_that_is_never_reached_says_so_and_what_comes_before_does_not_count() -> None:
+def test_one_that_is_never_reached_reports_it_and_what_comes_before_does_not_count() -> None:
     def motion(t: float, points: Any) -> Any:
         return (0.0, 0.0, -0.5 if t < 8.0 else -0.7), (1.0, 0.0, 0.0, 0.0)
 
@@ -79,7 +79,7 @@ def test_off_a_course() -> None:
     assert tracked({"cross_track_m": parts}, motion, 20.0)["cross_track_m"]["rms"] == pytest.approx(0.1, rel=1e-3)
 
 
-def test_courses_are_what_they_say() -> None:
+def test_courses_are_what_they_state() -> None:
     helix = course("helix", radius_m=3.0, rise_m=-1.0, turns=2.0, depth_m=1.0)
     assert helix.whole_m == pytest.approx(2.0 * np.hypot(6.0 * np.pi, 1.0), rel=1e-4)
     assert helix.points[-1] == pytest.approx([0.0, 0.0, -3.0], abs=1e-9)
@@ -125,7 +125,7 @@ def test_samples_keep_no_objects(prefix: str) -> None:
     assert tracking.report()["depth_m"]["rms"] == 1.0
 
 
-def test_set_points_are_told_when_they_are_others() -> None:
+def test_set_points_are_reported_when_they_are_others() -> None:
     points: dict[str, Any] = {"depth_m": 1.0}
     seen: list[tuple[int, dict[str, Any]]] = []
 
@@ -133,7 +133,7 @@ def test_set_points_are_told_when_they_are_others() -> None:
         points["depth_m"] = 1.0 if t < 0.5 else 2.0
         return (0.0, 0.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
-    tracking = Tracking(DT, lambda: dict(points), tell=lambda step, tracked: seen.append((step, dict(tracked))))
+    tracking = Tracking(DT, lambda: dict(points), report=lambda step, tracked: seen.append((step, dict(tracked))))
     for step in range(1000):
         if step == tracking.due:
             motion((step + 1) * DT, points)

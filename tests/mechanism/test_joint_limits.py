@@ -85,7 +85,7 @@ def test_limits_that_cannot_be_are_refused(tmp_path: Path, limit: str, text: str
 
 
 @pytest.mark.full
-def test_joint_limits_are_told(tmp_path: Path) -> None:
+def test_joint_limits_are_reported(tmp_path: Path) -> None:
     plant: Any = rtmms.load(arm(tmp_path), drive="servo")
     assert plant.joint_limits == {
         "shoulder": {"lower": -1.2, "upper": 1.2, "velocity": 3.0, "effort": 2.0},

@@ -14,7 +14,7 @@ OF_A_BODY = ("position", "quaternion", "velocity", "angular_velocity", "specific
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4])
-def test_bodies_tell_how_they_move(seed: int) -> None:
+def test_bodies_report_how_they_move(seed: int) -> None:
     """Of a random tree in free motion, the last bodies of its branches and the base."""
     tree = random_tree(4, seed)
     model = rtmms.compile(tree)

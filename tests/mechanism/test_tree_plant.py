@@ -251,13 +251,13 @@ def test_snapshots_go_on_with_the_same_bits_and_know_their_model() -> None:
         ]
         return rtmms.TreePlant(arm(base="free"), actuators=actuators)
 
-    plant, twin = build(), build()
+    plant, other = build(), build()
     run(plant, [1.0, 0.3], 0.05)
     blob = plant.snapshot()
-    twin.restore(blob)
-    for one in (plant, twin):
+    other.restore(blob)
+    for one in (plant, other):
         run(one, [-0.5, 0.1], 0.05)
-    assert plant.snapshot() == twin.snapshot()
+    assert plant.snapshot() == other.snapshot()
     with pytest.raises(rtmms.ModelError, match="another model"):
         build(moment=0.1).restore(blob)
 

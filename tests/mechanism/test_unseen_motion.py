@@ -36,16 +36,16 @@ def test_rates_are_those_that_the_joint_moves_with():
     """Their integral over a step, by Gauss, is how far the joint goes: ramp, wave, command and gain at once."""
     law = Law(np.array([[0.1, 0.3, -0.2]]), omega=7.0, ramp=0.5, bandwidth=9.0)
     plant = arm(0.05, 30.0, law=law)
-    twin = plant.twin()
-    begin, at, share = twin.room(), *np.polynomial.legendre.leggauss(24)
+    estimator = plant.step_error_estimator()
+    begin, at, share = estimator.room(), *np.polynomial.legendre.leggauss(24)
     for k in range(14):  # beyond the ramp
-        twin.keep(begin)
+        estimator.keep(begin)
         plant.step(np.array([0.4 if k % 5 < 3 else -0.2]))
-        twin.start(begin, halves=False)
-        servo, target = twin._parts(begin.all)["hold.servo"], twin._system.hold.target
-        twin.step(np.array([0.4 if k % 5 < 3 else -0.2]), halves=False)
+        estimator.start(begin, halves=False)
+        servo, target = estimator._parts(begin.all)["hold.servo"], estimator._system.hold.target
+        estimator.step(np.array([0.4 if k % 5 < 3 else -0.2]), halves=False)
         rates = given_rates(plant.system.law, servo, target, plant.bandwidth, k * 0.05, 0.025 * (1.0 + at))
-        went = twin.state.joints - begin.joints
+        went = estimator.state.joints - begin.joints
         assert 0.025 * (rates @ share) == pytest.approx(went, abs=1e-12)
 
 
@@ -63,7 +63,7 @@ def test_what_is_over_between_two_stages_is_doubted():
     verdicts = []
     for dt in (1.0, 0.002):
         plant = arm(dt, 30.0)
-        monitor, command = Monitor(plant.twin()), np.array([0.3])
+        monitor, command = Monitor(plant.step_error_estimator()), np.array([0.3])
         monitor.look(command)
         for _ in range(60):
             plant.step(command)

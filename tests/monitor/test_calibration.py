@@ -20,10 +20,10 @@ def verdict(path, work=0.0, measured=50):
 
 def of(folder, dt=1e-3, **given):
     plant = rtmms.load("manta", dt=dt, **given)
-    return Calibration(plant, plant.twin(), folder)
+    return Calibration(plant, plant.step_error_estimator(), folder)
 
 
-def test_the_order_of_the_method_tells_the_other_steps(tmp_path):
+def test_the_order_of_the_method_reports_the_other_steps(tmp_path):
     """Second order: a hundredth of the error at a tenth of the step; beyond four times it is no bound."""
     one = of(tmp_path)
     own = one.steps()[0.01]
@@ -52,7 +52,7 @@ def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
             assert before is not None
             assert before.steps[0.01] <= last.get(gait, math.inf)
             error = errors[gait, ratio]
-            Calibration(plant, plant.twin(), folder, (gait,)).keep(
+            Calibration(plant, plant.step_error_estimator(), folder, (gait,)).keep(
                 verdict(error, 5.0 * error, int(draw.integers(9, 90)))
             )
             last[gait] = known_step(plant, (gait,), folder).steps[0.01]
@@ -66,7 +66,7 @@ def test_in_any_order_a_known_step_only_gets_tighter(tmp_path):
 def test_a_gait_written_otherwise_is_the_same_condition(tmp_path):
     plant = rtmms.load("manta")
     parts = ("gait:frequency_hz=0.50,amplitude_deg=30", "gait:amplitude_deg=30.0,frequency_hz=.5")
-    one, other = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in parts)
+    one, other = (Calibration(plant, plant.step_error_estimator(), tmp_path, (word,)) for word in parts)
     assert one.file == other.file
     assert one.conditions["controllers"] == ["gait:amplitude_deg=30,frequency_hz=0.5"]
     one.keep(verdict(1e-3))
@@ -96,15 +96,15 @@ def test_the_manta_knows_its_own_gait(tmp_path):
 
 def test_a_method_with_a_bound_reaches_no_further_than_was_measured(tmp_path):
     plant = rtmms.load("eel")
-    one = Calibration(plant, plant.twin(), tmp_path)
+    one = Calibration(plant, plant.step_error_estimator(), tmp_path)
     assert one.sentences() == ("", "")
     one.keep(verdict(1e-9, work=1e-9))
     assert one.steps() == {0.01: pytest.approx(1e-3), 0.001: pytest.approx(1e-3)}
     finer = rtmms.load("eel", dt=5e-4)
-    Calibration(finer, finer.twin(), tmp_path).keep(verdict(1e-9, work=1e-9))
+    Calibration(finer, finer.step_error_estimator(), tmp_path).keep(verdict(1e-9, work=1e-9))
     assert one.steps()[0.01] == pytest.approx(1e-3), "a shorter step that is fine makes none shorter"
     longer = rtmms.load("eel", dt=2e-3)
-    other = Calibration(longer, longer.twin(), tmp_path)
+    other = Calibration(longer, longer.step_error_estimator(), tmp_path)
     assert other.sentences()[1] == ""  # longer than any that was measured is not known to be wrong
     one.keep(verdict(0.3, measured=60))
     assert "is known to be inaccurate" in other.sentences()[1]
@@ -114,7 +114,7 @@ def test_two_trees_without_parameters_do_not_share_what_is_known(tmp_path):
     def ball(mass):
         body = rtmms.model.Body("ball", solids=[rtmms.model.Box(0.1, 0.1, 0.1, 1000.0 * mass)])
         plant = rtmms.TreePlant(rtmms.Mechanism("one", [body]))
-        return Calibration(plant, plant.twin(), tmp_path)
+        return Calibration(plant, plant.step_error_estimator(), tmp_path)
 
     ball(1.0).keep(verdict(1e-3))
     assert ball(1.0).read()
@@ -142,7 +142,9 @@ def test_what_is_hopeless_or_cannot_be_written_is_not_kept(tmp_path):
 
 def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
     plant = rtmms.load("manta", dt=5e-3)
-    wild, calm = (Calibration(plant, plant.twin(), tmp_path, (word,)) for word in ("gait:frequency_hz=2", "gait"))
+    wild, calm = (
+        Calibration(plant, plant.step_error_estimator(), tmp_path, (word,)) for word in ("gait:frequency_hz=2", "gait")
+    )
     wild.keep(verdict(0.3))
     assert "known to be inaccurate" in wild.sentences()[1]
     assert "known to be inaccurate" not in calm.sentences()[1]
@@ -151,7 +153,7 @@ def test_what_one_gait_needs_is_not_asked_of_another(tmp_path):
 
 @pytest.mark.timeout(1800)
 @pytest.mark.full  # 40 runs, the shortest steps of them 20,000
-def test_40_runs_make_no_known_step_longer_and_say_how_far_they_are_off(tmp_path):
+def test_40_runs_make_no_known_step_longer_and_report_how_far_they_are_off(tmp_path):
     """Steps of 0.1 to 20 times the default and three gaits in any order; the truth has the same commands in eighths."""
     ratios, gaits = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0), (0.3, 0.6, 1.2)
     small = {"chains": 3, "links": 2}
@@ -164,7 +166,7 @@ def test_40_runs_make_no_known_step_longer_and_say_how_far_they_are_off(tmp_path
         p, steps = plant.parameters, round(2.0 / plant.dt)
         gait = Flapping(40.0, 40.0, frequency)
         commands = gait.angles(plant.dt * np.arange(steps), p.back_rod_m / p.front_rod_m)
-        monitor, length, place = Monitor(plant.twin()), 0.0, plant.observe()["position"]
+        monitor, length, place = Monitor(plant.step_error_estimator()), 0.0, plant.observe()["position"]
         for command in commands:
             plant.step(command)
             monitor.after(command)
@@ -175,7 +177,7 @@ def test_40_runs_make_no_known_step_longer_and_say_how_far_they_are_off(tmp_path
         found = monitor.conclude(math.inf, most=2)
         off = float(np.linalg.norm(place - fine.observe()["position"])) / length
         assert off <= max(3.0 * found.path, 0.01), cases[k]
-        Calibration(plant, monitor.twin, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(found)
+        Calibration(plant, monitor.estimator, tmp_path, (f"gait:frequency_hz={frequency}",)).keep(found)
         known = known_step(plant, (f"gait:frequency_hz={frequency}",), tmp_path).steps[0.01]
         assert known <= last.get(frequency, math.inf)
         last[frequency] = known

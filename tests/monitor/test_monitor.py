@@ -25,7 +25,7 @@ def swinging(dt=1e-2, damping=0.0, method="rk4", base="fixed"):
 
 
 def looked(plant, steps, command=None):
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for k in range(steps):
         held = plant.neutral if command is None else command(k)
         plant.step(held)
@@ -58,7 +58,7 @@ def test_an_error_by_hand_leaves_the_plant_as_it_is():
         blob = plant.snapshot()
         assert plant.step_error(command).largest > 0.0
         assert plant.snapshot() == blob
-        assert plant.step_error() == step_error(plant.twin(), getattr(plant, "commanded", np.zeros(4)))
+        assert plant.step_error() == step_error(plant.step_error_estimator(), getattr(plant, "commanded", np.zeros(4)))
 
 
 @pytest.mark.parametrize("coupling", ["sequential", "monolithic"])
@@ -93,7 +93,7 @@ def test_a_change_from_outside_is_no_error():
     """A state put in between two looks, or a reset: what was begun is dropped."""
     plant, still = swinging(), swinging()
     blob = still.snapshot()
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for k in range(300):
         plant.step(plant.neutral)
         monitor.look(plant.neutral)
@@ -109,31 +109,31 @@ def test_a_change_from_outside_is_no_error():
 
 def test_a_step_that_fails_counts_as_wholly_wrong():
     plant = swinging()
-    errors, twin = Errors(plant.twin()), plant.twin()
-    begin, end = twin.room(), twin.room()
-    twin.keep(begin)
+    errors, estimator = Errors(plant.step_error_estimator()), plant.step_error_estimator()
+    begin, end = estimator.room(), estimator.room()
+    estimator.keep(begin)
     plant.step(plant.neutral)
-    twin.keep(end)
-    found = errors.add(begin, end, twin.state, False, 1.0)
+    estimator.keep(end)
+    found = errors.add(begin, end, estimator.state, False, 1.0)
     assert found.joints == pytest.approx(1.0)
 
 
 def test_turns_count_by_the_length():
     plant = rtmms.load("eel")
-    twin = plant.twin()
-    a, b = twin.room(), twin.room()
-    twin.keep(a)
-    twin.keep(b)
+    estimator = plant.step_error_estimator()
+    a, b = estimator.room(), estimator.room()
+    estimator.keep(a)
+    estimator.keep(b)
     b.twist[:] += (1.0, 0.0, 0.0, 0.0, 2.0, 0.0)
-    vectors = Vectors(twin)
+    vectors = Vectors(estimator)
     vectors.between(a, b)
-    assert vectors.squares()[0] == pytest.approx(1.0 + (2.0 * twin.length) ** 2)
+    assert vectors.squares()[0] == pytest.approx(1.0 + (2.0 * estimator.length) ** 2)
 
 
 def test_what_comes_to_rest_within_the_first_step_is_seen():
     """Motors of 2 ms in steps of 0.1 s: the quadrotor has no lift in the first, and falls behind from then on."""
     plant = rtmms.load("quadrotor", dt=0.1, motor_s=0.002)
-    monitor, lift = Monitor(plant.twin()), np.full(4, 476.0)
+    monitor, lift = Monitor(plant.step_error_estimator()), np.full(4, 476.0)
     monitor.look(lift)
     for _ in range(30):
         plant.step(lift)

@@ -32,7 +32,7 @@ def jumping(k):
 
 
 def watched(plant, steps, command=None):
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for k in range(steps):
         held = np.zeros(len(plant.actuators)) if command is None else command(k)
         plant.step(held)
@@ -51,10 +51,10 @@ def way(plant, steps, command, parts=1):
 
 
 @pytest.mark.parametrize("most", [2, 8])
-def test_joints_of_a_fixed_base_are_off_by_what_is_told(most):
+def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
     """Against the exact swing, in steps of a sixteenth of its period: told is more than true, and less than twice."""
     plant, angles = swinging(0.04), [0.0]
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for _ in range(200):
         plant.step(plant.neutral)
         monitor.after(plant.neutral)
@@ -95,23 +95,25 @@ def test_a_robot_without_inertia_has_a_verdict(dt, verdict):
 ])  # fmt: skip
 def test_taken_again_it_is_the_same_run_bit_for_bit(robot, given):
     plant = rtmms.load(robot, **given)
-    twin, command = plant.twin(), np.full(len(plant.actuators), 0.2)
-    begin, end = twin.room(), twin.room()
-    twin.keep(begin)
-    twin.start(begin, halves=False)
+    estimator, command = plant.step_error_estimator(), np.full(len(plant.actuators), 0.2)
+    begin, end = estimator.room(), estimator.room()
+    estimator.keep(begin)
+    estimator.start(begin, halves=False)
     for _ in range(300):
         plant.step(command)
-        assert twin.step(command, halves=False)
-    twin.keep(end)
+        assert estimator.step(command, halves=False)
+    estimator.keep(end)
     counts = 0 if robot == "manta" else 1  # the last number is the plant's count of steps
-    np.testing.assert_array_equal(twin.state.all[: twin.state.all.size - counts], end.all[: end.all.size - counts])
+    np.testing.assert_array_equal(
+        estimator.state.all[: estimator.state.all.size - counts], end.all[: end.all.size - counts]
+    )
 
 
 @pytest.mark.parametrize("steps", [51, 2000])
 def test_another_run_than_that_of_the_commands_is_not_judged(steps):
     """The state was changed, with the count of steps or without, and nobody said so: the path is not known."""
     plant, moved = rtmms.load("manta"), rtmms.load("manta")
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for _ in range(steps):
         moved.step(RODS)
     for k in range(200):
@@ -122,9 +124,9 @@ def test_another_run_than_that_of_the_commands_is_not_judged(steps):
     assert math.isnan(monitor.conclude(9.0).path)
 
 
-def test_after_a_change_that_was_told_the_rest_is_judged():
+def test_after_a_change_that_was_reported_the_rest_is_judged():
     plant = rtmms.load("eel")
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for k in range(200):
         plant.step(plant.neutral)
         monitor.after(plant.neutral)
@@ -136,7 +138,7 @@ def test_after_a_change_that_was_told_the_rest_is_judged():
     assert found.seconds is None
 
 
-def test_without_time_the_beginning_is_judged_and_the_sentence_says_so():
+def test_without_time_the_beginning_is_judged_and_the_sentence_reports_it():
     monitor = watched(rtmms.load("eel"), 400)
     found = monitor.conclude(0.0)
     assert found.seconds is not None
@@ -146,17 +148,17 @@ def test_without_time_the_beginning_is_judged_and_the_sentence_says_so():
 
 def test_shorter_steps_that_fail_make_a_run_worthless():
     monitor = watched(rtmms.load("eel"), 20)
-    twin = monitor.twin
-    step = twin.step
-    twin.step = lambda command, halves: step(command, halves) and not halves
+    estimator = monitor.estimator
+    step = estimator.step
+    estimator.step = lambda command, halves: step(command, halves) and not halves
     found = monitor.conclude(9.0)
     assert (found.verdict, found.path, found.work) == ("doubtful", 1.0, 1.0)
 
 
 def test_a_way_that_is_short_and_work_that_cancels_are_measured_against_more():
-    twin = rtmms.load("eel").twin()
-    assert path_error(1e-6, 0.0, twin) == pytest.approx(1e-6 / (0.1 * twin.length))
-    assert path_error(1e-6, 100.0, twin) == pytest.approx(1e-8)
+    estimator = rtmms.load("eel").step_error_estimator()
+    assert path_error(1e-6, 0.0, estimator) == pytest.approx(1e-6 / (0.1 * estimator.length))
+    assert path_error(1e-6, 100.0, estimator) == pytest.approx(1e-8)
     assert work_error(1.0, 2.0, 2.0) == pytest.approx(0.5)
     assert work_error(1e-9, 2e-9, 1.0) == pytest.approx(1e-9 / 0.02)
     assert work_error(0.0, 0.0, 0.0) == 0.0
@@ -174,15 +176,15 @@ def test_one_number_in_one_sentence(path, work, message):
     assert sentence.count("%") == 1
 
 
-def test_the_work_is_what_the_plant_tells():
+def test_the_work_is_what_the_plant_states():
     """With contacts it has two parts: what imposed joints do in impacts is not in that of the steps."""
     for robot, command in (("eel", [0.1] * 36), ("purcell", [0.5, -0.5]), ("unicycle", [9.0, 5.0])):
         plant = rtmms.load(robot)
-        twin = plant.twin()
-        state = twin.room()
+        estimator = plant.step_error_estimator()
+        state = estimator.room()
         for _ in range(20):
             plant.step(np.array(command))
-        twin.keep(state)
+        estimator.keep(state)
         assert state.work.sum() == pytest.approx(float(plant.observe()["work"]), rel=1e-12), robot
         assert state.work.sum() != 0.0
 

@@ -174,7 +174,7 @@ def test_the_step_is_the_models_or_a_multiple(tmp_path: Path) -> None:
             made(tmp_path, WALKER, dt=wrong)
 
 
-def test_a_step_that_diverges_says_where_and_stays_at_the_last_state(tmp_path: Path) -> None:
+def test_a_step_that_diverges_reports_where_and_stays_at_the_last_state(tmp_path: Path) -> None:
     text = mjcf(
         '<body><joint name="rail" type="slide"/><geom size=".1"/></body>', "",
         '<actuator><motor joint="rail" gear="1e15"/></actuator>',

@@ -104,7 +104,7 @@ LINKS = '<link name="a"/><link name="b"/>'
          "body 'a': mass must be >= 0 kg"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_urdf_is_told_by_name_and_place(tmp_path, capfd, content, parts):
+def test_a_file_that_is_no_urdf_is_reported_by_name_and_place(tmp_path, capfd, content, parts):
     path = tmp_path / "broken.urdf"
     path.write_bytes(content)
     with pytest.raises(rtmms.ModelError, match=rf"^urdf '.*broken\.urdf': {parts}"):

@@ -84,7 +84,7 @@ def test_a_mesh_that_is_not_there_leaves_the_link_to_its_inertia(tmp_path: Path)
     assert [part["kind"] for part in plant.shape["parts"]] == ["box", "ellipsoid"]
 
 
-def test_a_mesh_is_thinned_and_told_to_a_thousandth_of_its_size() -> None:
+def test_a_mesh_is_thinned_and_rounded_to_a_thousandth_of_its_size() -> None:
     vertices, faces = ellipsoid(0.4, 0.2, 0.1, 96)
     points, corners = clustered(vertices, faces, 200)
     assert 60 < len(points) <= 200

@@ -87,7 +87,7 @@ def test_refusals_name_the_file_and_the_next_action(tmp_path: Path) -> None:
         m.solid_from_mesh(tmp_path / "box.step", mass=1.0)
 
 
-def test_without_trimesh_it_says_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_trimesh_it_reports_what_installs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import sys
 
     monkeypatch.setitem(sys.modules, "trimesh", None)

@@ -55,6 +55,6 @@ def test_the_minimum_its_conditions_and_its_gain(seed: int) -> None:
         np.testing.assert_allclose(gain[:, k], (ends[0] - ends[1]) / (2.0 * by), atol=1e-5)
 
 
-def test_what_is_not_convex_is_told() -> None:
+def test_what_is_not_convex_is_reported() -> None:
     h, x = np.diag([1.0, -1.0]), np.zeros(2)
     assert box_step(h, np.zeros(2), np.zeros((2, 1)), -np.ones(2), np.ones(2), x, np.zeros((2, 1))) == -1

@@ -59,7 +59,7 @@ def test_runs_that_ended_early_or_cost_no_number_are_infinite(outputs: dict[str,
     assert found.tolist() == [1.0, math.inf, math.inf, 1.0]
 
 
-def test_what_numba_cannot_compile_is_told_in_a_sentence(outputs: dict[str, Any]) -> None:
+def test_what_numba_cannot_compile_is_reported_in_a_sentence(outputs: dict[str, Any]) -> None:
     @rtmms.cost(outputs=("position",))
     def odd(state: Any, command: Any, time: float) -> float:
         return state.nothing + 1.0  # type: ignore[no-any-return]

@@ -109,7 +109,7 @@ def test_the_wind_is_found_and_how_to_stay_in_it_is_consistent(moth: Any, linear
     wind, x = np.array([0.1, -0.2, 0.05]), np.zeros(len(linear.coordinates.names))
     for j in range(400):
         phase = j % 2
-        planner.observer.hear(phase, linear.halves[phase].wind @ wind, x, x)
+        planner.observer.learn(phase, linear.halves[phase].wind @ wind, x, x)
     np.testing.assert_allclose(planner.observer.wind, wind, atol=1e-9)
     np.testing.assert_allclose(planner.observer.rest[0], 0.0, atol=1e-6)
     first, second = planner.staying()

@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.full
-def test_the_log_tells_what_the_report_tells(folder: Path) -> None:
+def test_the_log_reports_what_the_report_reports(folder: Path) -> None:
     log = open_log(folder / "run.mcap")
     steps = [row for row in log.rows() if isinstance(row, Step)]
     assert log.end is not None

@@ -130,16 +130,16 @@ def loop_of(attribution: Any = None) -> Any:
 
 
 @pytest.mark.full
-def test_a_judged_step_is_told_by_one_row(tmp_path: Path) -> None:
+def test_a_judged_step_is_reported_by_one_row(tmp_path: Path) -> None:
     """It is offered until a row has it, whoever writes that."""
     judged = [(5, 1, -1), (6, 2, -1), (7, -1, 3)]
     attribution: Any = SimpleNamespace(unreported=3)
 
-    def tell() -> tuple[int, int, int]:
+    def report() -> tuple[int, int, int]:
         attribution.unreported -= 1
         return judged[2 - attribution.unreported]
 
-    attribution.tell = tell
+    attribution.take_judged = report
     plant, kept = Pendulum(), recorder(tmp_path / "run.mcap", Pendulum(), patient=False)
     try:
         kept.bind(loop_of(attribution))

@@ -95,11 +95,11 @@ def test_the_last_chunk_lost_is_noticed_by_the_count_of_steps(written: Path, tmp
     assert info(bad)["missing"] == STEPS - result.steps
 
 
-def test_fewer_steps_than_the_end_tells_of_fail_the_check(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_steps_than_the_end_reports_fail_the_check(written: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(written)
     assert log.end is not None
     monkeypatch.setitem(log.end.fields, "steps", STEPS + 5)  # type: ignore[arg-type]
-    assert rerun(log).unchecked == f"the log says it has {STEPS + 5} steps, but {STEPS} are in it"
+    assert rerun(log).unchecked == f"the log declares {STEPS + 5} steps, but {STEPS} are in it"
 
 
 @pytest.mark.full

@@ -257,7 +257,7 @@ def test_a_log_does_not_choose_which_file_of_others_is_run(tmp_path: Path) -> No
     code.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\n")
     code.chmod(0o666)
     origin = {"robot": f"{code}:Theirs", "dt": 1e-3, "preset": None, "parameters": {}}
-    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: say --trust-log"):
+    with pytest.raises(ModelError, match=r"theirs\.py:Theirs' is a file, and a log is data: add --trust-log"):
         rebuilt(origin)
     with pytest.raises(ModelError, match=r"theirs\.py:Theirs', which would run as code: .*written by everybody"):
         rebuilt(origin, trusted=True)
@@ -330,7 +330,7 @@ def test_a_figure_of_a_log_runs_nothing_that_the_log_names(sound: Path, tmp_path
     assert not (tmp_path / "ran").exists()
     done = shell(tmp_path, "replay", str(path))
     assert done.status == 2
-    assert "say --trust-log" in done.err
+    assert "add --trust-log" in done.err
     assert not (tmp_path / "ran").exists()
 
 
@@ -367,7 +367,7 @@ def test_a_parameter_may_have_any_name(tmp_path: Path) -> None:
         rtmms.load(f"{code}:robot", path="x")
 
 
-def test_bytes_after_the_end_of_a_log_are_told(sound: Path, tmp_path: Path) -> None:
+def test_bytes_after_the_end_of_a_log_are_reported(sound: Path, tmp_path: Path) -> None:
     path = tmp_path / "longer.mcap"
     path.write_bytes(sound.read_bytes() + bytes(100))
     log = open_log(path)
@@ -428,7 +428,7 @@ def test_words_of_others_do_not_steer_the_terminal() -> None:
     assert shown(f"a{ESCAPE}b\x9b2J\n\té") == "a\\x1b]0;owned\\x07b\\x9b2J\\x0a\\x09é"
 
 
-def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None:
+def test_what_a_log_contains_is_printed_as_text(sound: Path, tmp_path: Path) -> None:
     """Escape sequences, line ends and rich's markup: `log info`, `compare` and `replay` print them as what they are."""
 
     def evil(origin_fields: dict[str, Any]) -> dict[str, Any]:
@@ -452,7 +452,7 @@ def test_what_a_log_says_is_printed_as_text(sound: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.full
-def test_what_a_plant_says_is_printed_as_text(tmp_path: Path) -> None:
+def test_what_a_plant_sends_is_printed_as_text(tmp_path: Path) -> None:
     """`rtmms status` of a port that a program of others holds."""
     answer = {
         "robot": f"manta{ESCAPE}", "paused": False, "mode": "free\nmisses 0", "dt": 1e-3, "step": 1, "steps": None,

@@ -88,7 +88,7 @@ def test_any_reader_of_mcap_reads_it(written: Path) -> None:
     assert names == {"origin.json", "columns.bin", "end.json", "state.bin"}
 
 
-def test_the_origin_says_what_was_run(written: Path) -> None:
+def test_the_origin_reports_what_was_run(written: Path) -> None:
     origin = open_log(written).origin
     assert (origin["robot"], origin["dt"], origin["seed"], origin["mode"]) == ("pendulum", 0.01, 0, "free")
     assert [channel["name"] for channel in origin["actuators"]] == ["torque", "offset"]

@@ -36,20 +36,20 @@ def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]
     ring, found = Full(), list[str]()
     alive: Any = SimpleNamespace(pid=os.getpid(), poll=lambda: None)
     made = Patience(ring, alive, lambda: False)  # type: ignore[arg-type]
-    made.tell = found.append
+    made.report = found.append
     return ring, made, found
 
 
-def test_a_writer_that_hangs_is_told_of_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
+def test_a_writer_that_hangs_is_reported_once_and_given_up(waiting: tuple[Full, Patience, list[str]]) -> None:
     ring, made, found = waiting
     made.wait()
     assert found == [
         "the recorder has written nothing for 0.02 s: the run waits for it",
         "the recorder has written nothing for 0.1 s: the run goes on, and steps are dropped from the log",
     ]
-    made.tell = lambda sentence: pytest.fail("it waited again for one that it had given up")
+    made.report = lambda sentence: pytest.fail("it waited again for one that it had given up")
     made.wait()
-    made.tell = found.append
+    made.report = found.append
     ring.tail += 1  # a row has been taken: it is waited for again
     made.wait()
     assert len(found) == 4
@@ -69,7 +69,7 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
 
 @pytest.mark.full
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="only Linux tells that a process was stopped")
-def test_a_stopped_writer_is_told_of_and_the_run_goes_on_with_counted_rows(
+def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(patience, "TOLD_S", 0.1)
@@ -77,7 +77,7 @@ def test_a_stopped_writer_is_told_of_and_the_run_goes_on_with_counted_rows(
     monkeypatch.setattr(recorder, "END_S", 0.3)
     plant, path, found = Pendulum(), tmp_path / "run.mcap", list[str]()
     kept = runs.recorder(path, plant, patient=True)
-    kept.patience.tell = found.append
+    kept.patience.report = found.append
     loop = runs.loop_of(plant, kept, 2000)
     try:
         os.kill(kept.process.pid, signal.SIGSTOP)

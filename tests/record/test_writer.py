@@ -72,12 +72,12 @@ def test_rows_of_a_chunk_that_does_not_fit_are_not_counted(tmp_path: Path, monke
     assert (log.committed, log.unwritten) == (200, False)
 
 
-def test_every_line_is_heard_that_came_before_the_pipe_s_end() -> None:
+def test_every_line_is_received_that_came_before_the_pipe_s_end() -> None:
     read, write = os.pipe()
     os.write(write, b'{"a": 1}\n{"a": 2}\n{"a": 3}\n{"cut off')
     os.close(write)
     with os.fdopen(read, "rb") as stream:
         ear = LineReader(stream)
-        heard = [ear.line(0.0) for _ in range(5)]
+        received = [ear.line(0.0) for _ in range(5)]
         assert ear.gone
-    assert heard == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]
+    assert received == [{"a": 1}, {"a": 2}, {"a": 3}, None, None]

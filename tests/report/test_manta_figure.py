@@ -79,7 +79,7 @@ def test_the_curves_are_the_plant_s(tmp_path: Path, swim: tuple[Any, ...], pages
     assert plant.parameters.links == 3
 
 
-def test_the_fins_end_where_the_plant_says(swim: tuple[Any, ...]) -> None:
+def test_the_fins_end_where_the_plant_states(swim: tuple[Any, ...]) -> None:
     seen = swim[0].observe()
     for fin in (LEFT, RIGHT):
         points = fin_points(swim[0], fin, seen["rod_angle"], seen["joint_position"])
@@ -137,7 +137,7 @@ def test_the_command_draws_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("name", "status"), [("run.xyz", 2), ("nowhere/run.png", 2)])
-def test_the_command_says_why_it_cannot(tmp_path: Path, name: str, status: int) -> None:
+def test_the_command_reports_why_it_cannot(tmp_path: Path, name: str, status: int) -> None:
     result = rtmms(tmp_path, "run", "manta", "--mode", "free", "--controller", "none", "--duration", "0.1",
                  "--figure", name, "--quiet")  # fmt: skip
     assert result.status == status

@@ -26,7 +26,7 @@ HEAD = "| where |  | ours | verdict | remark |\n|---|---|---|---|---|\n"
         ("| fig. 1 | speeds | 0.457 m/s | agrees | 1 |", False),
     ],
 )  # fmt: skip
-def test_a_page_that_says_something_else_is_seen(
+def test_a_page_that_reports_itmething_else_is_seen(
     line: str, alike: bool, tmp_path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(agreement, "DOCS", tmp_path)

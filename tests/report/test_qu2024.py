@@ -126,7 +126,7 @@ def test_what_differs_is_what_cannot_run(found: dict[str, Any]) -> None:
 
 
 @pytest.mark.full
-def test_the_page_says_what_is_printed(found: dict[str, Any]) -> None:
+def test_the_page_states_what_is_printed(found: dict[str, Any]) -> None:
     """What the shortened command computes as the whole one does."""
     printed = page(qu2024.tables(found, rows(found)))
     whole = [claim.name for claim in CLAIMS if claim.key in WHOLE]

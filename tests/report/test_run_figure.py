@@ -116,7 +116,7 @@ def test_one_more_period_is_the_gaits():
     assert one_more_period(eel.load(joints=3, dt=0.2)) is None
 
 
-def test_power_that_no_actuator_tells_has_no_panel(tmp_path, pages):
+def test_power_that_no_actuator_reports_has_no_panel(tmp_path, pages):
     plant = rtmms.load("quadrotor")
     draw = drawing("quadrotor", plant)
     draw(tmp_path / "run.png", *kept(plant, 30))
@@ -156,7 +156,7 @@ def test_a_figure_is_named_after_the_robot_and_not_after_its_path(robot, title, 
     assert run_figure.title_of(robot, named) == (("Swimmer", file) if file else (title, file))
 
 
-def test_several_robots_are_named_and_nothing_is_said_to_developers(tmp_path, monkeypatch):
+def test_several_robots_are_named_and_nothing_is_reported_to_developers(tmp_path, monkeypatch):
     found = []
     monkeypatch.setattr(outputs_figure, "save", lambda page, path: found.append(page))
     world = rtmms.World([("left", "quadrotor"), ("right", "quadrotor")])

@@ -101,7 +101,7 @@ def test_json_of_a_row(capsys: pytest.CaptureFixture[str]) -> None:
     assert curve["verdict"] == PICTURE
 
 
-def test_a_table_says_where_a_case_differs_and_each_remark_once() -> None:
+def test_a_table_reports_where_a_case_differs_and_each_remark_once() -> None:
     rows = [FREE.row(2.1, case="one"), FREE.row(9.0, case="two")]
     text = of_rows("t", rows).text()
     assert "2.1  9.0 differs  1, 2" in text

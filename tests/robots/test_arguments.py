@@ -45,7 +45,7 @@ def test_a_command_beyond_the_limits_does_what_the_limits_do(plant: Any) -> None
         np.testing.assert_array_equal(*seen)
 
 
-def test_the_difference_of_a_fins_rods_is_told_and_counted() -> None:
+def test_the_difference_of_a_fins_rods_is_reported_and_counted() -> None:
     """The plant's own word of what it obeys, from `limit_commands`."""
     from rtmms.robots.manta.rods import limit_commands
 

@@ -72,7 +72,7 @@ def test_words_that_are_wrong(tmp_path: Path, arguments: tuple[str, ...], text: 
     assert "Traceback" not in result.err
 
 
-def test_what_is_kept_and_what_is_printed_say_the_same() -> None:
+def test_what_is_kept_and_what_is_printed_agree() -> None:
     kept = json.loads(against.KEPT.read_text(encoding="utf-8"))
     assert {row["case"] for row in kept["rows"]} >= set(against.STEPS)
     for message in (against.table(kept), against.page(kept)):

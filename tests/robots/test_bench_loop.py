@@ -95,7 +95,7 @@ def test_quantiles_are_in_microseconds() -> None:
     )
 
 
-def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_told() -> None:
+def test_the_parts_of_an_exchange_add_up_and_belong_to_the_last_one_that_was_reported() -> None:
     stamps = np.zeros((100, 6), np.int64)
     begin = np.arange(100) * 1_000_000 + 1_000_000
     for column, after in ((1, 0), (2, 10_000), (3, 60_000), (4, 63_000), (5, 70_000)):

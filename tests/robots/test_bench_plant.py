@@ -58,7 +58,7 @@ def test_the_compiled_loop_is_the_plant_s_step() -> None:
     assert alone.observe()["rod_angle"].any()
 
 
-def test_a_failing_step_is_told() -> None:
+def test_a_failing_step_is_reported() -> None:
     plant_ = plant.load()
     commands = plant.gait(1e-3, 3)
     commands[1, 2] = math.nan

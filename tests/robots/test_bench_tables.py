@@ -21,7 +21,7 @@ def result(name: str) -> Any:
     return json.loads((KEPT / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def test_pages_say_what_the_results_say(capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages_state_what_the_results_state(capsys: pytest.CaptureFixture[str]) -> None:
     assert tables.main(check=True) == 0, f"run rtmms bench tables: {capsys.readouterr().out}"
 
 
@@ -43,7 +43,7 @@ def test_every_table_is_on_one_page() -> None:
     assert sorted(name for name in found if name in tables.PARTS) == sorted(tables.PARTS)
 
 
-def test_a_page_that_is_old_is_told_and_then_written(
+def test_a_page_that_is_old_is_reported_and_then_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shutil.copytree(KEPT, tmp_path / "benchmarks" / "results")

@@ -298,7 +298,7 @@ def test_refused(given, parts):
         eel.load(**given)
 
 
-def test_an_overdriven_eel_says_what_ran_away():
+def test_an_overdriven_eel_reports_what_ran_away():
     plant = eel.load(drive="torque", integrator="rk4", dt=0.02)
 
     def swim():

@@ -30,20 +30,20 @@ def test_a_step_beyond_the_braking_time_is_measured_and_does_not_stop_the_run() 
     """A limit of 4 ms in steps of 5 ms brakes over 10 ms: the verdict has the error, the method is not unstable."""
     case = next(one for one in limits(methods=("rk4",)) if one.knob == "limit")
     right, wrong = cells_of(case, (1e-3, 5e-3))
-    assert (right.said, wrong.said) == ("fine", "doubtful")
+    assert (right.verdict, wrong.verdict) == ("fine", "doubtful")
     for what in ("path", "power"):
         truth, reported = getattr(wrong, what), getattr(wrong, f"thought_{what}")
         assert truth < reported < 1.5 * truth
-    assert not swimmer(5e-3, "rk4", ACTUATORS["limit"][0]).twin().bounded
-    assert swimmer(2e-3, "rk4", ACTUATORS["limit"][0]).twin().bounded
-    assert swimmer(5e-3, "rk4", ACTUATORS["limit, T = 20 ms"][0]).twin().bounded
+    assert not swimmer(5e-3, "rk4", ACTUATORS["limit"][0]).step_error_estimator().bounded
+    assert swimmer(2e-3, "rk4", ACTUATORS["limit"][0]).step_error_estimator().bounded
+    assert swimmer(5e-3, "rk4", ACTUATORS["limit, T = 20 ms"][0]).step_error_estimator().bounded
 
 
 def test_few_unstable_steps_are_impacts() -> None:
     """One step of an impact among many that are right: the run goes on."""
     plant = swimmer(1e-3, "rk4", ACTUATORS["motion"][0])
-    twin = plant.twin()
-    errors, begin, end, off = Errors(twin), twin.room(), twin.room(), twin.room()
+    estimator = plant.step_error_estimator()
+    errors, begin, end, off = Errors(estimator), estimator.room(), estimator.room(), estimator.room()
     end.twist[:], off.twist[:] = 1.0, 1.0
     for k in range(40):
         off.twist[0] = 3.0 if k == 20 else 1.0

@@ -81,16 +81,16 @@ def way(mesh: Mesh, size: int) -> tuple[Array, float, float]:
         return _of_rod(mesh, size)
     chosen: dict[str, Any] = {mesh.knob: size, **mesh.given}
     plant: Any = rtmms.load(mesh.robot, **chosen)
-    steps, twin = round(mesh.seconds / plant.dt), plant.twin()
-    state, neutral = twin.room(), np.array([one.neutral for one in plant.actuators])
-    twin.keep(state)
+    steps, estimator = round(mesh.seconds / plant.dt), plant.step_error_estimator()
+    state, neutral = estimator.room(), np.array([one.neutral for one in plant.actuators])
+    estimator.keep(state)
     places, power = [state.position.copy()], 0.0
     for k in range(steps):
         plant.step(neutral if mesh.command is None else mesh.command(k * plant.dt))
-        twin.keep(state)
+        estimator.keep(state)
         places.append(state.position.copy())
-        power += twin.power(state) * plant.dt if isinstance(twin, HasPower) else 0.0
-    return np.array(places), power if state.work is None else float(state.work.sum()), SHORTEST * twin.length
+        power += estimator.power(state) * plant.dt if isinstance(estimator, HasPower) else 0.0
+    return np.array(places), power if state.work is None else float(state.work.sum()), SHORTEST * estimator.length
 
 
 def _of_rod(mesh: Mesh, size: int) -> tuple[Array, float, float]:
@@ -115,7 +115,7 @@ def off(mesh: Mesh) -> tuple[float, float]:
 
 @pytest.mark.full
 @pytest.mark.parametrize("mesh", MESHES, ids=lambda mesh: mesh.name)
-def test_a_mesh_is_as_fine_as_its_page_says(mesh: Mesh) -> None:
+def test_a_mesh_is_as_fine_as_its_page_states(mesh: Mesh) -> None:
     path, work = off(mesh)
     assert path <= mesh.path
     assert math.isnan(mesh.work) or work <= mesh.work

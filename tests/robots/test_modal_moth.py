@@ -71,7 +71,7 @@ def test_wings_held_straight_are_the_rigid_vehicle():
     assert model.mass == pytest.approx(rigid.mass)
 
 
-def test_it_all_but_hovers_and_its_wings_twist_as_more_modes_say():
+def test_it_all_but_hovers_and_its_wings_twist_as_more_modes_predict():
     found = []
     for modes in (1, 3):
         plant = modal_moth.load(PERIOD / 80, "fixed", modes=modes)

@@ -241,7 +241,7 @@ def test_multipliers_without_added_mass_are_slowly_unstable():
 
 def watched(plant, steps):
     """The monitor's verdict on a run of the plant that has ended."""
-    monitor = Monitor(plant.twin())
+    monitor = Monitor(plant.step_error_estimator())
     for _ in range(steps):
         plant.step(NONE)
         monitor.after(NONE)

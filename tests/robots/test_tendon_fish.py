@@ -95,7 +95,7 @@ def test_half_the_step_gives_the_same_speed() -> None:
 
 
 @pytest.mark.full
-def test_reproduce_prints_what_the_contract_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reproduce_prints_what_the_contract_states(capsys: pytest.CaptureFixture[str]) -> None:
     assert fishsim.main(as_json=True) == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found["recordings"]) == list(fishsim.BEATS_HZ)

@@ -262,7 +262,7 @@ def test_what_a_file_cannot_be(mine: str, word: str, given: dict[str, Any], text
         rtmms.load(mine + word, **given)
 
 
-def test_near_misses_say_how_files_run(tmp_path: Path) -> None:
+def test_near_misses_report_how_files_run(tmp_path: Path) -> None:
     with pytest.raises(
         rtmms.UnknownNameError,
         match=r"did you mean quadrotor\? \(a file runs as FILE\.urdf, FILE\.xml \(MJCF\), FILE\.fmu",

@@ -107,8 +107,8 @@ def test_a_step_allocates_nothing() -> None:
         runtime.memsys_disable_stats()
 
 
-def test_twins_and_monitors_step_alike() -> None:
-    """A plant's twin gives the error of a step, on the ground too, and leaves the plant as it is."""
+def test_estimators_and_monitors_step_alike() -> None:
+    """A plant's estimator gives the error of a step, on the ground too, and leaves the plant as it is."""
     plant: Any = rtmms.load("snakeboard")
     for k in range(50):
         plant.step(np.array([0.01 * k, 0.2, -0.2]))

@@ -124,7 +124,7 @@ FAULT = HEAD + '[[event]]\nat_s = 1\nfault = "a"\ntarget = "b"\n'
         (HEAD + '[expect]\na = "< nan"', 4, "expected a finite number"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
+def test_what_is_wrong_is_refused_with_its_line(tmp_path: Path, text: str, line: int, message: str) -> None:
     path = write(tmp_path, text)
     with pytest.raises(ModelError) as fault:
         read(path)
@@ -208,7 +208,7 @@ KEYS = [(table, name) for table, kind in DECLARED.items() for name in parameters
 
 
 @pytest.mark.parametrize(("table", "name"), KEYS, ids=[f"{table} {name}" for table, name in KEYS])
-def test_a_wrong_value_of_a_declared_key_is_told_with_its_line(tmp_path: Path, table: str, name: str) -> None:
+def test_a_wrong_value_of_a_declared_key_is_refused_with_its_line(tmp_path: Path, table: str, name: str) -> None:
     head = "" if table == "robot" else 'robot = "manta"\n'
     head += f"[{table}]\n" if table == "sweep" else f"[[{table}]]\n"
     head += "".join(f"{key} = {value}\n" for key, value in NEEDED[table].items() if key != name)

@@ -28,7 +28,7 @@ from rtmms_controllers.hover import Hover
 
 Array = Any
 Commands = Callable[[int, Mapping[str, Array]], Array]
-_HEARD = (Imu, Magnetometer, Depth, Dvl, Gps)
+_SAMPLED = (Imu, Magnetometer, Depth, Dvl, Gps)
 _MOTION = (("position", "m", 3), ("quaternion", "", 4), ("velocity", "m/s", 3), ("angular_velocity", "rad/s", 3))
 PARTS = ("position_m", "velocity_m_s", "attitude_deg")
 
@@ -159,15 +159,15 @@ def judged(known: Known, seed: int, until: tuple[float, ...], every_s: float) ->
             at = _until_news(
                 rows, at, plant.dt, suite.timing, suite.block, seed, clock, motion, plant.system.scratch, expected
             )
-            plant.estimator.hear(plant._views)
+            plant.estimator.update(plant._views)
             if at * plant.dt < next_s:
                 continue
             next_s += every_s
             now = plant.estimator.behind()
             row = rows[round(now.time / plant.dt)]
             turn = quaternion_matrix(row[3:7])
-            told_of = compared(now, row[:3], turn @ row[7:10], turn)
-            sums += [[told_of[name][0] ** 2 for name in PARTS], [told_of[name][1] for name in PARTS]]
+            errors_of = compared(now, row[:3], turn @ row[7:10], turn)
+            sums += [[errors_of[name][0] ** 2 for name in PARTS], [errors_of[name][1] for name in PARTS]]
             count += 1
         found.append(sums / count)
     return np.array(found)

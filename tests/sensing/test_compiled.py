@@ -139,7 +139,7 @@ def test_a_step_leaves_no_objects() -> None:
     assert growth(work) == 0
 
 
-def test_an_estimate_hears_what_compiled_steps_told() -> None:
+def test_an_estimate_follows_what_compiled_steps_gave() -> None:
     plants = [rtmms.load("manta"), Plain(rtmms.load("manta"))]
     one, other = (Estimated(plant, read_profile("typical", plant, {"gps": {"off": True}})) for plant in plants)
     driven = Driven(one)

@@ -230,7 +230,7 @@ def begun(seed: int, sensors: dict[str, Sensor], surely: bool = False) -> tuple[
 def run(plant: Sensed, estimator: Estimator, steps: int) -> None:
     for _ in range(steps):
         plant.step(np.zeros(1))
-        estimator.hear(plant.observe())
+        estimator.update(plant.observe())
 
 
 def error(position: Any, velocity: Any, quaternion: Any, time: float) -> np.ndarray:
@@ -276,14 +276,14 @@ def test_sensors_that_fall_silent_only_make_it_less_sure() -> None:
     for _ in range(200):
         plant.step(np.zeros(1))
         found = plant.observe()
-        estimator.hear({name: found[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
+        estimator.update({name: found[name] for name in ("imu.time", "imu.gyro", "imu.accel")})
     now = estimator.estimate()
     wrong = np.abs(error(now.position, now.velocity, now.quaternion, now.time))
     assert (wrong[3:6].max() < 0.05, not now.lost) == (True, True)
     assert np.all(np.diag(now.covariance)[3:6] > np.diag(sure)[3:6])
 
 
-def test_a_sensor_that_lies_is_refused_and_told() -> None:
+def test_a_sensor_that_lies_is_refused_and_reported() -> None:
     plant, estimator = begun(4, SENSORS)
     run(plant, estimator, 3000)
     assert not estimator.estimate().lost
@@ -291,7 +291,7 @@ def test_a_sensor_that_lies_is_refused_and_told() -> None:
         plant.step(np.zeros(1))
         found = plant.observe()
         found["depth.value"] = found["depth.value"] + 5.0
-        estimator.hear(found)
+        estimator.update(found)
     now = estimator.estimate()
     assert now.lost
     assert now.refused["depth"] >= 10
@@ -351,7 +351,7 @@ def test_a_start_that_nobody_states_takes_its_height_from_the_depth(depth_m: flo
     assert not estimator.knows_height
     for _ in range(400):
         seen.step(np.array([60.0, 0.0, 0.05, 0.0, -0.05]))
-        estimator.hear(seen.observe())
+        estimator.update(seen.observe())
     assert estimator.knows_height
     now, truth = estimator.estimate(), plant.observe()
     assert abs(now.position[2] - truth["position"][2]) < 0.03

@@ -89,7 +89,7 @@ def test_gravity_that_changes_is_felt_and_the_estimator_knows(wrapped: bool) -> 
         ("purcell", 0.0, 1000.0), ("satellite", 0.0, 0.0),
     ],
 )  # fmt: skip
-def test_robots_tell_what_they_are_in(robot: str, gravity: float, density: float) -> None:
+def test_robots_report_what_they_are_in(robot: str, gravity: float, density: float) -> None:
     plant = rtmms.load(robot)
     seen = Sensed(plant, {"imu": Imu(rate_hz=50.0)})
     assert (
@@ -99,7 +99,7 @@ def test_robots_tell_what_they_are_in(robot: str, gravity: float, density: float
     )
 
 
-def test_of_a_plant_that_tells_nothing() -> None:
+def test_of_a_plant_that_reports_nothing() -> None:
     class Moon(Mover):
         parameters = {"gravity_m_s2": 1.62}  # noqa: RUF012
 
@@ -137,7 +137,7 @@ WET = "it measures in water, and this plant is not in water"
     ("sensor", "gravity", "medium", "text"),
     [
         (Depth(), (0.0, 0.0, -9.81), "air", WET), (Dvl(), (0.0, 0.0, -9.81), "ground", WET),
-        (Depth(), (0.0, 0.0, 0.0), "water", "without gravity the water's pressure tells no depth"),
+        (Depth(), (0.0, 0.0, 0.0), "water", "without gravity the water's pressure gives no depth"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_in_one_sentence(sensor: Sensor, gravity: Any, medium: str, text: str) -> None:

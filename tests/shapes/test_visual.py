@@ -204,7 +204,7 @@ def own(shape: dict[str, Any]) -> PlantInfo:
     return PlantInfo("boat", 1e-3, "free", None, None, (), outputs, shape=shape)
 
 
-def test_a_robot_of_ones_own_gets_a_look_from_what_it_tells() -> None:
+def test_a_robot_of_ones_own_gets_a_look_from_what_it_reports() -> None:
     sail = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.1, 1.0]]
     visual, _, (sheet, cord) = seen(own(HULL), {"joint_position": [0.3], "sail": np.ravel(sail).tolist()})
     assert visual.scene == "air"

@@ -48,7 +48,7 @@ def test_growth_is_between_the_settled_beginning_and_the_end() -> None:
 
 def test_what_the_machine_does_not_explain_is_counted_and_listed() -> None:
     bad = [{"step": 1, "miss": "machine", "overrun": None}, {"step": 2, "miss": "peer_late", "overrun": "machine"}]
-    witness = {"misses": {"machine": 1, "peer_late": 1}, "overruns": {"machine": 1}, "bad_steps": bad}
-    found = soak.unexplained({"stall_detector": witness, "steps": 1000})
+    stall_detector = {"misses": {"machine": 1, "peer_late": 1}, "overruns": {"machine": 1}, "bad_steps": bad}
+    found = soak.unexplained({"stall_detector": stall_detector, "steps": 1000})
     assert (found["misses"], found["overruns"], found["misses_percent"]) == (1, 0, pytest.approx(0.1))
     assert [one["step"] for one in found["listed"]] == [2]

@@ -16,6 +16,6 @@ def test_what_was_loaded_before_the_run_is_no_growth() -> None:
     assert (found["handles_first"], found["handles_last"]) == (12, 12)
 
 
-def test_growth_while_it_runs_is_told() -> None:
+def test_growth_while_it_runs_is_reported() -> None:
     rows = [(0.2 * k, 1024 * (100 + k), 10) for k in range(100)]
     assert summary(rows, 20.0)["growth_mib"] > 50.0

@@ -22,7 +22,7 @@ def reports(dt: float, duration: float, frequencies: tuple[float, ...] = (0.6,))
     return [runner.report(case) for case in study.cases()]
 
 
-def test_a_row_says_whether_its_steps_are_too_long():
+def test_a_row_reports_whether_its_steps_are_too_long():
     """0.1 s is a sixteenth of a stroke: the work is off; 5 ms is not. Twice the same numbers."""
     (coarse,), (again,) = reports(0.1, 6.0), reports(0.1, 6.0)
     assert coarse["accuracy.doubtful"] == 1.0

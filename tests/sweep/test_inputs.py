@@ -24,7 +24,7 @@ from rtmms.sweep.inputs import (
     refuse_stale_modules,
 )
 from rtmms.sweep.study import Axis, Base, Study
-from tests.cli.shell import Said, environment, process
+from tests.cli.shell import Finished, environment, process
 
 
 def test_files_that_are_opened_to_read_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +96,7 @@ def test_modules_that_are_imported_after_the_start_count(tmp_path: Path, monkeyp
         assert {Path(name).name for name in input_files((), opened) if "inputs_" in name} == {"inputs_early.py"}
 
 
-def test_a_change_is_seen_whatever_the_time_stamp_says(tmp_path: Path) -> None:
+def test_a_change_is_seen_whatever_the_time_stamp_states(tmp_path: Path) -> None:
     file = tmp_path / "g.csv"
     file.write_text("1\n")
     before = {str(file): hash_of(str(file))}
@@ -157,7 +157,7 @@ CHANGES = {
 WORDS = ("--controller", "law.py:Law:file=g.csv", "--threads", "1", "--quiet")
 
 
-def swept(folder: Path, output: str) -> Said:
+def swept(folder: Path, output: str) -> Finished:
     return process(folder, "sweep", "s.toml", *WORDS, "-o", output)
 
 

@@ -83,7 +83,7 @@ def test_samples_fill_their_ranges_and_are_those_of_their_seed(method: str) -> N
                  table={"seed": 1}).cases() != cases  # fmt: skip
 
 
-def test_a_table_says_the_same_and_the_line_replaces_it() -> None:
+def test_a_table_agrees_and_the_line_replaces_it() -> None:
     table = {"over": {"damping": "0.1:0.3:3", "swing": {"amplitude": [1.0, 2.0]}}, "columns": ["mean_angle_rad"]}
     found = study(table=table)
     assert found == study("damping=0.1:0.3:3", "swing.amplitude=1.0,2.0", columns=("mean_angle_rad",))

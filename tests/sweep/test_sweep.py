@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import signal
@@ -67,7 +68,21 @@ def test_a_row_is_what_a_single_run_in_lockstep_comes_to(tmp_path: Path, sweep: 
     assert row["mean_angle_rad"] == pytest.approx(one.report["summary"]["mean_angle_rad"], rel=1e-9)
 
 
-def test_controllers_of_a_sweep_are_told_of_the_plant_as_those_of_a_run_are(tmp_path: Path, sweep: Any) -> None:
+def test_a_table_as_csv_has_the_rows_of_parquet(tmp_path: Path, sweep: Any) -> None:
+    arguments = ("pendulum", "--controller", "swing", "--duration", "0.5", *OVER)
+    assert sweep(*arguments, "-o", "t.parquet")[0] == 0
+    assert sweep(*arguments, "-o", "t.csv")[0] == 0
+    assert sweep(*arguments, "-o", "t.csv")[0] == 0  # its own table may be made again
+    with (tmp_path / "t.csv").open(newline="") as opened:
+        found = list(csv.DictReader(opened))
+    expected = [{name: "" if value is None else str(value) for name, value in row.items()} for row in
+                rows(tmp_path / "t.parquet")]  # fmt: skip
+    assert found == expected
+
+
+def test_controllers_of_a_sweep_get_the_description_of_the_plant_as_those_of_a_run_are(
+    tmp_path: Path, sweep: Any
+) -> None:
     """`hover` takes the quadrotor's mass from what the plant tells."""
     status, _ = sweep("quadrotor", "--vary", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
                       "--columns", "final.position[2]", "--json")  # fmt: skip
@@ -193,7 +208,7 @@ def test_the_page_s_study(tmp_path: Path, sweep: Any) -> None:
     assert len({row["mean_speed_m_s"] for row in table}) == 9
 
 
-def test_a_cluster_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_is_reported(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     result = rtmms(tmp_path, "sweep", "pendulum", *SHORT, "--vary", "damping=1,2", "-o", "t.parquet", "--dask",
                  "tcp://127.0.0.1:1")  # fmt: skip

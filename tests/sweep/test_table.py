@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 import os
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-pa = pytest.importorskip("pyarrow")
-import numpy as np  # noqa: E402
-import pyarrow.parquet as pq  # noqa: E402
-
-from rtmms.base.errors import ModelError, RtmmsError  # noqa: E402
-from rtmms.sweep.figure import first_order  # noqa: E402
-from rtmms.sweep.inputs import hash_of  # noqa: E402
-from rtmms.sweep.study import Axis, Base, Study  # noqa: E402
-from rtmms.sweep.table import Parts, rows_table, schema  # noqa: E402
-
-pytestmark = pytest.mark.full
+from rtmms.base.errors import ModelError, RtmmsError
+from rtmms.sweep.figure import first_order
+from rtmms.sweep.inputs import hash_of
+from rtmms.sweep.rows import Column, Form, Table, joined, write_csv
+from rtmms.sweep.study import Axis, Base, Study
+from rtmms.sweep.table import Parts, refuse_wrong_name, rows_table, schema
 
 
 def made(method: str = "grid", samples: int = 0) -> Study:
@@ -28,45 +27,57 @@ def made(method: str = "grid", samples: int = 0) -> Study:
     return Study(Base("pendulum", duration=100.0, dt=0.01), axes, method, samples, 0, ("way_m",))
 
 
-def table(study: Study, ways: list[float]) -> pa.Table:
+def table(study: Study, ways: list[float]) -> Table:
     rows = [{"way_m": way, "ended": "duration", "steps": 1} for way in ways]
     return rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases(), rows)
 
 
-def test_units_stand_in_the_schema_and_missing_numbers_are_null() -> None:
+def read(path: Path) -> dict[str, list[object]]:
+    """The columns of a file, in the types of `made`."""
+    if path.suffix == ".parquet":
+        found: dict[str, list[object]] = pytest.importorskip("pyarrow.parquet").read_table(path).to_pydict()
+        return found
+    names, *lines = csv.reader(path.read_text().splitlines())
+    kinds = {"run": int, "steps": int, "drag": float, "way_m": float}
+    columns = dict(zip(names, zip(*lines, strict=True), strict=True))
+    return {name: [kinds.get(name, str)(one) if one else None for one in column] for name, column in columns.items()}
+
+
+def test_columns_have_units_and_missing_numbers_are_none() -> None:
     study = made()
     found = rows_table(study, schema(study, {"way_m": "m"}), 0, study.cases()[:2], [
         {"way_m": 1.5, "ended": "duration", "steps": 3}, {"ended": "refused", "reason": "no", "steps": 0},
     ])  # fmt: skip
     assert found.column_names == ["run", "drag", "word", "way_m", "ended", "reason", "steps"]
-    assert found.schema.field("way_m").metadata == {b"unit": b"m"}
-    assert found.column("way_m").to_pylist() == [1.5, None]
-    assert found.column("word").to_pylist() == ["a", "b"]
+    assert (found.unit("way_m"), found.unit("word")) == ("m", "")
+    assert found.column("way_m") == [1.5, None]
+    assert found.column("word") == ["a", "b"]
 
 
-def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.full)])
+def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path, ending: str) -> None:
     study = made()
-    form, path = schema(study, {"way_m": "m"}), tmp_path / "t.parquet"
+    form, path = schema(study, {"way_m": "m"}), tmp_path / f"t.{ending}"
     parts = Parts(path, study, form)
     chunks = parts.open()
     assert [last - first for first, last in chunks] == [2] * 10  # 20,000 steps each
     whole = table(study, [0.1 * k for k in range(20)])
     for first, last in chunks:
-        parts.write((first, last), whole.slice(first, last - first))
+        parts.write((first, last), whole.rows(first, last - first))
     parts.join(path)
     before = path.read_bytes()
-    assert pq.read_table(path).equals(whole)
+    assert read(path) == whole.values
     assert not parts.folder.exists()
 
     again = Parts(path, study, form)
     again.open()
     for first, last in chunks[:6]:
-        again.write((first, last), whole.slice(first, last - first))
+        again.write((first, last), whole.rows(first, last - first))
     again.close()
     cut = again.file(chunks[2])
     cut.write_bytes(cut.read_bytes()[:-20])
     wrong = again.file(chunks[3])
-    again.write(chunks[3], whole.slice(0, 2))  # rows of another chunk under its name
+    again.write(chunks[3], whole.rows(0, 2))  # rows of another chunk under its name
     (again.folder / "part-0000000000000000-00000000-00000002.parquet").write_bytes(b"PAR1")
     again.close()
     third = Parts(path, study, form)
@@ -76,7 +87,7 @@ def test_parts_are_taken_where_they_are_whole_and_of_this_study(tmp_path: Path) 
     assert f"{cut.name} is damaged" in message
     assert f"{wrong.name} is damaged" in message
     for first, last in [chunks[2], chunks[3], *chunks[6:]]:
-        third.write((first, last), whole.slice(first, last - first))
+        third.write((first, last), whole.rows(first, last - first))
     third.join(path)
     assert path.read_bytes() == before
 
@@ -85,7 +96,7 @@ def test_no_flipped_bit_of_a_part_is_taken(tmp_path: Path) -> None:
     study = made()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunk = parts.open()[0]
-    parts.write(chunk, table(study, [0.1 * k for k in range(20)]).slice(*chunk), {"none.csv": ""})
+    parts.write(chunk, table(study, [0.1 * k for k in range(20)]).rows(*chunk), {"none.csv": ""})
     sound = parts.file(chunk).read_bytes()
     rng = np.random.default_rng(41)
     for place in rng.integers(8 * len(sound), size=400).tolist():
@@ -104,7 +115,7 @@ def test_a_part_that_is_damaged_before_the_end_is_no_row_of_the_table(tmp_path: 
     study = made()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     for k, chunk in enumerate(parts.open()):
-        parts.write(chunk, table(study, [0.0] * 20).slice(2 * k, 2))
+        parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
     damaged = parts.file(parts.chunks()[4])
     damaged.write_bytes(damaged.read_bytes().replace(b"duration", b"durations", 1))
     with pytest.raises(RtmmsError, match="is damaged; run the same command again: it makes this part anew"):
@@ -135,11 +146,11 @@ def test_a_part_counts_with_the_files_that_were_opened_for_it(tmp_path: Path) ->
     whole = table(study, [0.0] * 20)
     now = {str(late): hash_of(str(late))}
     for k, chunk in enumerate(chunks[:3]):
-        parts.write(chunk, whole.slice(2 * k, 2), now if k == 1 else {})
+        parts.write(chunk, whole.rows(2 * k, 2), now if k == 1 else {})
     assert parts.open() == chunks[3:]
     late.write_text("22\n")
     with pytest.raises(RtmmsError, match=r"late\.csv: changed while the study ran; run the same command again"):
-        parts.write(chunks[3], whole.slice(6, 2), {str(late): hash_of(str(late))})
+        parts.write(chunks[3], whole.rows(6, 2), {str(late): hash_of(str(late))})
     assert parts.open() == [chunks[1], *chunks[3:]]
 
 
@@ -155,19 +166,26 @@ def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
     assert (left.exists(), own.exists()) == (False, True)
 
 
-def change(table: pa.Table, name: str, values: list[object]) -> pa.Table:
-    at = table.schema.get_field_index(name)
-    return table.set_column(at, table.schema.field(at), pa.array(values, table.schema.field(at).type))
+def change(table: Table, name: str, values: list[object]) -> Table:
+    return Table(table.form, {**table.values, name: values})
 
 
-TAMPERED = {
+def with_column(table: Table) -> Table:
+    form = replace(table.form, columns=(*table.form.columns, Column("more", "int")))
+    return Table(form, {**table.values, "more": [1, 2]})
+
+
+TAMPERED: dict[str, Callable[[Table], Table]] = {
     "values of another study": lambda part: change(part, "drag", [9.0, 9.0]),
     "runs of another chunk": lambda part: change(part, "run", [7, 8]),
     "an end that is no word": lambda part: change(part, "ended", ["\x1b]0;owned\x07", "duration"]),
     "an end that is missing": lambda part: change(part, "ended", [None, "duration"]),
-    "another study's mark": lambda part: part.replace_schema_metadata({"rtmms": "{}"}),
-    "another column": lambda part: part.append_column("more", pa.array([1, 2])),
-    "rows without end": lambda part: pa.concat_tables([part] * 1000),
+    "text for a number": lambda part: change(part, "way_m", ["1.0", 2.0]),
+    "a flag for a count": lambda part: change(part, "steps", [True, 2]),
+    "a list for a number": lambda part: change(part, "way_m", [[1.0], 2.0]),
+    "another study's mark": lambda part: Table(Form(part.form.columns, "{}"), part.values),
+    "another column": with_column,
+    "rows without end": lambda part: joined([part] * 1000),
 }
 
 
@@ -176,7 +194,7 @@ def test_a_part_that_somebody_else_made_is_done_again(tmp_path: Path, what: str)
     study = made()
     parts = Parts(tmp_path / "t.parquet", study, schema(study, {"way_m": "m"}))
     chunks = parts.open()
-    part = table(study, [0.1 * k for k in range(20)]).slice(*chunks[0])
+    part = table(study, [0.1 * k for k in range(20)]).rows(*chunks[0])
     parts.write(chunks[0], part)
     assert parts.open() == chunks[1:]
     parts.write(chunks[0], TAMPERED[what](part))
@@ -199,10 +217,10 @@ def test_what_is_no_part_of_ours_is_neither_waited_for_nor_deleted(tmp_path: Pat
     with pytest.raises(ModelError, match="is no file of its own"):
         parts.open()
     with pytest.raises(RtmmsError, match=r"part-.*: Is a directory"):
-        parts.write(chunks[0], table(study, [0.0] * 20).slice(0, 2))
+        parts.write(chunks[0], table(study, [0.0] * 20).rows(0, 2))
     first.rmdir()
     for k, chunk in enumerate(parts.open()):
-        parts.write(chunk, table(study, [0.0] * 20).slice(2 * k, 2))
+        parts.write(chunk, table(study, [0.0] * 20).rows(2 * k, 2))
     parts.join(tmp_path / "t.parquet")
     assert [one.name for one in parts.folder.iterdir()] == [own.name]
     elsewhere = tmp_path / "elsewhere"
@@ -237,3 +255,44 @@ def test_shares_of_samples_are_near_those_of_the_function() -> None:
 def test_too_few_samples_have_no_shares() -> None:
     study = made("lhs", 8)
     assert first_order(study, table(study, list(range(8))), ("way_m",)) is None
+
+
+def test_csv_has_every_bit_of_a_number_and_an_empty_field_for_a_missing_one(tmp_path: Path) -> None:
+    columns = (
+        Column("run", "int"), Column("gust", "bool"), Column("way_m", "float", "m"), Column("ended", "text"),
+        Column("reason", "text"), Column("steps", "int"),
+    )  # fmt: skip
+    ways = [0.1 + 0.2, 5e-324, None, float("inf")]
+    found = Table(Form(columns), {
+        "run": [0, 1, 2, 3], "gust": [True, False, True, False], "way_m": ways, "ended": ["duration"] * 4,
+        "reason": [None, 'a "b", c', "two\nlines", "d"], "steps": [1, 2, 3, 1 << 60],
+    })  # fmt: skip
+    write_csv(found, tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as opened:
+        lines = list(csv.reader(opened))
+    assert lines[0] == ["run", "ended", "reason", "steps", "gust", "way_m"]
+    assert [float(line[5]) if line[5] else None for line in lines[1:]] == ways
+    assert [line[4] for line in lines[1:]] == ["true", "false", "true", "false"]
+    assert [line[2] for line in lines[1:]] == ["", 'a "b", c', "two\nlines", "d"]
+    assert lines[4][3] == str(1 << 60)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.txt", r"expected a name that ends in \.parquet or \.csv"), ("t", r"ends in \.parquet or \.csv"),
+        ("own.csv", "is no table of rtmms sweep"),
+    ],
+)  # fmt: skip
+def test_other_names_and_tables_of_others_are_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / "own.csv").write_text("run,mine\n1,2\n")
+    with pytest.raises(ModelError, match=text):
+        refuse_wrong_name(tmp_path / name)
+    assert (tmp_path / "own.csv").read_text() == "run,mine\n1,2\n"
+
+
+def test_parquet_without_its_library_names_the_library_and_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ModelError, match=r"t\.parquet: Parquet needs the library pyarrow: .*, or give a name .* \.csv"):
+        refuse_wrong_name(tmp_path / "t.parquet")
+    refuse_wrong_name(tmp_path / "t.csv")

@@ -32,7 +32,7 @@ def test_the_course_is_the_planned_path_and_its_nearest_point_the_goal() -> None
         ({}, None),
     ],
 )
-def test_a_goal_is_where_the_set_points_say(points: dict[str, float], where: tuple[float, ...] | None) -> None:
+def test_a_goal_is_where_the_set_points_states(points: dict[str, float], where: tuple[float, ...] | None) -> None:
     found = goal(points, ((5.0, 6.0, 7.0), HOME[1]), 2.0)
     assert found == (None if where is None else pytest.approx(where))
     assert planned(points) is None
@@ -85,7 +85,7 @@ def test_the_motions_that_were_tried_begin_where_the_plan_does() -> None:
         assert tried({"planned_samples": parts, **motion}) == []
 
 
-def test_long_motions_are_told_by_their_ends_and_no_text_is_too_long() -> None:
+def test_long_motions_are_drawn_by_their_ends_and_no_text_is_too_long() -> None:
     far = np.random.default_rng(3).uniform(-900.0, 900.0, (4, 3, 3))
     parts = as_text(np.zeros(3), far)
     assert 0 < len(parts) <= MAX_TEXT

@@ -65,9 +65,9 @@ def test_frames_that_are_none_end_their_own_connection_without_a_word(
     with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as asking:
         asking.sendall(asked + frame)
         asking.settimeout(PATIENCE_S)
-        heard = b""
-        while b"\x88\x02\x03\xf3" not in heard and (more := asking.recv(65536)):  # closed: 1011
-            heard = heard[-3:] + more
+        received = b""
+        while b"\x88\x02\x03\xf3" not in received and (more := asking.recv(65536)):  # closed: 1011
+            received = received[-3:] + more
     assert status(port, f"Host: 127.0.0.1:{port}", *WEBSOCKET) == 101
     assert not [record for record in caplog.records if record.exc_info]
     assert "Traceback" not in capfd.readouterr().err

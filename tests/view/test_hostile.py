@@ -77,7 +77,7 @@ def test_set_points_may_be_anything() -> None:
     assert list(beside("position", [(0.0, points)], np.zeros(2))) == ["depth_m", "x_m", "y_m", "altitude_m"][3:]
 
 
-def test_what_cannot_be_drawn_is_told_by_its_file() -> None:
+def test_what_cannot_be_drawn_is_reported_by_its_file() -> None:
     with pytest.raises(ModelError, match=r"run\.mcap: what it holds cannot be drawn: ValueError: no limits"):  # noqa: SIM117
         with drawing("run.mcap"):  # type: ignore[arg-type]
             raise ValueError("no limits\nof them")

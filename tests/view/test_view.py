@@ -352,7 +352,7 @@ def test_fast_beats_are_shown_in_slow_motion(recording: Recording) -> None:
     assert slow_motion(fast) in (0.05, 0.1)
 
 
-def test_without_opengl_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_opengl_it_reports_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(render.sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setattr(render.ctypes.util, "find_library", lambda name: None)

@@ -173,14 +173,14 @@ class Raw:
         assert self.data is not None
         self.data.send_multipart([frame, *more])
 
-    def say(self, **message: Any) -> None:
+    def send_message(self, **message: Any) -> None:
         self.send(msgpack.packb(message))
 
     def command(self, values: Any, step: Any = None, seq: Any = None) -> None:
         if seq is None:
             self.seq += 1
             seq = self.seq
-        self.say(type="command", seq=seq, step=self.host.step if step is None else step, values=values)
+        self.send_message(type="command", seq=seq, step=self.host.step if step is None else step, values=values)
 
     def read_message(self) -> dict[str, Any]:
         """The next message on the step socket."""
@@ -188,7 +188,7 @@ class Raw:
         assert self.data.poll(int(PATIENCE_S * 1e3)), "the plant said nothing"
         return dict(msgpack.unpackb(self.data.recv()))
 
-    def hear_error(self) -> dict[str, Any]:
+    def receive_error(self) -> dict[str, Any]:
         """The next error, past any states."""
         assert self.data is not None
         while True:

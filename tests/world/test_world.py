@@ -178,7 +178,7 @@ def test_the_one_that_diverges_is_named() -> None:
         ([3], r"expected \(name, robot\)"),
     ],
 )
-def test_what_cannot_be_is_told(robots: Any, message: str) -> None:
+def test_what_cannot_be_is_reported(robots: Any, message: str) -> None:
     with pytest.raises(rtmms.ModelError, match=message):
         rtmms.World(robots)
 
@@ -219,7 +219,7 @@ def test_a_robot_senses_another_in_its_own_axes() -> None:
     assert seen["leader.follower.time"] == pytest.approx(0.1)  # at 10 Hz
 
 
-def test_what_is_told_comes_late_and_wrong_by_the_sensors_errors() -> None:
+def test_what_is_reported_comes_late_and_wrong_by_the_sensors_errors() -> None:
     parts = {"rate_hz": 50.0, "latency_s": 0.1, "range_noise_m": 0.2, "bearing_noise_rad": 0.05}
     world = watched(leader={"follower": parts})
     assert world.observe()["leader.follower.time"] == -1.0
@@ -310,6 +310,6 @@ def test_a_typical_robot_has_typical_sights_and_all_share_the_flow() -> None:
         ({"leader": {"follower": {"rate_hz": -1.0}}}, "rate_hz: expected"),
     ],
 )
-def test_sights_that_cannot_be_are_told(sees: Any, message: str) -> None:
+def test_sights_that_cannot_be_are_reported(sees: Any, message: str) -> None:
     with pytest.raises(rtmms.ModelError, match=message):
         watched(**sees)

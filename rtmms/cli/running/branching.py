@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Array, Plant
 
 USUAL_S = 20.0
-"""How long a run goes on from the end of a log, unless more is said."""
+"""How long a run goes on from the end of a log, unless more is asked for."""
 
 
 @dataclass(frozen=True)
@@ -108,13 +108,13 @@ class Parent:
 
 
 def parent(
-    word: str, robot: str | None, words: dict[str, Any], said: Collection[str], controllers: tuple[str, ...] | None
+    word: str, robot: str | None, words: dict[str, Any], typed: Collection[str], controllers: tuple[str, ...] | None
 ) -> tuple[str, dict[str, Any], tuple[str, ...]]:
     """The robot, options and controllers of a run from LOG@SECONDS, its parent among the options. ModelError for what
     cannot be.
 
     words        the options by name; trust_log is among them
-    said         names of those that were given, the others are the log's
+    typed         names of those that were given, the others are the log's
     controllers  None: those of the log
     """
     name, at, text = word.rpartition("@")
@@ -145,7 +145,7 @@ def parent(
     if not first <= step <= end:
         from_s, to_s = first * origin["dt"], end * origin["dt"]
         raise ModelError(f"--from {word}: the log holds {from_s:g} s to {to_s:g} s, got {seconds:g} s")
-    options = [one for one in run_options().values() if one.name in said]
+    options = [one for one in run_options().values() if one.name in typed]
     for one in options:
         if one.not_with_log:
             raise ModelError(f"{one.word}: with --from {one.not_with_log}")
@@ -161,11 +161,11 @@ def parent(
             raise ModelError(f"--set {key}={changed[key]}: with --from it stays as in the log")
     out |= kept
     out["estimate"] = bool(origin.get("estimate"))
-    if "mode" not in said and origin["mode"] in MODES:
+    if "mode" not in typed and origin["mode"] in MODES:
         out["mode"] = origin["mode"]
-    if "rate" not in said and origin.get("rate"):
+    if "rate" not in typed and origin.get("rate"):
         out["rate"] = float(origin["rate"])
-    if "duration" not in said:
+    if "duration" not in typed:
         out["duration"] = (end - step) * origin["dt"] if end > step else USUAL_S
     recorded = _recorded_controllers(origin)
     chosen = recorded if controllers is None else controllers
@@ -206,6 +206,6 @@ def _refuse_files(controllers: tuple[str, ...], word: str, *, trusted: bool) -> 
     for one in controllers:
         if not trusted and (is_file(split_word(one)[0]) or _NAMES_A_FILE.search(one)):
             raise ModelError(
-                f"--from {word}: the log's controller '{shown(one)}' names a file, and a log is data: say --trust-log "
+                f"--from {word}: the log's controller '{shown(one)}' names a file, and a log is data: add --trust-log "
                 "where you trust the log, or name a controller yourself (--controller)"
             )

@@ -60,7 +60,7 @@ class Child:
     """One process.
 
     name   for messages, as 'controller gait'
-    peer   name it says hello by; '' for one that does not
+    peer   name in its hello; '' for one that does not
     words  its standard error and output together, a file without a name: a pipe nobody reads would stop it
     crash  how it ended, where that was not by itself and well and `death` found it; '' else
     """
@@ -95,7 +95,7 @@ class Child:
         return f"{self.name} ended with exit status {status}" + (f": {last}" if last else "")
 
     def compiling(self) -> bool:
-        """It said that it compiles (rtmms.base.jit.compile_progress), and not yet that it did."""
+        """It reported that it compiles (rtmms.base.jit.compile_progress), and not yet that it is done."""
         lines = self.last_lines()
         begun, done = (sum(line.startswith(f"rtmms: {word} ") for line in lines) for word in ("compiling", "compiled"))
         return begun > done
@@ -150,7 +150,7 @@ class Children:
 
     def start_bridge(self, word: str, exchange: str, keys: Path | None = None, *, secrets: bool = True) -> Child:
         """`rtmms bridge WORD`, likewise.  secrets: it gets its own from the environment; not where a scenario, which
-        anybody may have written, says where they go."""
+        anybody may have written, sets where they go."""
         child = self._start("bridge", "bridge", word, exchange, keys, secrets=secrets)
         self.bridges.append(child)
         return child
@@ -181,9 +181,9 @@ class Children:
         return [text for peer, text in died if peer in holding], [text for peer, text in died if peer not in holding]
 
     def who_may_drive(self) -> list[str]:
-        """What bridges said of who may drive the robot through them (rtmms.bridging.untrusted)."""
-        said = [(child.name, line) for child in self.bridges for line in child.last_lines()]
-        return [f"{name}: {line}" for name, line in said if DRIVES in line]
+        """What bridges reported of who may drive the robot through them (rtmms.bridging.untrusted)."""
+        lines = [(child.name, line) for child in self.bridges for line in child.last_lines()]
+        return [f"{name}: {line}" for name, line in lines if DRIVES in line]
 
     def failures(self, peers: Iterable[Mapping[str, Any]]) -> list[str]:
         """A sentence for each that crashed, and each whose commands were all refused.
@@ -208,9 +208,9 @@ class Children:
 
     def close(self, patience_s: float = 1.0) -> list[str]:
         """Wait for those that end by themselves at the plant's bye; then ask, then make them: a sentence for each.
-        patience_s 0: there was no bye, the run ended early, and they may still be starting: nothing is said.
+        patience_s 0: there was no bye, the run ended early, and they may still be starting: nothing is reported.
 
-        What the bridges counted is then in `bridge_counts`, None for one that could not tell; `unmet` has a sentence
+        What the bridges counted is then in `bridge_counts`, None for one that could not report; `unmet` has a sentence
         for each that ended with an error after the plant's bye, such as one whose partner has never been there."""
         stuck: list[Child] = []
         for order, patience in (("", patience_s), ("terminate", 0.5), ("kill", 0.5)):
@@ -240,9 +240,9 @@ def _wait(children: Sequence[Child], patience_s: float) -> None:
 # --- The wait for the processes that a run starts: step 0 is theirs, too.
 
 ADMISSION_S, STARVED_S, COMPILING_S = 10.0, 50.0, 300.0
-"""For a hello; and besides, at most, for as long as who is to say it was ready to run and got no core. Who says that it
+"""For a hello; and besides, at most, for as long as its sender was ready to run and got no core. Who reports that it
 compiles may do so first, so long."""
-_SAID_S = 3.0
+STARVED_REPORT_S = 3.0
 
 
 class StartError(RtmmsError):
@@ -253,17 +253,17 @@ class StartError(RtmmsError):
         self.status = status
 
 
-def await_peers(server: Server, children: Children, for_claim: bool, tell: Callable[[str], None]) -> None:
+def await_peers(server: Server, children: Children, for_claim: bool, report: Callable[[str], None]) -> None:
     """Until every process that was started is admitted and warm; StartError naming the one that is not.
 
     for_claim   and until somebody claims an actuator
-    tell        what is waited for
+    report      what is waited for
     """
     expected = {child.peer for child in children.all}
     if expected:
-        tell("waiting for " + ", ".join(sorted(expected)))
+        report("waiting for " + ", ".join(sorted(expected)))
     elif for_claim:
-        tell("waiting for a controller to claim an actuator")
+        report("waiting for a controller to claim an actuator")
     begun, announced = time.monotonic(), False
     latest, compiled = begun + COMPILING_S, True
     while True:
@@ -286,11 +286,11 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
             names = ", ".join(child.name for child in silent)
             starved = max(waited_s(child.process.pid) for child in silent)
             if time.monotonic() > begun + ADMISSION_S + min(starved, STARVED_S):
-                why = f"; it was ready to run for {starved:.1f} s and got no core" if starved > _SAID_S else ""
-                raise StartError(f"{names} did not say hello within {time.monotonic() - begun:.0f} s{why}")
-            if not announced and starved > _SAID_S:
+                why = f"; it was ready to run for {starved:.1f} s and got no core" if starved > STARVED_REPORT_S else ""
+                raise StartError(f"{names} sent no hello within {time.monotonic() - begun:.0f} s{why}")
+            if not announced and starved > STARVED_REPORT_S:
                 announced = True
-                tell(
+                report(
                     f"waiting for {names}: ready to run for {starved:.1f} s without a core, which other processes have"
                 )
             time.sleep(0.01)
@@ -298,7 +298,7 @@ def await_peers(server: Server, children: Children, for_claim: bool, tell: Calla
 
 
 def waited_s(pid: int) -> float:
-    """s for which a process was ready to run and had no core, since it began; 0 where the system does not say."""
+    """s for which a process was ready to run and had no core, since it began; 0 where the system does not report it."""
     try:
         return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
     except (OSError, ValueError, IndexError):

@@ -1,4 +1,4 @@
-"""What a run tells while it goes (the board), and the live display, which is a process of its own.
+"""What a run shows while it goes (the board), and the live display, which is a process of its own.
 
 The display reads the board and what the children print, and writes to standard error: on a terminal two lines are
 redrawn, elsewhere a plain line comes every five seconds. The plant's process never waits for it.
@@ -45,7 +45,7 @@ def height(outputs: Mapping[str, Any]) -> float | None:
 
 def level(outputs: Mapping[str, Any], medium: str) -> tuple[str, float | None]:
     """What the height is called, and its value: `depth`, positive down, of what swims; `altitude`, up, of what flies;
-    `z` where the plant does not say."""
+    `z` where the plant does not report it."""
     found = height(outputs)
     if medium == "water":
         return "depth", None if found is None else 0.0 - found
@@ -110,7 +110,7 @@ class Plain:
     def __init__(self) -> None:
         self.shown_s, self.phase = -PLAIN_EVERY_S, ""
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         print_text(line, err=True)
 
     def show(self, content: Mapping[str, Any] | None, now_s: float) -> None:
@@ -125,21 +125,21 @@ class Plain:
             for label, text in (robot[0], *loop[:2], *robot[1:], *loop[2:]):  # what matters most first
                 longer = f"{line}  {label} {text}".lstrip()
                 line = longer if len(longer) < COLUMNS else line
-            self.say(line)
+            self.write_line(line)
         elif new_phase:
-            self.say(f"{phase} ...")
+            self.write_line(f"{phase} ...")
 
     def close(self) -> None: ...
 
 
 class Terminal:
-    """A line for each phase of the start, when the plant may say something of its own; then two lines, redrawn."""
+    """A line for each phase of the start, when the plant may print something of its own; then two lines, redrawn."""
 
     def __init__(self) -> None:
         self.console, self.phase = console(err=True), ""
         self.live: Live | None = None
 
-    def say(self, line: str) -> None:
+    def write_line(self, line: str) -> None:
         from rich.text import Text
 
         self.console.print(Text(shown(line)))
@@ -150,7 +150,7 @@ class Terminal:
             self._redraw(content)
         elif phase not in ("", "done", "starting", self.phase):
             self.close()
-            self.say(f"{phase} ...")
+            self.write_line(f"{phase} ...")
         self.phase = phase
 
     def _redraw(self, content: Mapping[str, Any]) -> None:
@@ -174,22 +174,22 @@ class Terminal:
 
 
 def show_until_done(board: Board, words: Words, screen: Plain | Terminal) -> None:
-    """Show what stands on the board until it says that the run is done, or until the run is gone."""
+    """Show what stands on the board until it shows that the run is done, or until the run is gone."""
     begun, parent, shown = time.monotonic(), os.getppid(), 0
     while os.getppid() == parent:
         content = board.read()
         for line in words.new_lines():
-            screen.say(line)
+            screen.write_line(line)
         messages = (content or {}).get("messages", [])
         for line in messages[shown:]:
-            screen.say(line)
+            screen.write_line(line)
         shown = max(shown, len(messages))
         screen.show(content, time.monotonic() - begun)
         if content is not None and content.get("phase") == "done":
             break
         time.sleep(REFRESH_S)
     for line in words.new_lines():
-        screen.say(line)
+        screen.write_line(line)
     screen.close()
 
 
@@ -201,7 +201,7 @@ def main(arguments: list[str]) -> None:
     show_until_done(Board(int(arguments[0])), Words(files), screen)
 
 
-# --- The board: one page of memory on which a run tells its display how it goes. Writing never waits for a reader.
+# --- The board: one page of memory on which a run shows its display how it goes. Writing never waits for a reader.
 
 SIZE = 1 << 14
 _HEAD = struct.Struct("<QQ")
@@ -246,12 +246,12 @@ class Board:
         os.close(self.descriptor)
 
 
-# --- What a run tells while it goes: its phase and messages, to the display or, without one, to standard error.
+# --- What a run reports while it goes: its phase and messages, to the display or, without one, to standard error.
 
 MOST_MESSAGES = 50
 
 
-class Teller:
+class RunProgress:
     """phase   what the run is about;  messages  those that the display shows
 
     silent  there is no display
@@ -261,7 +261,7 @@ class Teller:
         self.board, self.silent, self.phase = Board(), silent, "starting"
         self.messages: list[str] = []
 
-    def tell(self, phase: str, message: str = "") -> None:
+    def report(self, phase: str, message: str = "") -> None:
         """Another phase, '' for the same, and a message."""
         self.phase = phase or self.phase
         self.note([message] if message else [])

@@ -1,6 +1,6 @@
 """What a case of a study takes of a run's options: all that decides the numbers, or an error that names the option.
 
-`rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.options) says
+`rtmms sweep` and `rtmms envelope` read a scenario here. The declaration of an option (rtmms.scenario.options) states
 whether a study carries it; a new option is refused where it differs from its default.
 """
 
@@ -101,7 +101,7 @@ def check_table(found: Scenario, asked: Plan) -> None:
 
 
 def _name_left_out(found: Scenario) -> None:
-    """Say which files of a single run the study does not write."""
+    """Report which files of a single run the study does not write."""
     names = [one.name for one in run_options().values() if one.study is StudyUse.FILE and one.name in found.options]
     if names:
         print_text(f"rtmms: {found.path}: {', '.join(names)}: of a single run; the study does not write it", err=True)

@@ -137,7 +137,7 @@ def _links(words: tuple[str, ...], controllers: tuple[str, ...], *, alone: bool)
 
 
 def _refuse_without_schedule(words: Mapping[str, Any]) -> None:
-    """ModelError for what only a mode with a schedule heeds."""
+    """ModelError for what only a mode with a schedule uses."""
     mode = words.get("mode", "realtime")
     for option in run_options().values():
         value = words.get(option.name, option.default)

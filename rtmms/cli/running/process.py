@@ -66,9 +66,9 @@ def heeding_interrupts(*, to_the_end: bool = False) -> Iterator[None]:
 @contextmanager
 def heeding_termination() -> Iterator[None]:
     """Within, SIGTERM is what Ctrl-C is: what was begun is put away. Does nothing where somebody else handles one of
-    the two (children of a run do not hear Ctrl-C, and SIGTERM ends them)."""
+    the two (children of a run do not receive Ctrl-C, and SIGTERM ends them)."""
 
-    def heed(_: int, frame: Any) -> None:
+    def end(_: int, frame: Any) -> None:
         interrupt = signal.getsignal(signal.SIGINT)
         if callable(interrupt):
             interrupt(signal.SIGINT, frame)
@@ -77,7 +77,7 @@ def heeding_termination() -> Iterator[None]:
     if not free or threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, heed)
+    before = signal.signal(signal.SIGTERM, end)
     try:
         yield
     finally:
@@ -126,7 +126,7 @@ def brace(robot: str) -> None:
 
     try:
         foreign = builder(robot).group == "rtmms.plant_files"
-    except RtmmsError:  # there is none: whoever loads it says so
+    except RtmmsError:  # there is none: whoever loads it reports that
         return
     if _braced or not foreign:
         return
@@ -140,12 +140,12 @@ def brace(robot: str) -> None:
                 os.fdopen(ours, "wb"), sys.stdout.encoding, sys.stdout.errors, line_buffering=os.isatty(ours)
             )
         faulthandler.enable()
-        _tell_exit(robot)
+        _report_exit(robot)
     except (OSError, ValueError, AttributeError):  # closed, or no files at all, as below a test: nothing to keep apart
         return
 
 
-def _tell_exit(robot: str) -> None:
+def _report_exit(robot: str) -> None:
     """C's exit() knows nothing of Python's atexit: a handler among C's own, taken off again when Python ends well.
 
     `__cxa_finalize` calls the handlers registered under a handle, and never again; glibc's does, musl's does not.

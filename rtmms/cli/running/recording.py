@@ -46,7 +46,7 @@ def begin(plan: Plan, plant: Plant, branch: Branch | None = None) -> Recorder | 
 
 
 def conclude(recorder: Recorder, plant: Plant, report: dict[str, Any], message: str) -> str:
-    """The report and the plant's last state close the log; report['log'] says what became of it. Returns a sentence
+    """The report and the plant's last state close the log; report['log'] has what became of it. Returns a sentence
     when it is not whole."""
     steps = recorder.first + report["steps"]  # as they are counted in its rows
     end = {"ended": report["ended"], "message": message, "steps": steps, "report": plain(report)}

@@ -46,7 +46,7 @@ def blank(plan: Plan) -> dict[str, Any]:
 
 
 def add_plant(report: dict[str, Any], plant: Plant) -> None:
-    """What the plant itself says: its dt, its coupling, and the units of its outputs."""
+    """What the plant itself has: its dt, its coupling, and the units of its outputs."""
     report["dt"] = plant.dt
     report["units"] = {channel.name: channel.unit for channel in plant.outputs}
     coupling = describe_plant(plant).coupling
@@ -56,7 +56,7 @@ def add_plant(report: dict[str, Any], plant: Plant) -> None:
 
 def add_outcome(
     report: dict[str, Any], outcome: Outcome, statistics: Statistics, exchange: Mapping[str, Any],
-    blame: FaultAttribution | None = None,
+    attribution: FaultAttribution | None = None,
 ) -> None:  # fmt: skip
     """How the run went."""
     factor = outcome.simulated_s / outcome.wall_s if outcome.wall_s > 0 else None
@@ -73,9 +73,9 @@ def add_outcome(
         **({"ticks": exchange["ticks"]} if exchange.get("ticks") else {}),
     }  # fmt: skip
     report["schedule"].update(overruns=statistics.overruns, skipped=statistics.skipped)
-    if blame is not None:
-        report["schedule"]["causes"] = blame.counts()
-        report["stall_detector"] = blame.report(statistics.steps + statistics.skipped)
+    if attribution is not None:
+        report["schedule"]["causes"] = attribution.counts()
+        report["stall_detector"] = attribution.report(statistics.steps + statistics.skipped)
     report["timing_us"] = statistics.timing_us()
 
 
@@ -84,7 +84,7 @@ PARTS_OF_ROBOT = ("final", "summary", "tracking")
 
 
 def begins(plant: Plant) -> dict[str, list[float]]:
-    """m, world: where each of several robots is at present, of those that tell it."""
+    """m, world: where each of several robots is at present, of those that report it."""
     if not isinstance(plant, Composed):
         return {}
     positions = {name: bare(one).observe().get("position") for name, one in plant.robots.items()}
@@ -167,7 +167,7 @@ def as_json(report: Mapping[str, Any]) -> str:
 
 
 class Accuracy:
-    """monitor   of the run's plant; None for a plant that offers no twin, and where none is given
+    """monitor   of the run's plant; None for a plant that offers no estimator of step errors, and where none is given
 
     steps   of the run, None where it has no end: so many commands are kept, as far as there is room
     driven_by   the words of the controllers that the run starts
@@ -179,8 +179,8 @@ class Accuracy:
         self._calibration: Calibration | None = None
         self._known: KnownStep | None = None
         self._warned = False
-        twin = None if plant is None else describe_plant(plant).twin
-        if plant is not None and twin is not None:
+        estimator = None if plant is None else describe_plant(plant).step_error_estimator
+        if plant is not None and estimator is not None:
             import numpy as np
 
             from rtmms.base.kernel_cache import cache_folder
@@ -190,8 +190,8 @@ class Accuracy:
             n = len(plant.actuators)
             rows = min(TAPE_BYTES // (8 * max(1, n)), TAPE_BYTES if steps is None else steps)
             # written, not only reserved: a first touch within the run would be a page fault within a step
-            self.monitor = Monitor(twin(), np.full((rows, n), 0.0))
-            self._calibration = Calibration(plant, self.monitor.twin, cache_folder(), driven_by)
+            self.monitor = Monitor(estimator(), np.full((rows, n), 0.0))
+            self._calibration = Calibration(plant, self.monitor.estimator, cache_folder(), driven_by)
             self._known = self._calibration.known()
 
     def at_start(self, *, quiet: bool) -> list[str]:
@@ -225,10 +225,10 @@ class Accuracy:
             report["accuracy"] |= {
                 "known_step_s": self._known.steps.get(0.01), "conditions": dict(self._known.conditions),
             }  # fmt: skip
-        # what was measured of this run, rather than what others foretold
+        # what was measured of this run, rather than what others predicted
         warning = "" if self._known is None else self._known.warning
-        said = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
-        report["warnings"] += [said] if said else []
+        sentence = warning or verdict.sentence if verdict.verdict == "unknown" else verdict.sentence
+        report["warnings"] += [sentence] if sentence else []
         others = not self._driven and any(peer["commands"] for peer in report["exchange"]["peers"])
         if self._calibration is not None and verdict.seconds is None and not (others or disturbed(report, loop)):
             self._calibration.keep(verdict)

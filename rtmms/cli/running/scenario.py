@@ -51,14 +51,14 @@ def merged(found: Scenario, words: dict[str, Any], typed: Collection[str]) -> di
 
 
 def links_of(found: Scenario, asked: Plan) -> tuple[Impairment, ...]:
-    """The scenario's impaired links, but for those of controllers whose links the command line tells. ModelError with
+    """The scenario's impaired links, but for those of controllers whose links the command line has. ModelError with
     file and line where a controller is not of the run."""
     refuse_unknown(
         found.links, called_names(asked.controllers),
         lambda k, key, text: found.fault(f"link: {key}: {text}", "link", k, key),
     )  # fmt: skip
-    said = {one.controller for one in asked.links}
-    return (*asked.links, *(one for one in found.links if one.controller not in said))
+    typed = {one.controller for one in asked.links}
+    return (*asked.links, *(one for one in found.links if one.controller not in typed))
 
 
 def check_times(found: Scenario, duration: float | None) -> None:
@@ -149,7 +149,7 @@ def check_words(
                 made.setdefault(called, one)
         except ModelError as fault:
             raise refused("controller", k, fault) from None
-        except Exception:  # of its own code: its own process tells it, with its lines
+        except Exception:  # of its own code: its own process reports it, with its lines
             continue
     for k, word in enumerate(bridges):
         name, words = split_words(word)

@@ -24,7 +24,7 @@ from rtmms.cli.running.children import (
     place_controllers,
     put_together,
 )
-from rtmms.cli.running.display import Teller
+from rtmms.cli.running.display import RunProgress
 from rtmms.cli.running.process import brace, heeding_interrupts, interrupts_end
 from rtmms.cli.running.recording import Keepers, begin, conclude, kept_parameters
 from rtmms.cli.running.report import (
@@ -75,7 +75,9 @@ class Session:
 
     def __init__(self, plan: Plan) -> None:
         self.plan, self.report = plan, blank(plan)
-        self.teller = Teller(silent=plan.quiet or os.name != "posix")  # the display is handed its files by descriptor
+        self.progress = RunProgress(
+            silent=plan.quiet or os.name != "posix"
+        )  # the display is handed its files by descriptor
         self.children = Children(plan.affinity == "auto")
         self.display: Child | None = None
         self.holders: Callable[[], set[str]] = set
@@ -147,7 +149,7 @@ class Session:
         self._start_processes(sockets)
         started = [child.process for child in self.children.all]
         keep_off([*started, self.display.process if self.display is not None else None], ready)
-        self.teller.tell("loading the plant")
+        self.progress.report("loading the plant")
         with heeding_interrupts(to_the_end=True):  # a compiler may swallow it
             plant = self._load()
         self._replay(plant)
@@ -156,17 +158,17 @@ class Session:
             keep_off([self.recorder.process] if self.recorder is not None else [], ready)
             server, loop, keep = self._assemble(plant, sockets, ready, stack)
             stack.callback(server.close)
-        await_peers(server, self.children, self.plan.wait_for_claim, self.teller.tell)
+        await_peers(server, self.children, self.plan.wait_for_claim, self.progress.report)
         await_stall_detector(loop.attribution, ready)
         if self.recorder is not None:
             self.recorder.await_ready()
         if self.plan.mode == "external":
-            self.teller.tell("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
+            self.progress.report("", f"each step waits for a tick of a peer, at {sockets.endpoints['exchange']}")
         self._live_through(server)
         self._raise(ready)
-        if self.teller.silent:  # who may drive the robot is said all the same
-            self.teller.note(self.children.who_may_drive())
-        self.teller.phase = "running"
+        if self.progress.silent:  # who may drive the robot is printed all the same
+            self.progress.note(self.children.who_may_drive())
+        self.progress.phase = "running"
         self._to_the_end.enter_context(interrupts_end(loop))  # a late Ctrl-C must not cost report or log
         self.loop = loop
         try:
@@ -187,11 +189,11 @@ class Session:
         server.close(names={child.peer for child in self.children.all if child.process.poll() is None})
         for peer, final in zip(self.report["exchange"]["peers"], server.final_reports(), strict=True):
             peer.update(final)
-        self.teller.phase, self.farewell = "finishing", True
+        self.progress.phase, self.farewell = "finishing", True
         ready.close()
         self.plant_at_end = plant
         if self.accuracy is not None:
-            self.teller.tell("taking the run again in shorter steps, to see how wrong it is")
+            self.progress.report("taking the run again in shorter steps, to see how wrong it is")
             self.accuracy.add(self.report, loop)
         self.report["warnings"] += warnings_of(self.report)
         self.report["warnings"] += self.slow_peers.at_end(self.report["exchange"]["peers"], self.report["steps"])
@@ -219,11 +221,11 @@ class Session:
         by_scenario = () if plan.scenario is None else plan.scenario.bridges
         for word in plan.bridges:
             self.children.start_bridge(word, exchange, plan.keys, secrets=word not in by_scenario)
-        if not self.teller.silent:
+        if not self.progress.silent:
             files = {child.name: child.words.fileno() for child in self.children.all if child.words is not None}
-            arguments = ["-m", "rtmms.cli.running.display", str(self.teller.board.descriptor)]
+            arguments = ["-m", "rtmms.cli.running.display", str(self.progress.board.descriptor)]
             arguments += [f"{name}={descriptor}" for name, descriptor in files.items()]
-            handed = (self.teller.board.descriptor, *files.values())
+            handed = (self.progress.board.descriptor, *files.values())
             self.display = Child("display", "", arguments, words=None, pass_fds=handed)
         elsewhere = moved(plan, sockets.endpoints)
         if elsewhere or not (plan.controllers or plan.quiet):
@@ -231,8 +233,8 @@ class Session:
             asked = {"exchange": plan.exchange, "step": plan.step, "telemetry": plan.telemetry}
             busy = any(asked[role] is None for role in elsewhere)
             if busy:
-                self.teller.tell("", "*** the default port is busy; give peers the address of this plant: ***")
-            self.teller.tell("", places)
+                self.progress.report("", "*** the default port is busy; give peers the address of this plant: ***")
+            self.progress.report("", places)
 
     def _load(self) -> Plant:
         """The plant, warm and at t = 0."""
@@ -265,7 +267,7 @@ class Session:
         return plant
 
     def _built(self) -> Plant:
-        """The plant of the command line, in steps that its bridges can work with where no --dt says how long."""
+        """The plant of the command line, in steps that its bridges can work with where no --dt sets them."""
         import rtmms
 
         plan, parameters = self.plan, self.plan.load_parameters()
@@ -278,7 +280,7 @@ class Session:
                 plant = rtmms.plant.protocol.build_plant(plan.robot, dt=dt, preset=plan.preset, **parameters)
             except (ModelError, TypeError):  # its steps cannot be chosen: the bridge reports what comes of it
                 continue
-            self.teller.note(
+            self.progress.note(
                 [
                     f"steps of {dt * 1e3:g} ms in place of {before * 1e3:g} ms: bridge '{name}' needs "
                     f"{one.max_dt_s * 1e3:.3g} ms or less (--dt sets them)"
@@ -325,9 +327,9 @@ class Session:
             shortest_s = shortest_wait_s()
         if self.branch is not None:  # the trials had the plant
             plant.restore(self.branch.state)
-        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.teller.note)
-        self.teller.note(step_time(plan, plant.dt, plant, measured, self.report))
-        self.teller.note(warnings_before(plan, plant.dt, p999_s))
+        pace, statistics, deadline = pacing(plan, plant.dt, p999_s, shortest_s, self.report, self.progress.note)
+        self.progress.note(step_time(plan, plant.dt, plant, measured, self.report))
+        self.progress.note(warnings_before(plan, plant.dt, p999_s))
         server = Server(
             plant, robot=plan.called, mode=plan.mode, rate=plan.rate, deadline_s=deadline, sockets=sockets,
             seed=plan.seed, token=self.token, telemetry_hz=self._telemetry_hz(plant.dt), duration_s=plan.duration,
@@ -338,22 +340,22 @@ class Session:
         self.advice = lambda: self.slow_peers.news(server.claimants(), statistics.steps)
         if plan.mode == "external":
             self.ticking = Ticking(server.ticker).news
-        self.teller.note(sockets.notes)
+        self.progress.note(sockets.notes)
         ready.failed.extend(server.notes)
-        tell = None if self.recorder is None else self.recorder.note_set_points
-        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_start, tell)
+        note = None if self.recorder is None else self.recorder.note_set_points
+        self.tracking = Tracking(plant.dt, server.set_points, plan.tracking_start, note)
         self.estimate = self._estimating(plant)
         self.surface = self._surface_watch(plant)
         more = [one for one in (self.surface, self.estimate, self.recorder) if one is not None]
         observers = [*keep.observers, self.tracking, *more]
         self.accuracy = Accuracy(None if plan.parent is not None else plant, steps, plan.controllers)
-        self.teller.note(self.accuracy.at_start(quiet=plan.quiet))
-        blame = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
+        self.progress.note(self.accuracy.at_start(quiet=plan.quiet))
+        attribution = begin_attribution(ready, statistics, stack, alone=bool(plan.controllers))
         loop = Loop(
             plant, server, MonotonicClock(), pace, policies(plan), statistics, observers,
             steps=None if steps is None else self._first + steps, seed=plan.seed, first=self._first,
             beside=LoopServices(
-                keep.commands, self._watch, self._status, blame, self.accuracy.monitor, self._agenda(plant),
+                keep.commands, self._watch, self._status, attribution, self.accuracy.monitor, self._agenda(plant),
                 self._governor(plant, statistics.period_us),
             ),
         )  # fmt: skip
@@ -390,7 +392,7 @@ class Session:
         """Take the plant of a run that goes on from a log to where it begins."""
         parent = self.plan.parent
         if parent is not None:
-            self.teller.tell(f"replaying {parent.log.path} to {parent.seconds:g} s")
+            self.progress.report(f"replaying {parent.log.path} to {parent.seconds:g} s")
             self.branch, self.held = parent.replayed(plant)
             self.report["from"] = self.branch.as_fields()
 
@@ -402,7 +404,7 @@ class Session:
         from rtmms.loop.clock import MonotonicClock
         from rtmms.loop.requests import live_through
 
-        self.teller.tell(f"the controllers live through {parent.log.path} to {parent.seconds:g} s")
+        self.progress.report(f"the controllers live through {parent.log.path} to {parent.seconds:g} s")
         live_through(parent.states(), server, MonotonicClock(), float(parent.log.origin["dt"]), self._watch)
 
     def _estimating(self, plant: Plant) -> Consistency | None:
@@ -439,7 +441,7 @@ class Session:
         if self.plan.sensors != "ideal" or over:
             from rtmms.sensing.estimator import compile_ahead
 
-            self.teller.tell("fetching the estimator's kernels, which controllers may need")
+            self.progress.report("fetching the estimator's kernels, which controllers may need")
             compile_ahead()
         return with_sensors(plant, self.plan.sensors, over, self.plan.estimate)
 
@@ -483,7 +485,7 @@ class Session:
         if keep.trace is not None and outcome.steps and summarise is not None:
             self.report["summary"] = summarise(*keep.trace.read())
         if self.plan.figure is not None:
-            self.teller.tell("drawing the figure")
+            self.progress.report("drawing the figure")
             draw = drawing(self.plan.robot, plant, keep.outlined)
             assert draw is not None  # refused before the run
             draw(self.plan.figure, keep.trace, keep.recent, loop.statistics)
@@ -519,14 +521,14 @@ class Session:
         self.recorder = begin(self.plan, plant, self.branch)
         if self.recorder is not None:
             stack.callback(self.recorder.close)
-            if not self.teller.silent:  # else to standard error
-                self.recorder.patience.tell = lambda sentence: self.teller.tell("", sentence)
+            if not self.progress.silent:  # else to standard error
+                self.recorder.patience.report = lambda sentence: self.progress.report("", sentence)
 
     def _end_log(self, message: str) -> None:
         if self.recorder is not None and self.plant_at_end is not None:
             trouble = conclude(self.recorder, self.plant_at_end, self.report, message)
             self.log_failed = not self.report["log"]["whole"] or self.report["log"]["dropped"] > 0
-            self.teller.note([trouble] if trouble else [])
+            self.progress.note([trouble] if trouble else [])
 
     # --- between steps ----------------------------------------------------------------------------------------------
 
@@ -536,49 +538,49 @@ class Session:
             self.loop.end("peer", refused)
             return []
         dead, others = self.children.watch(self.holders)
-        self.teller.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
-        self.teller.note(self.ticking())
-        self.teller.note(self.advice())
+        self.progress.note([f"{sentence}; it held no actuator and the run goes on" for sentence in others])
+        self.progress.note(self.ticking())
+        self.progress.note(self.advice())
         if self.surface is not None:
-            self.teller.note(self.surface.news())
+            self.progress.note(self.surface.news())
         if self.accuracy is not None:
-            self.teller.note(self.accuracy.news())
+            self.progress.note(self.accuracy.news())
         if self.recorder is not None:
-            self.teller.note(self.recorder.watch())
+            self.progress.note(self.recorder.watch())
         if dead and self.plan.mode != "lockstep":
-            self.teller.note(
+            self.progress.note(
                 [f"{sentence}; the run goes on by the miss policy {self.plan.on_miss}" for sentence in dead]
             )
         return dead
 
     def _status(self, loop: Loop) -> None:
         """A few facts for the display; about 60 us, done in the slack."""
-        if self.teller.silent:
+        if self.progress.silent:
             return
         statistics, time_s = loop.statistics, loop.step * loop.plant.dt
         outputs = loop.outputs(loop.step)
         wall_s = (loop.clock.now() - loop.started_ns) * 1e-9
-        self.teller.board.write({
-            "phase": self.teller.phase, "time_s": time_s, "duration_s": self.plan.duration, "misses": statistics.misses,
-            "stale": statistics.stale,
+        self.progress.board.write({
+            "phase": self.progress.phase, "time_s": time_s, "duration_s": self.plan.duration,
+            "misses": statistics.misses, "stale": statistics.stale,
             "overruns": statistics.overruns, "exchange_p99_us": statistics.recent("exchange", 0.99),
             "real_time_factor": time_s / wall_s if self.plan.mode != "realtime" and wall_s > 0 else None,
             "outputs": {name: value.tolist() for name, value in outputs.items() if value.size <= SMALL},
             "medium": self._medium,
-            "messages": self.teller.messages,
+            "messages": self.progress.messages,
         })  # fmt: skip
 
     def _close(self) -> None:
         """End what was started, display last, so that the report comes after its last line."""
-        self.teller.note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
+        self.progress.note(self.children.close(patience_s=1.0 if self.farewell else 0.0))
         if self.plan.bridges:
             self.report["bridges"] = self.children.bridge_counts
-        self.teller.board.write({"phase": "done", "messages": self.teller.messages})
+        self.progress.board.write({"phase": "done", "messages": self.progress.messages})
         if self.display is not None:
             try:
                 self.display.process.wait(1.0)
             except Exception:
                 self.display.process.kill()
-        self.teller.board.close()
-        if self.teller.silent:
-            self.teller.write_messages()
+        self.progress.board.close()
+        if self.progress.silent:
+            self.progress.write_messages()

@@ -1,4 +1,4 @@
-"""What a run needs of the machine: endpoints, timer and cores, and the witness of its stalls."""
+"""What a run needs of the machine: endpoints, timer and cores, and the detector of its stalls."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def open_sockets(plan: Plan, stack: ExitStack) -> tuple[Readiness, Sockets, str]
     raise_limit()
     keys = read_server(plan.keys) if plan.keys is not None else None
     if plan.keys is not None and (plan.controllers or plan.bridges):
-        read_client(plan.keys)  # what is wrong with them is better said here than by each child
+        read_client(plan.keys)  # what is wrong with them is better reported here than by each child
     priority, _ = parse_priority(plan.priority)
     ready = prepare(priority if plan.mode in TIMED else None, plan.affinity)
     stack.callback(ready.close)
@@ -57,7 +57,7 @@ def moved(plan: Plan, endpoints: dict[str, str]) -> dict[str, str]:
     return {role: endpoint for role, endpoint in endpoints.items() if endpoint != (asked[role] or DEFAULTS[role])}
 
 
-# --- Who is at an endpoint that a plant wanted for itself: for the sentence that says it is busy.
+# --- Who is at an endpoint that a plant wanted for itself: for the sentence that reports it as busy.
 
 _WAIT_S = 1.0
 
@@ -86,7 +86,7 @@ def who_is_at(exchange: str) -> str:
 
 
 def await_stall_detector(attribution: FaultAttribution | None, ready: Readiness) -> None:
-    """Until it looks; a run whose stall detector does not begin goes on without it, and says so."""
+    """Until it looks; a run whose stall detector does not begin goes on without it, and reports that."""
     from rtmms.loop.stall_detector import Stalls
 
     if attribution is not None and isinstance(attribution.saw, Stalls):

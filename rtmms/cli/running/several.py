@@ -1,4 +1,4 @@
-"""Several robots on one clock, as a command line or a scenario says them: which drivers each gets, what is whose."""
+"""Several robots on one clock, as a command line or a scenario gives them: which drivers each gets, what is whose."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rtmms.wire.peer.plugins import check_controller, check_robot, declared
 
 MOST = 64
 APART_M = 2.0
-"""Between robots that nobody said a place of."""
+"""Between robots without a given place."""
 NAMES = (
     "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen",
     "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty",
@@ -41,7 +41,7 @@ def usual(k: int) -> str:
 def shared_out(
     robots: Sequence[Mapping[str, Any]], parameters: Mapping[str, Any], words: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The parameters of the world: its robots, each with what was said of it alone, and what was said of all.
+    """The parameters of the world: its robots, each with what was given for it alone, and what was given for all.
 
     parameters  as --set has them: NAME.parameter of one robot, parameter of all;  words  options by name
     """
@@ -73,7 +73,7 @@ def shared_out(
 def drivers(robots: Sequence[Mapping[str, Any]], controllers: Iterable[str] | None) -> tuple[str, ...]:
     """Words of controllers, one for each robot that it is for.
 
-    controllers  as they were said; None: each robot's usual one
+    controllers  as they were given; None: each robot's usual one
     An installed controller that names no robot drives each that it is written for; a user's own file then gets all.
     """
     kinds = {str(one["name"]): str(one["robot"]) for one in robots}

@@ -110,7 +110,7 @@ def _time(seconds: float) -> str:
 
 
 class SlowPeers:
-    """Looks for slow peers while a run goes on, and at its end; it says the same of a peer once.
+    """Looks for slow peers while a run goes on, and at its end; it reports the same of a peer once.
 
     kinds    what a person calls a peer, by its name
     delays   s of wall time that --link adds, by the name of the peer

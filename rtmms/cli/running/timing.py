@@ -82,13 +82,13 @@ def pacing(
             f"{_LONGEST_S:g} s"
         )
     if plan.mode == "external":
-        # as if the ticks came at the plant's own period; whoever sends them more quickly says --deadline
+        # as if the ticks came at the plant's own period; whoever sends them more quickly gives --deadline
         deadline = max(plan.deadline, shortest_s) if plan.deadline else deadline_s(period, p999_s, None, shortest_s)
-        _tell_raised(plan, deadline, shortest_s, note)
+        _report_raised(plan, deadline, shortest_s, note)
         report["schedule"].update(deadline_us=deadline * 1e6)
         return External(round(deadline * 1e9)), Statistics(deadline_us=deadline * 1e6), deadline
     deadline = deadline_s(period, p999_s, plan.deadline, shortest_s)
-    _tell_raised(plan, deadline, shortest_s, note)
+    _report_raised(plan, deadline, shortest_s, note)
     report["schedule"].update(period_us=period * 1e6, deadline_us=deadline * 1e6)
     statistics = Statistics(period_us=period * 1e6, deadline_us=deadline * 1e6)
     return Realtime(Schedule(period * 1e9, round(deadline * 1e9)), START_NS), statistics, deadline
@@ -115,7 +115,7 @@ class Ticking:
         return [f"'{self._last}' ticks" if self._last else f"'{before}' ticks no more; steps wait for another"]
 
 
-def _tell_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[[list[str]], None]) -> None:
+def _report_raised(plan: Plan, deadline: float, shortest_s: float, note: Callable[[list[str]], None]) -> None:
     if plan.deadline is not None and deadline > plan.deadline:
         asked, shortest, got = plan.deadline * 1e6, shortest_s * 1e6, deadline * 1e6
         note([f"--deadline {asked:.3g} us is below what a wait takes here ({shortest:.3g} us): it is {got:.3g} us"])
@@ -202,7 +202,7 @@ def warnings_of(report: Mapping[str, Any]) -> list[str]:
         )
     if refused:
         lines.append(
-            "refused of what peers said: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
+            "refused of what peers sent: " + ", ".join(f"{reason} {count}" for reason, count in refused.items())
         )
     for peer in report["exchange"]["peers"]:
         failed = peer.get("metrics", {}).get("failed")  # of one that plans (controllers/plan_figures.py)

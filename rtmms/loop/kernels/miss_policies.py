@@ -85,7 +85,7 @@ ACTUATOR = record(
     ("home_step", NUMBER),  # farthest that `home` may move in one step
     ("valued_ns", WORD),  # when it had its last news
     ("since_ns", WORD),  # when it was claimed
-    ("held", FLAG),  # claimed, as the exchange said last
+    ("held", FLAG),  # claimed, as the exchange reported last
     ("answered", FLAG),  # had a command since it was claimed
     ("missing", MARK),  # 1: to be replaced; OLD: held for too long
 )

@@ -30,7 +30,7 @@ def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
     chain), and their rates. What follows from them is put in order by `coupling.settle`.
     """
     p, finned = parameters, model.finned
-    rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, woven
+    rows: list[tuple[str, str, float, int, bool]] = []  # name, unit, size, word, has_dependents
     free = p.body != "fixed"
     if free:
         rows += [(f"{axis}_error", "m", 0.1, lay.POSITION, False) for axis in "xyz"]
@@ -51,10 +51,10 @@ def coordinates(parameters: MantaParameters, model: MantaModel) -> Coordinates:
                     row = (f * blocks + i // LANES) * p.links + j
                     at = lay.FINS + (2 * row + rate) * LANES + i % LANES
                     rows.append((f"{side}[{j},{i}]{ending}", unit, size, at, surplus and i == last))
-    names, units, sizes, words, woven = zip(*rows, strict=True)
+    names, units, sizes, words, has_dependents = zip(*rows, strict=True)
     return Coordinates(
         names, units, np.array(sizes), np.array(words, dtype=np.int64), lay.POSITION if free else -1,
-        np.array(woven), np.zeros(0, dtype=np.int64),
+        np.array(has_dependents), np.zeros(0, dtype=np.int64),
     )  # fmt: skip
 
 

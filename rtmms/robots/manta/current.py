@@ -50,12 +50,12 @@ def linear_field(gradient: tuple[float, ...]) -> Field:
 
 @dataclass(frozen=True, slots=True)
 class Sampler:
-    """The compiled sampling of a field. gather: of arrays; handle: what a kernel is given, the address of its twin that
-    takes addresses, or `gather` itself where kernels run as plain Python. twin keeps that address alive."""
+    """The compiled sampling of a field. gather: of arrays; handle: what a kernel is given, the address of its variant
+    that takes addresses, or `gather` itself where kernels run as plain Python. by_address keeps it alive."""
 
     gather: Callable[..., None]
     handle: Any
-    twin: Any = None
+    by_address: Any = None
 
 
 _ADDRESSES = [types.int64] * 6
@@ -64,7 +64,7 @@ _ADDRESSES = [types.int64] * 6
 @intrinsic
 def _call(typing_context: Any, handle: Any, finned: Any, param: Any, pose: Any, twist: Any, support: Any, joints: Any,
           stride: Any, ahead: Any, time: Any, drift: Any, body: Any) -> Any:  # fmt: skip
-    """Call the twin of a sampler: a C function of six addresses, a number, two times and two addresses."""
+    """Call a sampler's C function of six addresses, a number, two times and two addresses."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole, real = ir.IntType(64), ir.DoubleType()
@@ -72,10 +72,10 @@ def _call(typing_context: Any, handle: Any, finned: Any, param: Any, pose: Any, 
         builder.call(builder.inttoptr(args[0], kind.as_pointer()), args[1:])
         return context.get_dummy_value()
 
-    return types.void(types.int64, *_TWIN.args), generate
+    return types.void(types.int64, *_BY_ADDRESS.args), generate
 
 
-_TWIN = types.void(*_ADDRESSES, types.int64, types.float64, types.float64, types.int64, types.int64)
+_BY_ADDRESS = types.void(*_ADDRESSES, types.int64, types.float64, types.float64, types.int64, types.int64)
 
 
 @kernel(fused=False)
@@ -177,8 +177,8 @@ def make_sampler(field: Field) -> Sampler:
     if not COMPILED:
         return Sampler(gather, gather)
 
-    @cfunc(_TWIN)
-    def twin(
+    @cfunc(_BY_ADDRESS)
+    def by_address(
         model: Any, param: Any, pose: Any, twist: Any, sup: Any, joints: Any, stride: Any, ahead: Any, t: Any,
         drift: Any, body: Any,
     ) -> None:  # fmt: skip  # pragma: no cover (compiled)
@@ -193,4 +193,4 @@ def make_sampler(field: Field) -> Sampler:
             carray(numbers_at(drift), (2, blocks, m, 3 * LANES)), carray(numbers_at(body), (3,)),
         )  # fmt: skip
 
-    return Sampler(gather, twin.address, twin)
+    return Sampler(gather, by_address.address, by_address)

@@ -207,7 +207,7 @@ def collect_wrench(sums: Array, work: Array, wrench: int) -> None:
 # move
 # relative to the support and is summed as a rigid body.
 #
-# Arrays are laid out as rtmms.robots.manta.fin_layout says. The compiler turns the loops over lanes into vector
+# Arrays are laid out as in rtmms.robots.manta.fin_layout. The compiler turns the loops over lanes into vector
 # instructions only because each touches few arrays, and every offset but the lane is constant: keep it so.
 #
 # The implicit terms. With step t and gamma of a Rosenbrock method, g = gamma t: joint damping c and stiffness K enter

@@ -33,7 +33,7 @@ from rtmms.robots.manta.fin_layout import (
 
 # One link of a chain, in scalars: its forces on the way out, its share of the recursion on the way in.
 #
-# The physics of fin_lanes.py, which says what the symbols and axes are; tuples keep the argument lists short
+# The physics of fin_lanes.py, which defines the symbols and axes; tuples keep the argument lists short
 # and cost nothing once compiled.
 
 

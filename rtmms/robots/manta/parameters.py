@@ -166,7 +166,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "damping_per": "joint",
     },
 }
-"""Named sets of parameters ('dt' and 'coupling' may be among them); docs/manta.md says what each entry does."""
+"""Named sets of parameters ('dt' and 'coupling' may be among them); docs/manta.md explains each entry."""
 
 
 def build(preset: str | None, given: Mapping[str, Any]) -> MantaParameters:

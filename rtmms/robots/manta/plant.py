@@ -35,6 +35,7 @@ from rtmms.robots.manta import layout as lay
 from rtmms.robots.manta.chart import coordinates
 from rtmms.robots.manta.coupling import move_supports
 from rtmms.robots.manta.current import Field, linear_field, make_sampler
+from rtmms.robots.manta.error_estimator import MantaErrorEstimator
 from rtmms.robots.manta.fin_layout import FIELDS, LANES, SUM_Q, SUM_QD
 from rtmms.robots.manta.levels import Variant, carry_over, cheaper
 from rtmms.robots.manta.model import COUPLINGS, check_coupling, check_step, compile_manta
@@ -75,7 +76,6 @@ from rtmms.robots.manta.step import (
     settle,
     step,
 )
-from rtmms.robots.manta.twin import MantaTwin
 
 Array = npt.NDArray[np.float64]
 
@@ -372,7 +372,7 @@ class Manta(KernelPlant):
             raise ModelError("manta: place: the support is singular at these rod angles")
 
     def compiled_outputs(self) -> CompiledOutputs | None:
-        """See rtmms.plant.protocol.Accounted."""
+        """See rtmms.plant.protocol.HasCompiledOutputs."""
         return self._account_of(self.system)
 
     def _account_of(self, system: Any) -> CompiledOutputs | None:
@@ -407,7 +407,7 @@ class Manta(KernelPlant):
         model = compile_manta(parameters, self.dt, self.coupling)
         model.finned.relaxation[:] = self.model.finned.relaxation  # of the masses, which stay
         check_step(model, self.dt)
-        # the record stays where it is, and so do all addresses of it; twins and forks keep what they have
+        # the record stays where it is, and so do all addresses of it; estimators and forks keep what they have
         self.system.adopt({"finned": model.finned, "body": model.body, "param": model.param})
         self.model = replace(self.model, links=model.links, param=model.param)
         self.parameters, self._key = parameters, self._hash()
@@ -436,7 +436,7 @@ class Manta(KernelPlant):
         }  # fmt: skip
 
     def coordinates(self) -> Coordinates:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         return self._coordinates
 
     @cached_property
@@ -444,7 +444,7 @@ class Manta(KernelPlant):
         return coordinates(self.parameters, self.model)
 
     def settling(self, fork: Fork) -> CompiledStep:
-        """See rtmms.plant.protocol.Coordinated."""
+        """See rtmms.plant.protocol.HasCoordinates."""
         return self._entry_of(enter_settle, fork.owner)
 
     def structure(self, by: Array) -> Any:
@@ -470,15 +470,15 @@ class Manta(KernelPlant):
         """See rtmms.plant.protocol.Degradable."""
         carry_over(self, getattr(other, "manta", other))
 
-    def twin(self) -> MantaTwin:
+    def step_error_estimator(self) -> MantaErrorEstimator:
         """Memory and steps beside the plant's own, for `rtmms.plant.monitor`."""
-        return MantaTwin(self)
+        return MantaErrorEstimator(self)
 
     def step_error(self, command: Array | None = None) -> StepError:
         """The error of a step from the present state with `command` (None: the last one) held; nothing is changed.
 
         By two steps of half the length; 1 where a step fails."""
-        return step_error(self.twin(), self._given.copy() if command is None else command)
+        return step_error(self.step_error_estimator(), self._given.copy() if command is None else command)
 
     @property
     def accurate(self) -> dict[float, float]:

@@ -383,7 +383,7 @@ def advance_rods(
 ROLL_ZERO, ROLL_MEAN = 0, 1
 
 SUPPORT_SIZE = 40
-"""Length of the array `support_motion` writes; the offsets below say where each quantity starts."""
+"""Length of the array `support_motion` writes; the offsets below are where each quantity starts."""
 ROTATION, POINT, POINT_RATE, POINT_ACCEL, OMEGA, OMEGA_RATE = 0, 9, 12, 15, 18, 21
 JACOBIAN_FRONT, JACOBIAN_BACK = 24, 30
 SINGULAR_MARGIN = 1e-4

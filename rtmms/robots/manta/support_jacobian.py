@@ -32,7 +32,7 @@ MOTION_ROWS = BASE_SIZE + 6
 
 
 class _Fin:
-    """0 where it says which fin, and a node where it counts in the arithmetic."""
+    """0 where it selects the fin, and a node where it counts in the arithmetic."""
 
     def __init__(self, value: graphs.Node) -> None:
         self.value = value

@@ -96,13 +96,13 @@ def prepare(update: Bound) -> Any:
 def _cause(text: str) -> str:
     """Of numba's pages, what is wrong, and the place in the user's file."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    said = [
+    reported = [
         line
         for line in lines
         if not line.startswith(("Failed in", "During:", "<source", "def ", "^", ">>>", "-", "There"))
     ]
     places = [line for line in lines if line.startswith("File ") and "numba" not in line]
-    cause = next((line for line in said if not line.startswith("File ")), lines[-1] if lines else "no reason given")
+    cause = next((line for line in reported if not line.startswith("File ")), lines[-1] if lines else "no reason given")
     return cause + (f" ({places[-1].rstrip(':')})" if places else "")
 
 

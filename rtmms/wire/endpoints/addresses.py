@@ -168,7 +168,7 @@ def first_port() -> int:
 def _defaults() -> tuple[str, str, str]:
     try:
         port = first_port()
-    except AddressError:  # `checked` says so, where one of them is used
+    except AddressError:  # `checked` reports it, where one of them is used
         port = USUAL_PORT
     return f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{port + 1}", f"tcp://127.0.0.1:{port + 2}"
 
@@ -222,7 +222,7 @@ def only_local(endpoint: str, role: str) -> None:
 
 
 def seen_from(exchange: str, endpoint: str) -> str:
-    """Where to connect for an endpoint that a plant tells of: one that is bound to every address of its machine is
+    """Where to connect for an endpoint that a plant states: one that is bound to every address of its machine is
     reached where its exchange endpoint was."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if not endpoint.startswith("tcp://") or host not in ANYWHERE:

@@ -61,7 +61,7 @@ def answer(at: int) -> int:
     command = carray(numbers_at(m.command_at), (m.n_command,))
     integers = carray(words_at(m.scratch_at + INTEGERS_AT), (6,))
     m.answered = m.got = 0
-    m.step_heard = -1
+    m.step_received = -1
     while True:
         found, came = wait(m.epoll, m.events_at, 4, -1), False
         for k in range(found):
@@ -74,16 +74,16 @@ def answer(at: int) -> int:
         newest = False
         while not newest:
             got = receive(m.data, m.buffer_at, m.buffer_bytes)
-            if got == -EAGAIN and m.step_heard >= 0:
+            if got == -EAGAIN and m.step_received >= 0:
                 break  # the last one is late, but there is none after it
             if got <= 0:
                 return UNREAD
             m.got = got
             if not _read_all(m, carray(bytes_at(m.buffer_at), (got,)), got, integers, values):
                 return UNREAD
-            m.got, m.step_heard = 0, integers[STATE_STEP]
+            m.got, m.step_received = 0, integers[STATE_STEP]
             newest = m.lockstep != 0 or (m.near != 0 and integers[STATE_DEADLINE] > now_ns(m.scratch_at))
-        m.step_heard = -1
+        m.step_received = -1
         m.step = integers[STATE_STEP]
         if _call_update(m.update, values[0], outputs, memory, command):
             return FAILED

@@ -90,7 +90,7 @@ STEP = words(
     "status",  # of the plant
     "complete",  # all commands were in hand
     "stale",  # one of them carries a value that is older than its fresh age
-    "seq_used", "step_used", "lateness_ns", "clamped",  # what `applied` is to say; seq_used -1: as before
+    "seq_used", "step_used", "lateness_ns", "clamped",  # what `applied` is to have; seq_used -1: as before
     "kept",  # the row is written
 )  # fmt: skip
 
@@ -100,7 +100,7 @@ PEER = words(
     "state_at", "state_bytes", "budget_place",  # its state as it leaves, and where in it the budget stands (0: nowhere)
     "own_at", "n_own",  # its actuators, in the order of its commands
     "layout_at",  # of its commands, see rtmms.wire.kernels.step_layout
-    "buffer_at", "buffer_bytes",  # room for what it says
+    "buffer_at", "buffer_bytes",  # room for what it sends
     # written
     "seq",  # of its newest command (given, too)
     "sent",  # bytes, or -errno
@@ -120,7 +120,7 @@ BATCH = record(
         "states_at", "times_at",  # a STATE for each peer, a TIME for each step
         "deadline_ns", "budget_ns", "lateness_ns",  # of the state, and of `applied` in it
         # given and written
-        "seq", "step", "clamped",  # what `applied` says
+        "seq", "step", "clamped",  # for `applied`
         "published_ns", "answered",  # in free: when a state was sent, and whether it was answered
         # written
         "done", "unfinished",  # steps; one more was begun and handed over
@@ -149,7 +149,7 @@ ANSWER = words(
     "seq",  # of the last command (given, too)
     "got",  # bytes in the buffer that are for the general reader
     "step",  # that was answered last
-    "step_heard",
+    "step_received",
     "sent",  # of the last command: bytes, or -errno
     "answered",  # how many
 )  # fmt: skip
@@ -250,7 +250,7 @@ def step_plant(m: Any, late: int) -> None:
 
 @kernel
 def keep(m: Any, late: int) -> None:
-    """The step's row for the recorder: the plant writes its outputs, the head says what the step came to."""
+    """The step's row for the recorder: the plant writes its outputs, the head has the results of the step."""
     memory = row_memory_at(m.row_memory_at)
     head = row_head_at(memory.head_at)
     call(memory.account, memory.arguments_at)
@@ -302,11 +302,11 @@ def gather(m: Any, peers: Any) -> int:
                     continue
                 if found != IN:
                     return -1
-            heard = hear(m, peer, False)
-            if heard < 0:
+            received = receive_from(m, peer, False)
+            if received < 0:
                 return -1
-            asleep = heard == 0
-            missing -= heard
+            asleep = received == 0
+            missing -= received
             continue
         found = wait(m.epoll, events, most, -1 if in_time else 0)
         if found < 0:
@@ -321,11 +321,11 @@ def gather(m: Any, peers: Any) -> int:
             which = peer_of(peers, descriptor)
             if which == len(peers) or event_flags(events, k) != IN or peers[which].answered:
                 return -1
-            heard = hear(m, peers[which], False)
-            if heard < 0:
+            received = receive_from(m, peers[which], False)
+            if received < 0:
                 return -1
-            missing -= heard
-            came += heard
+            missing -= received
+            came += received
         if not in_time:
             past += came
             if came == 0 or past >= AFTER_DEADLINE:
@@ -343,7 +343,7 @@ def peer_of(peers: Any, descriptor: int) -> int:
 
 
 @kernel
-def hear(m: Any, peer: Any, any_step: bool) -> int:
+def receive_from(m: Any, peer: Any, any_step: bool) -> int:
     """1: the peer's command is in hand; 0: there is nothing; -1: Python must look at what there is.
 
     any_step   a command for an earlier step is good, too (free mode)
@@ -465,9 +465,9 @@ def take_steps(step: int, batch: int) -> None:
         now = now_ns(m.scratch_at)
         if now >= b.until_ns:
             return
-        tell = not b.free or b.answered or now - b.published_ns >= SEND_EVERY_NS
-        if tell:
-            if not m.kept:  # else the row of the step before has made it tell
+        sends = not b.free or b.answered or now - b.published_ns >= SEND_EVERY_NS
+        if sends:
+            if not m.kept:  # else the row of the step before has made it write them
                 call(b.function, b.arguments_at)
             if fallback.stood_in != MissPolicy.NONE:
                 return
@@ -477,7 +477,7 @@ def take_steps(step: int, batch: int) -> None:
             fresh[i] = 0
         m.begun_ns = now_ns(m.scratch_at)
         usual = True
-        if tell:
+        if sends:
             b.published_ns = m.begun_ns
             usual = publish(m, peers, m.begun_ns, 0 if b.free else ANY)
         m.published_ns = m.begun_ns
@@ -506,7 +506,7 @@ def write_states(step: int, batch: int) -> None:
 
 @kernel
 def _note(m: Any, b: Any, peers: Any, time: Any, late: int) -> None:
-    """The step is done: what it took, what `applied` says of it, and what each peer has to its name."""
+    """The step is done: what it took, what `applied` has of it, and what each peer has to its name."""
     time.exchange_ns, time.plant_ns = m.gathered_ns - m.begun_ns, m.stepped_ns - m.called_ns
     time.outcome = outcome_of(m, late)
     answered = 0
@@ -574,8 +574,8 @@ def _take_what_is_there(m: Any, peers: Any) -> int:
         which = peer_of(peers, descriptor)
         if which == len(peers) or event_flags(m.events_at, k) != IN:
             return -1
-        heard = hear(m, peers[which], True)
-        if heard < 0:
+        received = receive_from(m, peers[which], True)
+        if received < 0:
             return -1
-        missing -= heard
+        missing -= received
     return missing

@@ -16,7 +16,7 @@ import zmq
 from rtmms.wire.libzmq.key_pairs import ClientKeys
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.protocol.messages import COMMAND_BYTES, EndpointError, NotConnectedError
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, SENT, Guests, Received
 
 # A plant's sockets by libzmq, with keys and within a program: ROUTER, PUB, and ZAP, for connection requests.
 #
@@ -98,13 +98,13 @@ class Publisher:
 
     @property
     def wanted(self) -> bool:
-        """See Publishing. A PUB does not tell."""
+        """See Publishing. A PUB does not report it."""
         return True
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """All they say is subscriptions, and ZeroMQ hears them."""
+        """They send only subscriptions, which ZeroMQ reads."""
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """See attend."""
         return None
 
@@ -149,19 +149,19 @@ class Router:
     """Messages of those that are connected, each known by its routing id.
 
     gatekeeper  answers for the keys of all that connect in this context; None where no keys are asked for
-    tells_keys  messages carry the key of their sender
+    with_keys  messages carry the key of their sender
     """
 
     threaded = True
 
-    def __init__(self, socket: zmq.Socket[bytes], gatekeeper: Gatekeeper | None = None, tells_keys: bool = False):
-        self.socket, self._gatekeeper, self._tells_keys = socket, gatekeeper, tells_keys
+    def __init__(self, socket: zmq.Socket[bytes], gatekeeper: Gatekeeper | None = None, with_keys: bool = False):
+        self.socket, self._gatekeeper, self._with_keys = socket, gatekeeper, with_keys
         self._send, self._recv, self._get = socket.send, socket.recv, socket.getsockopt
         self._watch: list[Any] = [socket.getsockopt(zmq.FD)]
         self._skipping = False
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """ZeroMQ lets in whom it wants to: what strangers say is its owner's to refuse."""
+        """ZeroMQ lets in whom it wants to: what strangers send is its owner's to refuse."""
 
     def send(self, who: bytes, frame: bytes) -> int:
         """See Messages."""
@@ -182,7 +182,7 @@ class Router:
             return GONE
         return SENT
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """Frames beyond the first are thrown away, a few a call: None may come before all are gone."""
         if not int(self._get(_EVENTS)) & _POLLIN:  # half as dear as a recv that finds none
             return None
@@ -200,7 +200,7 @@ class Router:
             if fault.errno == errno.EINTR:
                 return None
             raise
-        key, frame = self._frame() if self._tells_keys else (None, self._recv(_NOW))  # there is one behind each id
+        key, frame = self._frame() if self._with_keys else (None, self._recv(_NOW))  # there is one behind each id
         self._skipping = bool(self._get(_MORE))
         return who, MALFORMED if self._skipping else MESSAGE, frame, key
 
@@ -217,7 +217,7 @@ class Router:
         """A wait sets its own timer here."""
 
     def wait(self, until_ns: int) -> bool:
-        """ZeroMQ's own time-outs are whole milliseconds; its descriptor tells of news only once, so it is asked."""
+        """ZeroMQ's own time-outs are whole milliseconds; its descriptor signals news only once, so it is asked."""
         if int(self._get(_EVENTS)) & _POLLIN:
             return True
         left_ns = until_ns - monotonic_ns()
@@ -314,7 +314,7 @@ class Served:
         # and then closed ends the process (assertion !_io_error). States of our own ask whether peers live: tending.
         at = self._bound(socket, endpoint, role, moves)
         step_recorder = self.gatekeepers[turn] if self.gatekeepers else None
-        return Router(socket, step_recorder, tells_keys=turn == 1 and step_recorder is not None), at
+        return Router(socket, step_recorder, with_keys=turn == 1 and step_recorder is not None), at
 
     def _locked(self, socket: Socket, endpoint: str) -> None:
         socket.setsockopt(zmq.LINGER, 0)
@@ -426,7 +426,7 @@ class Handshake:
 
     keyed    the socket has keys
     refused  why it is over; '' while there is hope
-    mute     something listens, and says nothing that it could be known by
+    mute     something listens, and sends nothing that it could be known by
     """
 
     def __init__(self, socket: zmq.Socket[bytes], keyed: bool) -> None:
@@ -459,11 +459,11 @@ class Handshake:
             self._broken, self.mute = self._broken + 1, False
         elif event == zmq.EVENT_CONNECTED:
             self.mute = True  # until it breaks off
-        else:  # it said nothing for long, went along with us, or is not there at all (closed): no sign of keys
+        else:  # it sent nothing for long, went along with us, or is not there at all (closed): no sign of keys
             self._broken, self.mute = 0, event != zmq.EVENT_CLOSED
 
     def hint(self) -> str:
-        """What may be wrong when time is up: connections that were broken off, again and again, say that somebody is
+        """What may be wrong when time is up: connections that were broken off, again and again, show that somebody is
         there who wants none of ours."""
         if not self.look() and self._broken >= _BROKEN:
             return _WRONG if self._keyed else f"{_KEYS_WANTED}; or {_STRANGE}"
@@ -501,7 +501,7 @@ class Dealer:
             raise
 
     def welcomed(self, watch: bool) -> None:
-        """The handshake is over.  watch: `gone` tells of this one, too"""
+        """The handshake is over.  watch: `gone` is for this one, too"""
         if self.handshake is not None:
             self.handshake.close()
         if watch and self._presence is None:
@@ -511,7 +511,7 @@ class Dealer:
         """See Dialled."""
         self._notified = True
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """See Messages."""
         if self._notified:
             self._notified = False

@@ -60,7 +60,7 @@ class Awaiting:
 
     def ready(self, descriptors: tuple[int, ...], every_s: float) -> Callable[[], list[tuple[int, int]]] | None:
         """The wait itself, which lasts until one of them can be read, or an alarm rings that is set now and then: so no
-        wait has a timer of its own. What it tells is for `told`. None where there is no alarm."""
+        wait has a timer of its own. None where there is no alarm."""
         alarm = self._alarm
         if alarm is None:
             return None
@@ -118,7 +118,7 @@ def connect(
     tunable_parameters: Mapping[str, Any] | Settable | None = None, errors: str = "print",
     setpoints: Mapping[str, Any] | None = None, robot: str = "", settable: Any = None, tracks: Any = None,
 ) -> Link:  # fmt: skip
-    """Say hello to a plant and return the link.
+    """Send a hello to a plant and return the link.
 
     exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
     claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
@@ -134,7 +134,7 @@ def connect(
     meanwhile  called about every 20 ms while waiting, by those who have other things to look after
     keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
     ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
-    reconnect  when the plant ends or is gone, say hello again until there is one: iteration goes on with its states
+    reconnect  when the plant ends or is gone, send a hello again until there is one: iteration goes on with its states
     tunable_parameters   of this peer, that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
                at first: `link.tunable_parameters` has the present ones
     setpoints  of this peer by the name of what they are of, as Controller.setpoints: the plant's report has
@@ -144,7 +144,8 @@ def connect(
                that they have alone ('left.front'); '': to all of them ('one.left.front')
     errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
                RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
-    NotConnectedError if nobody answers in time, or if the plant refuses: its `code` says why (claim_held, token, ...).
+    NotConnectedError if nobody answers in time, or if the plant refuses: its `code` is the reason
+    (claim_held, token, ...).
     """
     if errors not in ERRORS:
         raise UnknownNameError("errors", str(errors), ERRORS)
@@ -264,7 +265,7 @@ class Link(Session):
         return self
 
     def __next__(self) -> State:
-        """The newest state; waits for one. Ends when the plant said bye or is gone: `ended` says which.
+        """The newest state; waits for one. Ends when the plant sent bye or is gone: `ended` has which.
 
         The usual state, one that is like those before it where there cannot be a newer one, is read here, in one go:
         whatever is called in between lies in no cache, and is paid for in the exchange."""
@@ -294,7 +295,7 @@ class Link(Session):
                         state.step, state.time, state._raw, state._reader, state._info = step, time, raw, reader, info
                         return state
                 self._usual = None
-                if raw:  # else reading will tell again
+                if raw:  # else reading will show it again
                     self._at.data.put_back(raw)  # type: ignore[union-attr]
             came = self._await()
             if came is not None:
@@ -349,7 +350,7 @@ class Link(Session):
     def _waits(self, watch: tuple[int, int]) -> bool:
         """The next states are waited for by their receive alone, for some ms: nothing waits at the exchange endpoint.
 
-        In lockstep what is said there comes before the next state, so both are watched."""
+        In lockstep what is sent there comes before the next state, so both are watched."""
         if self._look_soon or self._lockstep or self._requests.posted:
             self._look_soon = False
             return False
@@ -367,9 +368,9 @@ class Link(Session):
         return True
 
     def filenos(self) -> tuple[int, int]:
-        """Two descriptors to select on beside others: of states, and of what is said at the exchange endpoint.
+        """Two descriptors to select on beside others: of states, and of what is sent at the exchange endpoint.
 
-        They may tell that something has come only once: call `poll` until it gives None before each wait, also after a
+        They may signal news only once: call `poll` until it gives None before each wait, also after a
         command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
         others: ask for them before each wait."""
         if self._at.data is None or self._closed:
@@ -383,7 +384,7 @@ class Link(Session):
         self._usual, self._post = None, _nothing
 
     def poll(self) -> State | None:
-        """The newest state that is there, None for none; does not wait. `ended` tells when there will be no more."""
+        """The newest state that is there, None for none; does not wait. `ended` shows when there will be no more."""
         if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
@@ -482,7 +483,7 @@ class Link(Session):
         """Send the plant how long late answers take, now and then."""
         figures = self._late.answered(self._read_ns, self._due_ns) if self._at.near else None
         if figures is not None:
-            self._tell_more(figures)
+            self._send_metrics(figures)
 
     def _aged(self, seq: int, step: int, age_ns: int, fresh_ns: int, values: Mapping[str, float]) -> bytes | None:
         """The frame of a command that states its age, or None where it is to be written another way."""
@@ -517,7 +518,7 @@ class Link(Session):
             self.dropped += 1
 
     def close(self, reason: str = "done", *, bye: bool = True) -> None:
-        """Say bye, which frees the claim, and close. Twice does nothing.
+        """Send bye, which frees the claim, and close. Twice does nothing.
 
         bye   False: go without a word, as a process that dies would. The claim stays, and the plant's miss policy acts.
         """
@@ -561,9 +562,9 @@ class Link(Session):
         data, newest = self._at.data, None
         if data is None or self.lost:
             return None
-        while (heard := data.next()) is not None:
+        while (received := data.next()) is not None:
             try:
-                message = read_message(heard[2])
+                message = read_message(received[2])
                 kind = message["type"]
                 if kind in ("state", "telemetry"):
                     if message["step"] >= 0:
@@ -578,7 +579,7 @@ class Link(Session):
                     elif kind == "state":
                         self._command({}, message["step"])  # a warm-up state: no affair of the user's
                         rehearse(self._heads, self._write, self.plant.granted)
-                        # a plant that asks whether we are there says -1, too, but nothing of itself
+                        # a plant that asks whether we are there sends -1, too, but nothing of itself
                         last = message["step"] == -1 and bool(message["outputs"] or message.get("applied"))
                         self._warm = self._warm or last
                 else:

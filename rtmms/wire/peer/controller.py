@@ -141,7 +141,7 @@ class Controller:
     robot    of several robots on one clock the one that it drives, by its name: channels have the names then that they
              have alone; '': all of them
     setpoints  names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
-             speed_m_s, ..., see docs/scenarios.md): the plant's report tells how far the truth was off them
+             speed_m_s, ..., see docs/scenarios.md): the plant's report states how far the truth was off them
     robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
              another one; none: any
     metrics  names of attributes that report how it does, numbers, flags or short texts: `rtmms status` and the report
@@ -199,4 +199,4 @@ class Controller:
     change = on_parameters_changed
 
     def stop(self, reason: str) -> None:
-        """Once, when the plant said bye or is gone."""
+        """Once, when the plant sent bye or is gone."""

@@ -1,4 +1,4 @@
-"""What a plant says to a peer, read from its frames: strict in what is used, blind to what is not known."""
+"""What a plant sends to a peer, read from its frames: strict in what is used, blind to what is not known."""
 
 from __future__ import annotations
 
@@ -20,11 +20,16 @@ def read_message(frame: bytes) -> dict[str, Any]:
     message = decode_from_plant(frame)
     if message["type"] not in _STATES:
         return message
-    said = message.get
-    outputs, applied, deadline, budget = said("outputs"), said("applied"), said("deadline_ns", 0), said("budget_ns", 0)
+    given = message.get
+    outputs, applied, deadline, budget = (
+        given("outputs"),
+        given("applied"),
+        given("deadline_ns", 0),
+        given("budget_ns", 0),
+    )
     if (
-        type(said("step")) is int
-        and type(said("timestamp")) in _NUMBERS
+        type(given("step")) is int
+        and type(given("timestamp")) in _NUMBERS
         and type(outputs) is dict
         and type(deadline) is int
         and type(budget) is int

@@ -78,7 +78,7 @@ class Parameter:
     about: str = ""
 
     def declared(self, one: Declaration | None) -> Parameter:
-        """The same, with what a declaration says."""
+        """The same, with what a declaration has."""
         if one is None:
             return self
         kind = "|".join(one.choices) if one.choices else self.kind

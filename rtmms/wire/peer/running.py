@@ -30,24 +30,24 @@ class Figures:
 
     EACH_S = 1.0
 
-    def __init__(self, controller: Controller, tell: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, controller: Controller, report: Callable[[dict[str, Any]], None]) -> None:
         self._names: Sequence[str] = declared(controller, "metrics")
-        self._controller, self._tell, self._next = controller, tell, 0.0
+        self._controller, self._report, self._next = controller, report, 0.0
         self._last: dict[str, Any] = {}
 
     def look(self) -> None:
-        """Tell them if it is time."""
+        """Report them if it is time."""
         if self._names and monotonic() >= self._next:
             self._next = monotonic() + self.EACH_S
             now = self._now()
             if now != self._last:
                 self._last = now
-                self._tell(now)
+                self._report(now)
 
     def end(self) -> None:
-        """Tell them a last time, others or not: the plant waits for it."""
+        """Report them a last time, changed or not: the plant waits for it."""
         if self._names:
-            self._tell(self._now())
+            self._report(self._now())
 
     def _now(self) -> dict[str, Any]:
         return {name: getattr(self._controller, name) for name in self._names}
@@ -64,14 +64,14 @@ def _placed(fault: ModelError, controller: Controller, values: object) -> ModelE
 
 def run_controller(
     controller: Controller, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0,
-    token: str | None = None, keys: str | os.PathLike[str] | None = None, tell: Callable[[str], Any] | None = None,
+    token: str | None = None, keys: str | os.PathLike[str] | None = None, log: Callable[[str], Any] | None = None,
     reconnect: bool = False, answering: Callable[[Link, Controller], Answering] | None = None,
 ) -> str:  # fmt: skip
     """Connect, and answer every state until the plant ends; returns the reason for the end.
 
     keys, reconnect   as connect's; `start` is called again with each new plant
     answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
-    tell   gets what the plant refused, and once that `update` returned None, as text for a person
+    log   gets what the plant refused, and once that `update` returned None, as text for a person
     NotConnectedError if no plant takes it, ModelError where the controller has no `update`; whatever the controller
     itself raises passes through.
     """
@@ -110,17 +110,17 @@ def run_controller(
                     raise _placed(fault, controller, values) from None
                 if values is None and not silent:
                     silent = True
-                    if tell is not None:
-                        tell("update returned None: its actuators hold (reported once)")
+                    if log is not None:
+                        log("update returned None: its actuators hold (reported once)")
             while errors:
                 code, text = errors.popleft()
-                if tell is not None and code not in reported:
+                if log is not None and code not in reported:
                     reported.add(code)
-                    tell(f"refused: {text} (printed once for each kind)")
+                    log(f"refused: {text} (printed once for each kind)")
             figures.look()
             moved = placing.look()
-            if moved and tell is not None:
-                tell(moved)
+            if moved and log is not None:
+                log(moved)
             if quick is not None:
                 quick.go()
         if quick is not None:

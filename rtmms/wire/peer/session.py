@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import sys
-import warnings
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from numbers import Real
 from time import monotonic, monotonic_ns, sleep
 from typing import Any
 
-from rtmms.base.errors import ModelError, RenamedWarning, RtmmsError, UnknownNameError, shown
+from rtmms.base.errors import ModelError, Renamed, RtmmsError, UnknownNameError, shown
 from rtmms.base.terminal import print_text
 from rtmms.wire.endpoints.addresses import INPROC, NEAR, nearest, seen_from
 from rtmms.wire.endpoints.session_files import origin_of_token, read_token
@@ -67,7 +66,7 @@ class Settable:
         return bool(self.values)
 
     def take(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a plant's message `parameters`; the values count when it says so."""
+        """The answer to a plant's message `parameters`; the values count when it confirms them."""
         answer = {"type": "parameters", "id": message.get("id")}
         try:
             given = message.get("values")
@@ -118,7 +117,7 @@ _STREAMS = sys.platform == "linux"
 class Terms:
     """What a peer asks of a plant, and how it gets there. As in `rtmms.connect`.
 
-    hello      all that it says of itself but the token, and the present values of what is settable
+    hello      all that it states of itself but the token, and the present values of what is settable
     token      the session's; None reads it from where the plant left it for this user
     meanwhile  called about every 20 ms while an answer is waited for
     libzmq     the data socket is ZeroMQ's, also where ours would do: to compare them
@@ -178,13 +177,13 @@ class Attachment:
             raise
         return plant
 
-    def hear_exchange(self) -> dict[str, Any] | None:
+    def read_exchange(self) -> dict[str, Any] | None:
         """The next message at the exchange endpoint, if one is there."""
-        heard = self.exchange.next()
-        if heard is None:
+        received = self.exchange.next()
+        if received is None:
             return None
         try:
-            message = decode_from_plant(heard[2])
+            message = decode_from_plant(received[2])
         except Refused:
             return None
         self._note(message)
@@ -192,9 +191,9 @@ class Attachment:
 
     def await_exchange(self, until_s: float) -> dict[str, Any] | None:
         """The next message at the exchange endpoint; None when none has come by then, or one that cannot be read."""
-        return self.hear_exchange() if self.exchange.wait(int(until_s * 1e9)) else None
+        return self.read_exchange() if self.exchange.wait(int(until_s * 1e9)) else None
 
-    def say(self, frame: bytes, until_s: float) -> bool:
+    def send(self, frame: bytes, until_s: float) -> bool:
         """At the door, as soon as there is a plant; False when there is none by then."""
         while self.exchange.send(b"", frame) != SENT:
             if monotonic() >= until_s:
@@ -205,7 +204,7 @@ class Attachment:
     def hello_again(self, until_s: float = 0.0) -> None:
         """On a door whose connection broke and came again: who this is. The answer is not waited for."""
         token = read_token(self.terms.exchange) if self.terms.token is None else self.terms.token
-        self.say(self._hello(token), until_s)
+        self.send(self._hello(token), until_s)
 
     def watch(self) -> tuple[int, int]:
         """Descriptors to wait on: of the data, of the exchange endpoint."""
@@ -284,7 +283,7 @@ class Attachment:
         raise self._nobody(handshake, timeout_s)
 
     def _nobody(self, handshake: Handshake, timeout_s: float) -> NotConnectedError:
-        """What to say when time is up."""
+        """The message when time is up."""
         place, hint = self.terms.exchange, handshake.hint()
         if hint:
             return NotConnectedError(f"no plant let us in at '{place}' within {timeout_s:g} s: {hint}", "key")
@@ -346,7 +345,7 @@ class Refusals:
         self._raised: RefusedError | None = None
 
     def add(self, code: str, text: str) -> None:
-        """The plant said so."""
+        """The plant sent bye."""
         self.all.append((code, text))
         if self.how == RAISE:
             self._raised = self._raised or RefusedError(text, code)
@@ -364,7 +363,7 @@ class Refusals:
 
 def check_command(values: Mapping[str, Any], granted: Collection[str]) -> None:
     """Names that are this peer's to drive, and finite numbers; UnknownNameError, ModelError. What the plant would
-    refuse, told where it was said."""
+    refuse, at the place of the mistake."""
     for name, value in values.items():
         if name not in granted:
             raise UnknownNameError("actuator of yours", str(name), granted)
@@ -380,10 +379,10 @@ Done = Callable[[bool, Any], None]
 class Requests:
     """Numbers the requests of one link and finds the one that an answer belongs to.
 
-    A door whose connection broke and came again is a stranger's to the plant, which then answers `token`: hello is said
+    A door whose connection broke and came again is a stranger's to the plant, which then answers `token`: hello is sent
     again there, with the identity that the plant gave.
 
-    most   bytes of a request that the plant takes, as its welcome says; 0 where it does not say
+    most   bytes of a request that the plant takes, as its welcome has it; 0 where it has none
     posted  callbacks of the answers that are still to come, by their ids
     """
 
@@ -407,7 +406,7 @@ class Requests:
         end, again = monotonic() + timeout_s, False
         if len(frame) > EXCHANGE_BYTES:
             self._introduce(at, op, end)  # from one that it does not know the plant takes no more than that
-        if not at.say(frame, end):
+        if not at.send(frame, end):
             raise RequestError(f"request '{op}': no plant to ask within {timeout_s:g} s")
         while monotonic() < end:
             message = at.await_exchange(end)
@@ -424,7 +423,7 @@ class Requests:
                 raise RequestError(f"request '{op}': {text}")
             again = True
             self._introduce(at, op, end)
-            at.say(frame, end)
+            at.send(frame, end)
         raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
 
     def _introduce(self, at: Attachment, op: str, end: float) -> None:
@@ -506,7 +505,7 @@ class Session:
         if self.lost:
             self._rejoin()
             return
-        while not self._closed and self._at.hear_exchange() is not None:
+        while not self._closed and self._at.read_exchange() is not None:
             pass  # a callback may close the link
         if not self.ended and not self.lost and self._at.gone():
             self._lose(GONE)
@@ -531,18 +530,8 @@ class Session:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
         return self._requests.request(self._at, op, args, timeout_s)
 
-    @property
-    def settable(self) -> Mapping[str, Any]:
-        """Old name of `tunable_parameters`."""
-        text = "Link.settable is Link.tunable_parameters now; the old name goes with the next version"
-        warnings.warn(text, RenamedWarning, stacklevel=2)
-        return self.tunable_parameters
-
-    def tell(self, figures: Mapping[str, Any]) -> None:
-        """Old name of `report_metrics`."""
-        text = "Link.tell is Link.report_metrics now; the old name goes with the next version"
-        warnings.warn(text, RenamedWarning, stacklevel=2)
-        self.report_metrics(figures)
+    settable = Renamed("tunable_parameters")
+    tell = Renamed("report_metrics")
 
     def report_metrics(self, figures: Mapping[str, Any]) -> None:
         """Numbers, flags and short texts of this peer, for the plant's report and `rtmms status`; the last ones count.
@@ -554,7 +543,7 @@ class Session:
         self._figures = dict(figures)
         self._send_figures()
 
-    def _tell_more(self, figures: Mapping[str, Any]) -> None:
+    def _send_metrics(self, figures: Mapping[str, Any]) -> None:
         """Send figures of the link itself with those of the peer, as far as there is room for them."""
         self._link_figures = figures
         self._send_figures()
@@ -619,7 +608,7 @@ class Session:
 
     def _note(self, message: Mapping[str, Any]) -> None:
         if message["type"] == "bye":
-            self._lose(f"the plant said bye: {message.get('reason', '')}")
+            self._lose(f"the plant sent bye: {message.get('reason', '')}")
         elif message["type"] == "error":
             self._refusals.add(str(message.get("code", "")), str(message.get("text", "")))
             self._requests.note(message, self._at)

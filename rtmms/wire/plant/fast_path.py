@@ -1,6 +1,6 @@
 """The usual step in one compiled call: its memory, what makes a step a usual one, and what it came to.
 
-rtmms.wire.kernels.step says what is done in it. Here, before it and after, is all the rest: peers, claims, counts and
+rtmms.wire.kernels.step explains what it does. Here, before it and after, is all the rest: peers, claims, counts and
 connections are those of the general path, which goes on wherever the compiled one stops.
 """
 
@@ -129,8 +129,8 @@ class _Line:
 
         The compiled step reads the next command by the same layout.
         """
-        if self.peer.heard is not self._newest:
-            self._newest, self._fixed = self.peer.heard, False
+        if self.peer.last_frame is not self._newest:
+            self._newest, self._fixed = self.peer.last_frame, False
             for layout, compiled in self._layouts:
                 if layout.matches(self._newest):
                     self._row.layout_at, self._fixed = compiled.at, True
@@ -154,7 +154,7 @@ class WireFastPath:
         self._entered: HasCompiledStep | None = None
         self._sent: list[tuple[Peer, StateMessage]] = []
         self._batch: BatchedSteps | None = None
-        self._keeper: StepRecorder | None = None
+        self._recorder: StepRecorder | None = None
         self.keeps = False
 
     def bind(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None = None) -> bool:
@@ -190,7 +190,7 @@ class WireFastPath:
             if step_recorder is not None:
                 m.row_memory_at = step_recorder.row_memory((address(memory.command), n), account)
                 self.keeps = m.row_memory_at != 0
-                self._keeper = step_recorder if self.keeps else None
+                self._recorder = step_recorder if self.keeps else None
         return True
 
     # --- before the step --------------------------------------------------------------------------------------------
@@ -285,8 +285,8 @@ class WireFastPath:
             else:
                 m.function, m.given_at = entry.function, entry.command
                 self._arguments[: len(entry.arguments)] = entry.arguments
-                if self._keeper is not None:
-                    self._keeper.ready(step)
+                if self._recorder is not None:
+                    self._recorder.ready(step)
 
     def _renew(self) -> None:
         """Peers came or went."""

@@ -48,7 +48,7 @@ from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
 
 MOST_WAITING = 16
 ANSWER_NS = 2_000_000_000
-"""A peer has so long to say whether it takes the values."""
+"""A peer has so long to answer whether it takes the values."""
 
 Reply = Callable[[Request, bool, Any, str | None], None]
 
@@ -56,11 +56,11 @@ Reply = Callable[[Request, bool, Any, str | None], None]
 class Relay:
     """What was passed on and not answered yet: MOST_WAITING at most.
 
-    say     sends a message to a peer's connection at the exchange endpoint;  reply  answers a request
+    send    sends a message to a peer's connection at the exchange endpoint;  reply  answers a request
     """
 
-    def __init__(self, peers: Peers, say: Callable[[bytes, Mapping[str, Any]], None], reply: Reply) -> None:
-        self._peers, self._say, self._reply = peers, say, reply
+    def __init__(self, peers: Peers, send: Callable[[bytes, Mapping[str, Any]], None], reply: Reply) -> None:
+        self._peers, self._send, self._reply = peers, send, reply
         self._waiting: dict[int, tuple[Request, Peer, int]] = {}
         self._ids = itertools.count(1)
 
@@ -97,10 +97,10 @@ class Relay:
             raise Refused(Reason.BUSY, f"set: {MOST_WAITING} wait for their peers already")
         ident = next(self._ids)
         self._waiting[ident] = (request, peer, monotonic_ns() + ANSWER_NS)
-        self._say(peer.exchange_id, {"type": "parameters", "id": ident, "values": values})
+        self._send(peer.exchange_id, {"type": "parameters", "id": ident, "values": values})
         return True
 
-    def heard(self, peer: Peer, message: Mapping[str, Any]) -> None:
+    def receive(self, peer: Peer, message: Mapping[str, Any]) -> None:
         """The peer's answer; Refused for one that answers nothing that it was asked."""
         ident = message.get("id")
         waiting = self._waiting.get(ident) if type(ident) is int else None
@@ -117,7 +117,7 @@ class Relay:
         del self._waiting[ident]  # type: ignore[arg-type]
 
     def serve(self, now_ns: int) -> None:
-        """Tell those who waited in vain."""
+        """Notify those who waited in vain."""
         if self._waiting:
             for ident in [one for one, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
                 request, peer, _ = self._waiting.pop(ident)
@@ -136,7 +136,7 @@ _STRANGERS_BURST = 50
 class HandshakePort:
     """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
 
-    token    what a claim or a request needs to have said in its hello
+    token    what a claim or a request needs in its hello
     cap      bytes of a message from one that is known;  count  receives the reason of each refusal
     enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
     allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
@@ -154,7 +154,7 @@ class HandshakePort:
         self._requests: list[Request] = []
         self._failures: list[str] = []
         self._answers_to_strangers = RateLimit(_STRANGERS_BURST)
-        self._relay = Relay(peers, self.say, self.reply)
+        self._relay = Relay(peers, self.send, self.reply)
 
     def serve(self, until_ns: int) -> bool:
         """Newcomers, and a few messages. Whether there was time to read one."""
@@ -186,13 +186,13 @@ class HandshakePort:
         while due:
             now_ns = monotonic_ns()
             self._socket.serve(max(due.values()))
-            heard = self._socket.next()
-            if heard is None:
+            received = self._socket.next()
+            if received is None:
                 due = {one: end for one, end in due.items()
                        if now_ns < end and self._socket.connected(one) is not False}  # fmt: skip
                 sleep(5e-4)
                 continue
-            exchange_id, kind, frame, _ = heard
+            exchange_id, kind, frame, _ = received
             peer = self._peers.by_exchange_id.get(exchange_id)
             if peer is None or kind != MESSAGE:
                 continue
@@ -244,14 +244,14 @@ class HandshakePort:
             frame = self._pack({"type": "reply", "id": request.id, "ok": False, "error": why})
         self._socket.send(request.exchange_id, frame)
 
-    def say(self, exchange_id: bytes, message: Mapping[str, Any]) -> None:
+    def send(self, exchange_id: bytes, message: Mapping[str, Any]) -> None:
         self._socket.send(exchange_id, self._pack(message))
 
     def _read_one(self) -> bool:
-        heard = self._socket.next()
-        if heard is None:
+        received = self._socket.next()
+        if received is None:
             return False
-        exchange_id, kind, frame, key = heard
+        exchange_id, kind, frame, key = received
         peer = self._peers.by_exchange_id.get(exchange_id)
         try:
             if kind != MESSAGE:
@@ -291,7 +291,7 @@ class HandshakePort:
             if peer is not None:
                 self._peers.depart(peer)
         elif kind == "parameters" and peer is not None:
-            self._relay.heard(peer, message)
+            self._relay.receive(peer, message)
         elif kind in METRICS and peer is not None:
             self._take_figures(peer, message)
         else:
@@ -307,7 +307,7 @@ class HandshakePort:
 
     def _take(self, exchange_id: bytes, peer: Peer | None, message: dict[str, Any]) -> None:
         if peer is None:
-            raise Refused(Reason.TOKEN, "request: say hello with the session's token first")
+            raise Refused(Reason.TOKEN, "request: send a hello with the session's token first")
         request = read_request(message, peer.name, exchange_id)
         if len(self._requests) >= _WAITING_REQUESTS:
             raise Refused(Reason.BUSY, f"request: {_WAITING_REQUESTS} are waiting already")
@@ -324,11 +324,11 @@ class HandshakePort:
             return
         code, text = name_in(1 if peer is None else peer.asked.protocol, refusal.code), refusal.text
         if refusal.id is None:
-            self.say(exchange_id, {"type": "error", "code": code, "text": text})
+            self.send(exchange_id, {"type": "error", "code": code, "text": text})
         elif peer is None:
-            self.say(exchange_id, {"type": "error", "code": code, "text": text, "id": refusal.id})
+            self.send(exchange_id, {"type": "error", "code": code, "text": text, "id": refusal.id})
         else:
-            self.say(exchange_id, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})
+            self.send(exchange_id, {"type": "reply", "id": refusal.id, "ok": False, "error": text, "code": code})
 
 
 # Ticks, in the mode external: who may send them, and those that wait for their step. No socket here.
@@ -442,7 +442,7 @@ class Scopes:
         return self._robots[robot]
 
     def robots(self) -> dict[str, Any]:
-        """What a welcome tells of each robot; nothing where there is but one."""
+        """What a welcome has of each robot; nothing where there is but one."""
         return {name: scope.as_fields() for name, scope in self._robots.items()}
 
 

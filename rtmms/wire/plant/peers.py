@@ -107,16 +107,16 @@ class Multirate:
 
 WARMING, READY, LIVE, DEAD, GONE = "warming", "ready", "live", "dead", "gone"
 """Answering the warm-up; done with it, to be admitted between two steps; at work, or an observer; its connection broke
-or it has long said nothing, but its claim is kept; it said bye, or lost its place to another one."""
+or it has long sent nothing, but its claim is kept; it sent bye, or lost its place to another one."""
 
-WARM, ADMITTED, LOST, HEARD, LEFT = "warm", "admitted", "lost", "heard", "left"
+WARM, ADMITTED, LOST, RECEIVED, LEFT = "warm", "admitted", "lost", "received", "left"
 """What happens: the last warm-up state is answered; a step may begin; it died; a message of it came; it leaves."""
 
 _BECOMES = {
     (WARMING, WARM): READY,
     (READY, ADMITTED): LIVE,
     (LIVE, LOST): DEAD,
-    (DEAD, HEARD): LIVE,
+    (DEAD, RECEIVED): LIVE,
     (WARMING, LEFT): GONE,
     (READY, LEFT): GONE,
     (LIVE, LEFT): GONE,
@@ -145,7 +145,7 @@ ERROR_BURST = 10
 
 
 class Peer(PeerState):
-    """One that said hello with the session's token.
+    """One that sent a hello with the session's token.
 
     identity    its routing id on the step socket, made by us and known to it alone
     exchange_id        its routing id on the exchange socket
@@ -157,11 +157,11 @@ class Peer(PeerState):
     warm_step   the warm-up state it owes an answer to
     owed        states sent since its last message;  probes  likewise, and on this connection
     early       its command for the next step has come (free mode)
-    heard       its last good command, as it came
+    last_frame  its last good command, as it came
     link        what impairs its messages; None for nothing
     turns       when it is asked for a command, and for which step
     ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
-    said        messages of it that were read one by one since the step began;  floods  steps on end with too many
+    message_count  messages of it that were read one by one since the step began;  floods  steps on end with too many
     queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at, expiry)
     expiry_ns   instant from which the values in use are stale, 0 for never;  is_stale  at the present step
     stale, missed   steps with old values of its, and without its command in time
@@ -169,18 +169,18 @@ class Peer(PeerState):
                 which it left; -1 for none
     lost        steps in which it died, the first MAX_SILENCES of them;  restarts  how often it came back
     watch       what it reported of its own peer last, see `read_watch`; None for nothing
-    error       the next one to be told: (code, text, unknown name);  told  how many it may be told beside the steps
+    error       the next one to be sent: (code, text, unknown name)
     refusal     the text of the last one;  rejected  how many there were;  refused_step  step in which it was
     """
 
     __slots__ = (
-        "actuators", "answers", "asked", "claim", "clamped", "commands", "connected", "early", "error", "error_ns",
-        "exchange_id", "expiry_ns", "figures", "first_command", "floods", "fresh", "heard", "identity", "index",
-        "is_stale", "key", "late", "left", "link", "lost", "missed", "multirate", "name", "observer", "owed",
-        "prefix", "probe_ns", "probes", "queue", "refusal", "refused_step", "rejected", "restarts", "said",
-        "selection", "seq", "settable", "since_ns", "skipped", "stale", "starved", "tick_seq", "ticks",
-        "wants_ticks", "warm_step", "watch",
-    )  # fmt: skip
+        "actuators", "answers", "asked", "claim", "clamped", "commands", "connected", "early", "error",
+        "error_ns", "exchange_id", "expiry_ns", "figures", "first_command", "floods", "fresh", "identity",
+        "index", "is_stale", "key", "last_frame", "late", "left", "link", "lost", "message_count", "missed",
+        "multirate", "name", "observer", "owed", "prefix", "probe_ns", "probes", "queue", "refusal",
+        "refused_step", "rejected", "restarts", "selection", "seq", "settable", "since_ns", "skipped", "stale",
+        "starved", "tick_seq", "ticks", "wants_ticks", "warm_step", "watch",
+    )  # fmt: skip  # fmt: skip
 
     def __init__(
         self,
@@ -207,8 +207,8 @@ class Peer(PeerState):
         self.warm_step = -WARM_STEPS
         self.seq = self.tick_seq = -1
         self.early = False
-        self.heard = b""
-        self.owed = self.probes = self.said = self.floods = 0
+        self.last_frame = b""
+        self.owed = self.probes = self.message_count = self.floods = 0
         self.fresh = False
         self.queue: dict[int, tuple[int, dict[str, float], int, int]] = {}
         self.expiry_ns, self.is_stale = 0, False
@@ -223,7 +223,7 @@ class Peer(PeerState):
         self.commands = self.late = self.clamped = self.rejected = self.skipped = self.stale = self.missed = 0
 
     def dies(self, step: int, *, starved: bool = False) -> None:
-        """It has gone, or long said nothing: until its next message another one may take its place.
+        """It has gone, or long sent nothing: until its next message another one may take its place.
 
         step      the present one
         starved   its connection stands: its process may be there, and not run"""
@@ -235,7 +235,7 @@ class Peer(PeerState):
 
     def comes_back(self) -> None:
         """A message of it has come after it died, and nobody has taken its place."""
-        self.on(HEARD)
+        self.on(RECEIVED)
         self.restarts += 1
 
     def forget_queue(self) -> None:
@@ -313,7 +313,7 @@ def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list
     silent : bool
         Whether its last silence goes on.
     left_s : float or None
-        When it said that it leaves, simulated s.
+        When it announced that it leaves, simulated s.
 
     Returns
     -------
@@ -373,7 +373,7 @@ class Peers:
     listeners  those that get every state: the claimants, and one that only ticks
     ticker     the one peer that may tick (mode external)
     gone       what is left to report of those that went;  changes   counts comings and goings
-    departed   identities of those that said bye: what was still under way from them is no stranger's
+    departed   identities of those that sent bye: what was still under way from them is no stranger's
     links      the impaired ones, by the name of the peer
     present_step, dt, free   returns the step that commands are for; its length in s; the mode: the owner sets them
     displaced  those that lost all they held to another one, and its name, to be reported
@@ -405,7 +405,7 @@ class Peers:
     def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
         """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none.
 
-        prefix   of those that it may name, which goes without saying"""
+        prefix   of those that it may name, always among them"""
         own = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
         matching = Matching()
@@ -516,7 +516,7 @@ class Peers:
                 self.displaced.append((before, peer.name))
 
     def depart(self, peer: Peer) -> None:
-        """The peer said bye, perhaps on one socket before its last commands on the other one were read."""
+        """The peer sent bye, perhaps on one socket before its last commands on the other one were read."""
         self.departed.append(peer.identity)
         self.release(peer)
 
@@ -565,7 +565,7 @@ _EVERY_S, _LEAST = 200e-6, 4
 FLOOD_STEPS = 100
 
 
-def most_said(period_s: float) -> int:
+def max_messages(period_s: float) -> int:
     """Messages of a peer, in a period of the schedule."""
     return max(_LEAST, round(period_s / _EVERY_S))
 
@@ -589,24 +589,24 @@ class Allowance:
         """One message more: where it is the last one, nothing is read of this peer until the next step."""
         if not self.most:
             return
-        if peer.said == 0:
+        if peer.message_count == 0:
             self._spoke.append(peer)
-        peer.said += 1
-        if peer.said == self.most and self._holding is not None:
+        peer.message_count += 1
+        if peer.message_count == self.most and self._holding is not None:
             self._holding.hold(peer.identity)
 
     def used_up(self, peer: Peer) -> bool:
-        """What it may still say is not looked at in this step."""
-        return 0 < self.most <= peer.said
+        """What it may still send is not looked at in this step."""
+        return 0 < self.most <= peer.message_count
 
     def renew(self) -> None:
         """Another step begins."""
         spoke, self._spoke = self._spoke, []
         for peer in spoke:
             if not self.used_up(peer):
-                peer.said = peer.floods = 0
+                peer.message_count = peer.floods = 0
                 continue
-            peer.said = 0
+            peer.message_count = 0
             peer.floods += 1
             if peer.floods < FLOOD_STEPS:
                 if self._holding is not None:

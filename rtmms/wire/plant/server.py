@@ -23,7 +23,7 @@ from rtmms.wire.endpoints.session_files import new_token, remove_token, write_to
 from rtmms.wire.libzmq.threads import Threads
 from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.handshake import HandshakePort, Scope, Scopes
-from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, most_said
+from rtmms.wire.plant.peers import DEAD, LIVE, READY, WARMING, Missing, Peer, Peers, max_messages
 from rtmms.wire.plant.state_message import PEERS_WORK, STRANGERS_WORK, Selection, select
 from rtmms.wire.plant.step_port import StepPort, with_hint
 from rtmms.wire.protocol.messages import (
@@ -237,7 +237,7 @@ _PROBES = 2
 _WARM_LIMIT_NS = 5_000_000_000
 _PROMPT_NS = 5_000_000
 SILENT_NS = 1_500_000_000
-"""One that has used up its credits and says nothing for so long counts as dead, though its connection stands."""
+"""One that has used up its credits and sends nothing for so long counts as dead, though its connection stands."""
 
 
 class Tending:
@@ -254,21 +254,21 @@ class Tending:
         """One round; outputs are for the warm-up states."""
         while self._peers.displaced:
             peer, heir = self._peers.displaced.pop()
-            self._port.say(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
+            self._port.send(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
         for peer in list(self._peers.all):
             if peer.observer:
                 continue
             if peer.error is not None and now_ns - peer.error_ns >= _ERROR_GAP_NS:
                 code, text, unknown = peer.error
                 text = with_hint(text, unknown, self._peers.names)
-                self._port.say(peer, {"type": "error", "code": name_in(peer.asked.protocol, code), "text": text})
+                self._port.send(peer, {"type": "error", "code": name_in(peer.asked.protocol, code), "text": text})
                 peer.error, peer.error_ns = None, now_ns
             if peer.state in (WARMING, READY):
                 self._warm_up(peer, now_ns, outputs)
             elif peer.state is LIVE and peer.owed <= self._port.credits:
                 peer.since_ns = now_ns
                 if peer.ticks and now_ns - peer.probe_ns > _PROBE_GAP_NS:
-                    # no state goes out while its tick is waited for: this tells whether it is still there
+                    # no state goes out while its tick is waited for: this shows whether it is still there
                     peer.owed += self._send_probe(peer, now_ns)
             else:
                 if peer.state is LIVE and now_ns - peer.since_ns > SILENT_NS:
@@ -310,10 +310,10 @@ class Tending:
             self._peers.release(peer)
 
     def _look_for(self, peer: Peer, now_ns: int) -> bool:
-        """Is it still, or again, there? An empty state of step -1 tells: a peer answers it like a warm-up state.
+        """Is it still, or again, there? An empty state of step -1 shows it: a peer answers it like a warm-up state.
 
         Few of them lie unanswered on a connection: one that sleeps must not wake to a heap of them. Where only sending
-        tells whether the connection stands, more follow, slowly.
+        shows whether the connection is open, more follow, slowly.
         """
         gap_ns = _PROBE_GAP_NS
         if peer.probes >= _PROBES:
@@ -343,7 +343,7 @@ _LOOK_NS = 50_000
 _WAKE_NS = 150_000
 """Waits in the slack end so long before it does: they may wake up late."""
 _STRANGE_NS = 250_000
-"""What strangers say is looked at until so long before the slack ends, or for its first half: the rest is needed for
+"""What strangers send is looked at until so long before the slack ends, or for its first half: the rest is needed for
 the next state, and a call that reads from one that floods may take a tenth of a millisecond."""
 _LEAST_NS = 100_000
 """Where there is less, they have all of it: somebody must be able to ask for an end."""
@@ -394,7 +394,7 @@ class Server:
         self._port = StepPort(
             self._sockets.step, self._peers, plant.actuators, free=mode == "free", behind_steps=behind,
             external=mode == "external",
-            most_said=most_said(plant.dt / rate) if mode == "realtime" else 0,
+            max_messages=max_messages(plant.dt / rate) if mode == "realtime" else 0,
             coupled=describe_plant(plant).coupled,
         )  # fmt: skip
         self._peers.present_step, self._peers.dt = lambda: self._port.step, plant.dt
@@ -602,7 +602,7 @@ class Server:
         return self._handshakes.failures()
 
     def close(self, reason: str = "the run ended", names: Collection[str] = ()) -> None:
-        """Say bye to every peer, hear the last figures, close the sockets, take the token away. Twice does nothing.
+        """Send bye to every peer, receive the last figures, close the sockets, take the token away. Twice does nothing.
 
         names   of peers that have a second to read the bye before their connection closes
         """
@@ -612,8 +612,8 @@ class Server:
         for peer in self._peers.all:
             bye = {"type": "bye", "reason": reason}
             if not peer.observer:
-                self._port.say(peer, bye)
-            self._handshakes.say(peer.exchange_id, bye)
+                self._port.send(peer, bye)
+            self._handshakes.send(peer.exchange_id, bye)
         if self._token:
             remove_token(self.endpoints["exchange"], self._token)
         now_ns = monotonic_ns()
@@ -641,8 +641,8 @@ class Server:
         for peer in [peer for peer in self._peers.all if peer.key not in allowed.names]:
             bye = {"type": "bye", "reason": "your key was taken away"}
             if not peer.observer:
-                self._port.say(peer, bye)
-            self._handshakes.say(peer.exchange_id, bye)
+                self._port.send(peer, bye)
+            self._handshakes.send(peer.exchange_id, bye)
             self._peers.release(peer)
 
     def _enter(self, hello: Hello, exchange_id: bytes, trusted: bool) -> Mapping[str, Any]:
@@ -691,7 +691,7 @@ class Server:
 
 
 def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
-    """One observation, held to the channels the plant declares; ModelError where it is not what it says."""
+    """One observation, held to the channels the plant declares; ModelError where it is not what it declares."""
     outputs = plant.observe()
     for channel in plant.outputs:
         if channel.name not in outputs:

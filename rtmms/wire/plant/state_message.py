@@ -31,7 +31,7 @@ from rtmms.wire.protocol.step_layout import (
 from rtmms.wire.stream.zmtp import frame_head
 
 STRANGERS_WORK = 150
-"""Steps of comparison, some 0.3 us each, for all the patterns of one that did not say the token: a display's names cost
+"""Steps of comparison, some 0.3 us each, for all the patterns of one without the token: a display's names cost
 one each, and a pattern of letters and stars one or two for each output."""
 PEERS_WORK = 1 << 18
 """The same for one that did."""
@@ -323,7 +323,7 @@ class Selection:
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:  # fmt: skip
-        """Pack a state ahead of its instant, all but the budget, which is known when it is sent; step -1 forgets it."""
+        """Pack a state ahead of its instant, except the budget, which the sending adds; step -1 discards it."""
         if step < 0:
             self._ahead = (-1, 0)
             return

@@ -124,21 +124,21 @@ _TICK_READS = 64
 class StepPort:
     """Commands in, state out, on one socket.
 
-    claimed, fresh, renewed, applied   as rtmms.loop.ports.Exchange says
+    claimed, fresh, renewed, applied   as in rtmms.loop.ports.Exchange
     free                      the mode
     behind_steps              a command older than this is refused, a younger one counts as late
     credits                   states that may lie unanswered with a peer
     ticks                     of the mode external; None in all others
-    most_said                 messages of a peer that are looked at in a step, where it has a deadline; see Allowance
+    max_messages                 messages of a peer that are looked at in a step, where it has a deadline; see Allowance
     """
 
     def __init__(
         self, socket: Answering, peers: Peers, actuators: tuple[Channel, ...], *, free: bool, behind_steps: int,
-        external: bool = False, most_said: int = 0, coupled: tuple[CoupledLimit, ...] = (),
+        external: bool = False, max_messages: int = 0, coupled: tuple[CoupledLimit, ...] = (),
     ) -> None:  # fmt: skip
         self._socket, self._peers, self._free, self._behind = socket, peers, free, behind_steps
         self.free = free
-        self._allowance = Allowance(socket, most_said, self.count, self._expel)
+        self._allowance = Allowance(socket, max_messages, self.count, self._expel)
         self._lower = [-inf if a.lower is None else float(a.lower) for a in actuators]
         self._upper = [inf if a.upper is None else float(a.upper) for a in actuators]
         self.coupled = coupled
@@ -262,7 +262,7 @@ class StepPort:
             for i in peer.actuators:
                 self.fresh[i] = False
 
-    def _hear_impaired(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
+    def _impair_command(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
         """A command sets out, at the step at which it is owed, or later where it came too late for that."""
         link, now = peer.link, self._step
         assert link is not None
@@ -295,7 +295,7 @@ class StepPort:
             self._first = False
             self._note(seq, step, 0, clamped)
 
-    def say(self, peer: Peer, message: Mapping[str, Any]) -> None:
+    def send(self, peer: Peer, message: Mapping[str, Any]) -> None:
         """An error or a bye, if it can be sent at once."""
         self.transmit(peer, self._pack(message))
 
@@ -428,7 +428,7 @@ class StepPort:
         """Wait and read until all is in hand, or the clock reads until_ns.
 
         What already lies in the socket then is still looked at, a few messages and no more. Where there is a deadline
-        nobody waits for the dead, nor for one that says too much: what is missing of them alone is missed at once.
+        nobody waits for the dead, nor for one that sends too much: what is missing of them alone is missed at once.
         """
         wait, past = self._socket.wait, 0
         while self._missing or self._free:
@@ -444,7 +444,7 @@ class StepPort:
         return self._missing == 0
 
     def _nobody_comes(self) -> bool:
-        """Whether nobody who lives, and is still heard, owes a command for this step."""
+        """Whether nobody who lives, and is still received, owes a command for this step."""
         used_up = self._allowance.used_up
         return all(peer.fresh or peer.state is DEAD or used_up(peer) for peer in self._peers.claimants)
 
@@ -492,9 +492,9 @@ class StepPort:
                 raise not_a_message(kind, COMMAND_BYTES)
             message = decode(frame, COMMAND_BYTES)
             if message["type"] == "command":
-                self._hear_command(peer, message)
+                self._take_command(peer, message)
                 if message["step"] >= 0:
-                    peer.heard = frame
+                    peer.last_frame = frame
             else:
                 self._receive(peer, message)
         except Refused as refusal:
@@ -505,8 +505,8 @@ class StepPort:
         return True
 
     def _expel(self, peer: Peer, why: str) -> None:
-        """Its place is taken away: what it says from now on is nobody's, and its link ends by the bye."""
-        self.say(peer, {"type": "bye", "reason": why})
+        """Its place is taken away: what it sends from now on is nobody's, and its link ends by the bye."""
+        self.send(peer, {"type": "bye", "reason": why})
         self._peers.release(peer)
 
     def connected(self, peer: Peer) -> bool | None:
@@ -531,14 +531,14 @@ class StepPort:
         else:
             raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
 
-    def _hear_command(self, peer: Peer, message: dict[str, Any]) -> None:
+    def _take_command(self, peer: Peer, message: dict[str, Any]) -> None:
         """Check all of it before any of it counts: a command is taken whole or not at all."""
         seq, step, values = read_head(peer.seq, message)
         if peer.state is DEAD:
             peer.comes_back()
         if step < 0:
             peer.seq = seq
-            self._hear_warm_answer(peer, step)
+            self._take_warm_answer(peer, step)
             return
         now = self._step
         ahead = (
@@ -556,7 +556,7 @@ class StepPort:
             peer.first_command = now
         if peer.link is not None:
             peer.seq, peer.commands = seq, peer.commands + 1
-            self._hear_impaired(peer, seq, step, values, expiry_ns)
+            self._impair_command(peer, seq, step, values, expiry_ns)
             return
         if ahead > 0:
             peer.queue_up(step, seq, values, now, expiry_ns)
@@ -642,7 +642,7 @@ class StepPort:
             if peer.queue and (waiting := peer.queue.pop(step, None)) is not None:
                 self._use(peer, waiting[0], step, *waiting[1:])
 
-    def _hear_warm_answer(self, peer: Peer, step: int) -> None:
+    def _take_warm_answer(self, peer: Peer, step: int) -> None:
         if peer.state is WARMING and step == peer.warm_step:
             peer.warm_step += 1
             if peer.warm_step == 0:

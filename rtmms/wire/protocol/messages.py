@@ -29,7 +29,7 @@ PATTERNS = 256
 PATTERN_LENGTH = 128
 LIST_LENGTH = 16
 SHAPE = 1 << 15
-"""Characters of what a plant tells viewers to draw, at most."""
+"""Characters of what a plant sends viewers to draw, at most."""
 AHEAD_STEPS = 64
 """A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
 
@@ -131,7 +131,7 @@ class Request:
 
 
 def shown(value: Any) -> str:
-    """A stranger's value for a message to a person: short, and never what it says it is."""
+    """A stranger's value for a message to a person: short, and never what it claims to be."""
     text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -206,7 +206,9 @@ def _interpolation(value: Any, _: Any) -> str:
     return str(value)
 
 
-def _said(read: Callable[[Any, Any], Any], default: Any = MISSING, *, always: bool = False, same: bool = True) -> Any:
+def _declared(
+    read: Callable[[Any, Any], Any], default: Any = MISSING, *, always: bool = False, same: bool = True
+) -> Any:
     """A field of a hello.
 
     read    the value as it came, and the fields before it by name, to the value; Refused
@@ -219,23 +221,23 @@ def _said(read: Callable[[Any, Any], Any], default: Any = MISSING, *, always: bo
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a peer asks for: each field is declared here, with how it is read, and stands on the wire as that says.
+    """What a peer asks for: each field is declared here, with how it is read, and is on the wire in that form.
 
     Two are equal that ask for the same place; what states are to hold is looked at apart.
     """
 
-    name: str = _said(_name)
-    claim: tuple[str, ...] = _said(_patterns("claim"), (), always=True)
-    outputs: tuple[str, ...] = _said(_patterns("outputs"), (), always=True, same=False)
-    token: str = _said(_token, "", always=True, same=False)
-    every: int = _said(_every, 1, always=True)
-    ticks: bool = _said(_ticks, False)
-    identity: bytes = _said(_identity, b"", same=False)
-    delay: int = _said(_delay, 0)
-    interpolation: str = _said(_interpolation, HOLD)
-    settable: Mapping[str, Any] = _said(lambda value, _: read_settable({"settable": value}), {}, same=False)
-    tracks: Mapping[str, Any] = _said(lambda value, _: read_tracks({"tracks": value}), {}, same=False)
-    robot: str = _said(_robot, "")
+    name: str = _declared(_name)
+    claim: tuple[str, ...] = _declared(_patterns("claim"), (), always=True)
+    outputs: tuple[str, ...] = _declared(_patterns("outputs"), (), always=True, same=False)
+    token: str = _declared(_token, "", always=True, same=False)
+    every: int = _declared(_every, 1, always=True)
+    ticks: bool = _declared(_ticks, False)
+    identity: bytes = _declared(_identity, b"", same=False)
+    delay: int = _declared(_delay, 0)
+    interpolation: str = _declared(_interpolation, HOLD)
+    settable: Mapping[str, Any] = _declared(lambda value, _: read_settable({"settable": value}), {}, same=False)
+    tracks: Mapping[str, Any] = _declared(lambda value, _: read_tracks({"tracks": value}), {}, same=False)
+    robot: str = _declared(_robot, "")
     protocol: int = field(default=PROTOCOL, compare=False)
 
 
@@ -316,7 +318,7 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What a peer tells of itself: names to numbers, flags, short texts or nil; Refused."""
+    """What a peer reports of itself: names to numbers, flags, short texts or nil; Refused."""
     given = message.get("values")
     if type(given) is not dict or len(given) > MAX_METRICS:
         raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
@@ -372,7 +374,7 @@ def _plain(value: Any) -> bool:
 
 
 def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A peer's set-points by the name of what they are of: a number, or a text that says more; Refused."""
+    """A peer's set-points by the name of what they are of: a number, or a text with more; Refused."""
     given = message.get("tracks")
     if given is None:
         return {}
@@ -579,7 +581,7 @@ class RequestError(RtmmsError):
 
 
 class RefusedError(RtmmsError):
-    """The plant refused something of this peer's, as `connect(errors="raise")` tells it; `code` says of what kind."""
+    """The plant refused something of this peer's, as `connect(errors="raise")` raises it; `code` is its kind."""
 
     def __init__(self, text: str, code: str) -> None:
         super().__init__(text)

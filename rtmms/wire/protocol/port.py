@@ -16,7 +16,7 @@ that are no message are named as the reasons for refusing them, see messages.Rea
 SENT, FULL, GONE = 0, 1, 2
 """What became of a message: on its way; left out, as the other side does not read; nobody is there."""
 
-Heard = tuple[bytes, str, bytes, bytes | None]
+Received = tuple[bytes, str, bytes, bytes | None]
 """(who, kind, frame, key): by what the sender is known here, and the key it came in with (None: it has none)."""
 
 
@@ -29,11 +29,11 @@ def _nothing(_: object) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Guests:
-    """What a socket that others connect to asks of its owner, and tells it.
+    """What a socket that others connect to asks of its owner, and reports to it.
 
-    known    whether this one is more than a stranger: it stays when there are too many, and may say more at a time
+    known    whether this one is more than a stranger: it stays when there are too many, and may send more at a time
     entered  a known one has a new connection (where it names itself when it connects)
-    refused  something was refused that `next` tells nothing of; why, one of messages.Reason
+    refused  something was refused that `next` does not return; why, one of messages.Reason
     """
 
     known: Callable[[bytes], bool] = _nobody
@@ -44,7 +44,7 @@ class Guests:
 class Messages(Protocol):
     """A socket. Nothing here waits but `wait`; instants are of CLOCK_MONOTONIC."""
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """The next message; None when there is none."""
 
     def send(self, who: bytes, frame: bytes) -> int:
@@ -79,7 +79,7 @@ class Answering(Hosting, Protocol):
         """In the slack: the next `wait` will be until then."""
 
     def connected(self, who: bytes) -> bool | None:
-        """As far as is known without sending something; None where only sending tells."""
+        """As far as is known without sending something; None where only sending shows it."""
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ class Holding(Protocol):
     """An Answering that can leave one of its peers unread."""
 
     def hold(self, who: bytes) -> None:
-        """`next` tells nothing more of this one, and `wait` does not end because of it."""
+        """`next` returns nothing more of this one, and `wait` does not end because of it."""
 
     def let_go(self, who: bytes) -> None:
         """As before."""
@@ -121,7 +121,7 @@ class Holding(Protocol):
 
 
 class Publishing(Hosting, Protocol):
-    """One that tells all alike."""
+    """One that answers all alike."""
 
     @property
     def wanted(self) -> bool:
@@ -136,10 +136,10 @@ class Dialled(Messages, Protocol):
 
     @property
     def descriptor(self) -> int:
-        """To wait on. Another one after the connection broke. It may tell that something has come only once."""
+        """To wait on. Another one after the connection broke. It may signal news only once."""
 
     def woken(self) -> None:
-        """The descriptor has just said that something came: the next `next` need not ask."""
+        """The descriptor has just signalled that something came: the next `next` need not ask."""
 
     def stands(self) -> None:
         """What came last could be read: the connection is a good one."""

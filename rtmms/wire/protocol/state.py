@@ -24,13 +24,13 @@ class PlantInfo:
     deadline_s   s         time for an answer; None where nobody waits on a clock
     actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
     telemetry_hz   states for those who only watch, per second of wall time, at most
-    request_bytes  of a request, at most; 0 where the plant does not say
+    request_bytes  of a request, at most; 0 where the plant does not state it
     ticks        your ticks start the steps (mode external)
     every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
-    parameters   what the plant tells of itself by name, SI units; may be empty
+    parameters   what the plant states of itself by name, SI units; may be empty
     surroundings what the plant moves in: gravity_m_s2 (3, world), water_kg_m3 (0: none), surface_m; may be empty
     shape        what viewers draw of it (rtmms.plant.protocol.PlantDescription); may be empty
-    telemetry_endpoint   of all its states, as it is bound; '' where the plant does not say
+    telemetry_endpoint   of all its states, as it is bound; '' where the plant does not state it
     topic        what messages of its telemetry begin with
     robots       of several robots on one clock: each by its name, as it is alone; empty where there is one
     member       the name of the one robot that you asked for; '' for all that there is
@@ -128,8 +128,8 @@ class State:
 
     @property
     def applied(self) -> Applied:
-        said = self._message.get("applied") or {}
-        return Applied(**{name: said[name] for name in Applied.__slots__ if name in said})
+        given = self._message.get("applied") or {}
+        return Applied(**{name: given[name] for name in Applied.__slots__ if name in given})
 
     def with_outputs(self, outputs: dict[str, Any]) -> State:
         """The same state with other outputs."""

@@ -14,7 +14,7 @@ import struct
 import sys
 from time import monotonic, monotonic_ns
 
-from rtmms.wire.protocol.port import GONE, MESSAGE, Heard
+from rtmms.wire.protocol.port import GONE, MESSAGE, Received
 from rtmms.wire.stream.listener import Connection
 from rtmms.wire.stream.zmtp import GREETING, Reader, ZmtpError, framed, ready
 
@@ -33,7 +33,7 @@ class Dealer:
 
     broken   there is no connection, nor is one being made
 
-    A connection that breaks is tried again while nobody closes it: `gone` says when that has been in vain for long.
+    A connection that breaks is tried again while nobody closes it: `gone` shows when that has been in vain for long.
     """
 
     def __init__(self, endpoint: str, identity: bytes) -> None:
@@ -54,15 +54,15 @@ class Dealer:
     def woken(self) -> None:
         """See Dialled."""
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """All that the kernel holds is looked at before there is none: who asks for the newest state gets it."""
         connection = self._connection
         frame = connection.frame
         if frame is not None:
             connection.frame = None
             return b"", MESSAGE, frame, None
-        if self._more and (heard := self._heard(connection)) is not None:
-            return heard
+        if self._more and (received := self._received(connection)) is not None:
+            return received
         for _ in range(_PIECES):
             came = connection.read()
             if came:
@@ -70,9 +70,9 @@ class Dealer:
                 if frame is not None:
                     connection.frame = None
                     return b"", MESSAGE, frame, None
-                heard = self._heard(connection)
-                if heard is not None:
-                    return heard
+                received = self._received(connection)
+                if received is not None:
+                    return received
                 continue
             if came is False:
                 self._break()
@@ -123,8 +123,8 @@ class Dealer:
         """`send`, of a frame that has its head."""
         return self._connection.send(raw) if self._connection.reader.ready else GONE
 
-    def _heard(self, connection: Connection) -> Heard | None:
-        """What came in pieces, or beside other things. What a plant says in several frames is none of ours."""
+    def _received(self, connection: Connection) -> Received | None:
+        """What came in pieces, or beside other things. What a plant sends in several frames is none of ours."""
         try:
             while (found := connection.reader.next()) is not None:
                 if found[0] == MESSAGE:
@@ -178,7 +178,7 @@ class Dealer:
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _connected(self) -> Connection:
-        """Begin to. What we have to say leaves as soon as it can; nothing of the plant's is waited for."""
+        """Begin to. What we have to send leaves as soon as it can; nothing of the plant's is waited for."""
         plain = socket.socket(self._family, socket.SOCK_STREAM)
         connection = Connection(plain, Reader(_ROUTERS, _LONGEST), unsent=self._hello)
         try:

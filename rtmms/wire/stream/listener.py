@@ -17,7 +17,7 @@ from time import monotonic_ns
 from typing import Protocol
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MESSAGE, SENT, Guests, Received
 from rtmms.wire.stream.zmtp import GREETING, READY, Reader, ZmtpError, framed, ready
 
 # Which of many descriptors can be read or written: epoll, or what stands for it where there is none.
@@ -161,7 +161,7 @@ class Connection:
         except BlockingIOError:
             sent = 0
         except OSError:
-            return GONE  # it may have said something before it went: reading tells
+            return GONE  # it may have sent something before it went: reading shows it
         if sent < len(data):
             self.unsent = data[sent:]
         return SENT
@@ -242,7 +242,7 @@ _ACCEPTS, _LOOKS = 2, 8
 _LOOKED_AT = 8
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
 _ROOM_IN = 65536
-"""Bytes that the kernel keeps of what one says that is not read yet (SO_RCVBUF; Linux takes it twice): else megabytes
+"""Bytes that the kernel keeps of what one sends that is not read yet (SO_RCVBUF; Linux takes it twice): else megabytes
 of each, and to throw them away takes as long as a step."""
 _BACKLOG = 512
 _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
@@ -255,7 +255,7 @@ class Listener:
     bound    sockets to listen on
     kind     what we are (ROUTER, PUB);  talkers  the kinds that may talk to us
     cap      bytes of a message from one that is not known. One up to four times that is passed over and reported as
-             oversize, who says more is cut off
+             oversize, who sends more is cut off
     most     connections at a time: the oldest that is not known gives way to a newcomer
     backlog  bytes that may lie unsent before a message
     room     bytes that the kernel keeps for one that does not read (SO_SNDBUF); 0: as many as it likes
@@ -293,7 +293,7 @@ class Listener:
         """See Hosting."""
         self._guests, self._cap = guests, cap
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """Each connection in its turn, and a few of them at a time: `None` may come before all were looked at."""
         queue = self._queue
         for _ in range(_LOOKS):
@@ -481,7 +481,7 @@ class Listener:
         return found is not None and found[0] == READY and self._enter(connection) and connection.reader.held > 0
 
     def _enter(self, connection: Connection) -> bool:
-        """It has said who it is: say who we are. False when it has gone meanwhile; what it said goes with it."""
+        """It has sent who it is: send who we are. False when it has gone meanwhile; what it sent goes with it."""
         connection.unsent += ready(self._kind)
         self._flush(connection)
         return connection.open
@@ -509,7 +509,7 @@ class Listener:
 
 
 def _wanted(connection: Connection) -> int:
-    """What its poller is to tell of it."""
+    """What its poller is to report of it."""
     return (0 if connection.held else IN) | (OUT if connection.unsent else 0)
 
 

@@ -10,7 +10,7 @@ import socket
 from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import MESSAGE, SENT, Guests, Received
 from rtmms.wire.stream.listener import MOST_CONNECTIONS, Connection, Listener
 from rtmms.wire.stream.zmtp import encoded
 
@@ -37,7 +37,7 @@ class Publisher:
         self._guests = Guests()
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """See Hosting. Nobody here is known, and all they say is subscriptions."""
+        """See Hosting. Nobody here is known, and they send only subscriptions."""
         self._guests = guests
         self.listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
 
@@ -46,7 +46,7 @@ class Publisher:
         """See Publishing."""
         return bool(self.listener.connections)
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """Nothing that is anybody else's business."""
         return None
 
@@ -70,13 +70,13 @@ class Publisher:
                 self.listener.post(connection, self._data)
         self._due += waiting
         self.listener.serve(until_ns)
-        heard = self.listener.next()
-        if heard is None:
+        received = self.listener.next()
+        if received is None:
             return
-        if heard[1] == MESSAGE:
-            self._subscribe(heard[0], heard[2])
+        if received[1] == MESSAGE:
+            self._subscribe(received[0], received[2])
         else:
-            self._guests.refused(heard[1])
+            self._guests.refused(received[1])
 
     def _subscribe(self, who: bytes, frame: bytes) -> None:
         """0x01 and a topic subscribes, 0x00 and a topic takes that back. One that wants too many is hung up on."""

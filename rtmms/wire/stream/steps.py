@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from time import monotonic_ns
 
 from rtmms.wire.protocol.messages import Reason
-from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Heard
+from rtmms.wire.protocol.port import GONE, MESSAGE, SENT, Received
 from rtmms.wire.stream.listener import IN, OUT, Alarm, Connection, Listener, Poller, Selecting
 from rtmms.wire.stream.zmtp import ready
 
 
 class Steps(Listener):
-    """Messages of peers, each known by the identity that it says in its handshake, as a ROUTER does (mandatory, no
-    handover). Who says one that is not known, or is here already, is cut off and counted.
+    """Messages of peers, each known by the identity in its handshake, as a ROUTER does (mandatory, no
+    handover). Who sends one that is not known, or is here already, is cut off and counted.
 
     cap       bytes of a message
     selected  wait with select (or kqueue), as where there is neither epoll nor an alarm of the kernel
@@ -46,7 +46,7 @@ class Steps(Listener):
 
     # --- within the step --------------------------------------------------------------------------------------------
 
-    def next(self) -> Heard | None:
+    def next(self) -> Received | None:
         """Each peer in its turn."""
         queue = self._queue
         if not queue:
@@ -151,7 +151,7 @@ class Steps(Listener):
         connection.take(data)
         self._enqueue(connection)
 
-    # --- those that say too much, see Holding -----------------------------------------------------------------------
+    # --- those that send too much, see Holding -----------------------------------------------------------------------
 
     def hold(self, who: bytes) -> None:
         """See Holding."""
@@ -181,7 +181,7 @@ class Steps(Listener):
     # --- in the slack -----------------------------------------------------------------------------------------------
 
     def _read(self, connection: Connection) -> None:
-        """Greeting and READY; what one says that was a peer once is dropped."""
+        """Greeting and READY; what one sends that was a peer once is dropped."""
         if not connection.reader.ready:
             super()._read(connection)
         elif not connection.discard():
@@ -217,14 +217,14 @@ class Steps(Listener):
         if connection.flush():
             self._watch(connection)
         elif connection.poller is self._near:
-            connection.unsent = b""  # it may have said bye before it went: reading tells, and drops it
+            connection.unsent = b""  # it may have sent bye before it went: reading shows it, and drops it
             self._watch(connection)
         else:
             self.drop(connection)
 
     def _sort(self, connection: Connection, now_ns: int) -> None:
         if connection.poller is self._near and not self._guests.known(connection.key):
-            self._move(connection, self._far)  # it said bye, or lost its place
+            self._move(connection, self._far)  # it sent bye, or lost its place
         else:
             super()._sort(connection, now_ns)
 

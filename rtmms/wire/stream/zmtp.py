@@ -20,10 +20,10 @@ _SKIPPED = 4  # what is longer than so many times the allowed size is not even s
 _IDLE = 32  # frames in a row that end no message: who sends more of them at a time keeps us busy with nothing
 
 READY = "ready"
-"""Beside the kinds of messages: the other side has said who it is."""
+"""Beside the kinds of messages: the other side has sent who it is."""
 
 GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes(32)
-"""Version 3.0 and NULL, all that is said before READY. 3.0 has no heartbeats, and subscriptions are messages."""
+"""Version 3.0 and NULL, all that is sent before READY. 3.0 has no heartbeats, and subscriptions are messages."""
 
 
 class ZmtpError(Exception):
@@ -35,7 +35,7 @@ class ZmtpError(Exception):
 
 
 def ready(kind: bytes, identity: bytes = b"") -> bytes:
-    """The command READY of a socket of this kind (ROUTER, PUB, DEALER), which may say who it is."""
+    """The command READY of a socket of this kind (ROUTER, PUB, DEALER), which may state who it is."""
     body = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
     if identity:
         body += b"\x08Identity" + len(identity).to_bytes(4, "big") + identity
@@ -149,8 +149,8 @@ class Reader:
 
     def _greet(self) -> bool:
         got = self._bytes
-        said = len(got)
-        strange = (said > 0 and got[0] != _SIGNATURE) or (said > 9 and got[9] != _LAST) or (said > 10 and got[10] < 3)
+        size = len(got)
+        strange = (size > 0 and got[0] != _SIGNATURE) or (size > 9 and got[9] != _LAST) or (size > 10 and got[10] < 3)
         if strange:
             raise ZmtpError("no greeting of ZMTP 3")
         if len(got) < _GREETING:
@@ -198,9 +198,9 @@ class Reader:
     def _shake(self, body: bytes) -> None:
         if body[:6] != b"\x05READY":
             raise ZmtpError("expected READY")
-        said = _properties(body[6:])
-        self.identity = said.get(b"identity", b"")
-        kind = said.get(b"socket-type", b"")
+        given = _properties(body[6:])
+        self.identity = given.get(b"identity", b"")
+        kind = given.get(b"socket-type", b"")
         if kind not in self._welcome:
             raise ZmtpError(f"a socket of kind {kind[:16]!r} has no business here")
         self.ready = True

@@ -1,19 +1,25 @@
 """Betaflight's software in the loop as its source has it (sitl.c of 4.6), as far as a bridge meets it.
 
-- The first packet of motion after 0.5 s without one sets its stamp alone; what is older than the packet before is
-  dropped. Each other one is answered with motors.
-- Its clock runs at the rate of the stamps over the arrivals of the last two packets.
+- The first packet of motion after 0.5 s without one sets its stamp alone, and is answered at once. What is older than
+  the packet before is dropped. Each other one is answered with motors as soon as its clock has gone on by a period.
+- Its clock runs at the rate of the stamps over the arrivals of the last two packets; the first of these rates divides
+  by the time since the machine started. It takes no rate from stamps that are 20 ms apart.
+- A packet of motion in its first second ends it, and a remote control that came then is forgotten.
 - Without the remote control for a second of its clock it stops the motors.
 """
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 from math import sqrt
 
 MOTION, RC, MOTORS = struct.Struct("<18d"), struct.Struct("<d16H"), struct.Struct("<4f")
 SILENT_S, FAILSAFE_S = 0.5, 1.0
+START_S, PERIOD_S = 1.0, 125e-6
+SHORT_S = 1e-3
+"""Wall time within which an answer counts as one at once."""
 CLIMB_M = 5.0
 
 
@@ -30,6 +36,10 @@ class ImitatedBetaflight:
         The last packet of motion.
     stalled : bool
         Its process gets no core: packets wait in its sockets.
+    dead : bool
+        It answers packets after a silence alone, as one does whose scheduler was late in its first period.
+    ended : bool
+        A packet of motion came while it started.
     """
 
     def __init__(self, address: tuple[str, int], state_port: int, rc_port: int, home_m: float) -> None:
@@ -43,10 +53,12 @@ class ImitatedBetaflight:
             self._sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             self._sockets[-1].bind(("127.0.0.1", port))
             self._sockets[-1].setblocking(False)
-        self.clock, self.failsafe, self.stalled, self.motion = 0.0, False, False, (0.0,) * 18
+        self.clock, self.failsafe, self.stalled = 0.0, False, False
+        self.motion: tuple[float, ...] = (0.0,) * 18
         self.pulses: tuple[int, ...] = ()
-        self.packets = 0
+        self.packets, self.dead, self.ended, self._deaf = 0, False, False, False
         self._rate, self._at, self._stamp, self._arrived, self._controlled = 1.0, 0.0, 0.0, -1.0, 0.0
+        self._began, self._timed, self._due = -1.0, 0.0, math.inf
 
     def kill(self) -> None:
         """As `kill -9` does."""
@@ -57,20 +69,35 @@ class ImitatedBetaflight:
     def run(self, now: float) -> None:
         if not self._sockets or self.stalled:
             return
+        if self._began < 0.0:
+            self._began = now
         self.clock += (now - self._at) * self._rate if self._at else 0.0
         self._at = now
         for data in _waiting(self._sockets[1]):
             _, *pulses = RC.unpack(data)
+            if self._deaf or now - self._began < START_S:
+                self._deaf = True
+                continue
             self.pulses, self._controlled = tuple(pulses), max(self._controlled, self.clock)
             if not self.failsafe and self.clock - self._controlled > FAILSAFE_S:
                 self.failsafe = True
         if self.pulses and self.clock - self._controlled > FAILSAFE_S:
             self.failsafe = True
         for k, data in enumerate(_waiting(self._sockets[0])):
-            self._take(MOTION.unpack(data), now + 5e-6 * k)
+            if len(data) == MOTION.size:
+                self._take(MOTION.unpack(data), now + 5e-6 * k)
+            if self.ended:
+                self.kill()
+                return
+        if self.clock >= self._due and not self.dead:
+            self._due = math.inf
+            self._answer()
 
     def _take(self, motion: tuple[float, ...], now: float) -> None:
         stamp = motion[0]
+        if now - self._began < START_S:
+            self.ended = True
+            return
         if self._arrived < 0.0 or now - self._arrived > SILENT_S:
             self._stamp, self._arrived = stamp, now
             self._answer()
@@ -79,10 +106,13 @@ class ImitatedBetaflight:
         if lapse < 0.0:
             return
         if 0.0 < lapse < 0.02:
-            self._rate = lapse / (now - self._arrived)
-        self.motion, self._stamp, self._arrived = motion, stamp, now
+            self._rate = lapse / (now - self._timed)
+        self.motion, self._stamp, self._arrived, self._timed = motion, stamp, now, now
         self.packets += 1
-        self._answer()
+        if self._rate * SHORT_S >= PERIOD_S and not self.dead:
+            self._answer()
+        else:
+            self._due = self.clock + PERIOD_S
 
     def _answer(self) -> None:
         self._sockets[0].sendto(MOTORS.pack(*[self._motor()] * 4), self._address)

@@ -119,7 +119,7 @@ class Rehearsal:
         self, bridge: rtmms.Bridge, monkeypatch: pytest.MonkeyPatch, *, mode: str = "lockstep", dt: float = 1e-3,
         duration_s: float | None = 600.0, plant: Any = None, airframe: str = "quad_plus",
     ) -> None:  # fmt: skip
-        self.now, self.said, self.stopped = 1000.0, [], False
+        self.now, self.messages, self.stopped = 1000.0, [], False
         for module in MODULES:
             monkeypatch.setattr(f"{module}.monotonic", lambda: self.now)
         self.plant = Hopper(dt) if plant is None else plant
@@ -168,8 +168,8 @@ class Rehearsal:
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
         done(True, None)
 
-    def tell(self, text: str) -> None:
-        self.said.append(text)
+    def log(self, text: str) -> None:
+        self.messages.append(text)
 
     # -- the run -----------------------------------------------------------------------------------------------------
 

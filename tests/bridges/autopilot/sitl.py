@@ -89,7 +89,7 @@ class Autopilot:
     def send(self, packet: bytes | None = None) -> None:
         self.socket.sendto(self.packet() if packet is None else packet, self.address)
 
-    def hear(self) -> dict[str, Any] | None:
+    def receive(self) -> dict[str, Any] | None:
         """One datagram, taken as it takes it; None where it makes nothing of it."""
         self.buffer += self.socket.recv(65000).replace(b"\n", b"\0")
         end = self.buffer.rfind(b"\0")
@@ -114,7 +114,7 @@ class Autopilot:
         self.send()
         for _ in range(tries):
             try:
-                found = self.hear()
+                found = self.receive()
             except TimeoutError:
                 self.resent += 1
                 self.send()

@@ -93,7 +93,7 @@ def test_in_real_time_a_copter_that_is_late_for_a_moment_loses_no_frame(rehearse
     assert copter.stamps[-1] == pytest.approx(run.plant.step_count * 1e-3, abs=2.5e-3), "it has caught up"
 
 
-def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
+def test_what_the_packets_report_of_the_rate_is_no_request(rehearse: Any) -> None:
     run, copter = rehearse("lockstep")
     run.start(copter)
     run.run(0.5)
@@ -103,13 +103,13 @@ def test_what_the_packets_say_of_the_rate_is_no_request(rehearse: Any) -> None:
     assert run.plant.step_count - step == copter.frame - frame
 
 
-def test_frames_are_longer_where_the_configuration_says_so(rehearse: Any) -> None:
+def test_frames_are_longer_where_the_configuration_reports_it(rehearse: Any) -> None:
     run, copter = rehearse("lockstep", frame_rate=500.0)
     run.start(copter)
     run.run(8.0)
     assert [round(b - a, 6) for a, b in pairwise(copter.stamps[1:])] == [2e-3] * (len(copter.stamps) - 2)
     assert copter.refusal.startswith("Gyros: ")
-    assert any("720 Hz to arm" in line for line in run.said)
+    assert any("720 Hz to arm" in line for line in run.messages)
 
 
 def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
@@ -117,7 +117,7 @@ def test_steps_that_are_too_long_are_reported(rehearse: Any) -> None:
     run.start(copter)
     run.run(8.0)
     assert not copter.armed
-    assert any("--dt 0.001" in line for line in run.said)
+    assert any("--dt 0.001" in line for line in run.messages)
     assert ArduPilot().requirements().max_dt_s < 2e-3
     assert ArduPilot(frame_rate=400.0).requirements().max_dt_s > 2e-3
 

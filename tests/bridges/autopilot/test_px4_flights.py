@@ -46,7 +46,7 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
 
 
 @BOTH
-def test_a_motor_that_is_told_to_stop_stops(rehearse: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_motor_that_is_asked_to_stop_stops(rehearse: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     run, px4 = rehearse(mode)
     run.start(px4)
     run.run(10.0, until=lambda: px4.altitude > 1.0)

@@ -32,7 +32,7 @@ def test_some_keys_together_are_taken_for_no_others() -> None:
     assert {name: message[key] for name, (_, key) in KEYS.items() if key in message} == values
 
 
-def test_wind_in_either_frame_is_told_north_east_down() -> None:
+def test_wind_in_either_frame_is_given_north_east_down() -> None:
     def plant(frame: str) -> Any:
         return SimpleNamespace(outputs=(Channel("current", "m/s", (3,), frame), Channel("depth", "m")))
 

@@ -85,7 +85,7 @@ def listening(port: int) -> socket.socket:
     return one
 
 
-def heard(one: socket.socket) -> set[bytes]:
+def received(one: socket.socket) -> set[bytes]:
     found = set()
     try:
         while True:
@@ -104,20 +104,20 @@ def send_here(port: int) -> None:
             one.sendto(b"group %d" % ttl, (GROUP, port))
 
 
-def test_only_what_is_sent_on_this_machine_is_heard(far: Far) -> None:
+def test_only_what_is_sent_on_this_machine_is_received(far: Far) -> None:
     port = reserve_ports()
     ours = {b"loopback", b"own address", b"group 0", b"group 1"}
     with listening(port) as plain:
         send_here(port)
         far.send(port, b"far")
-        assert heard(plain) == ours | {b"far"}, "without it the other host is heard"
+        assert received(plain) == ours | {b"far"}, "without it the other host is heard"
     found: list[str] = []
     with from_here(found.append):
         kept = listening(port)
     with kept:
         send_here(port)
         far.send(port, b"far")
-        assert heard(kept) == ours
+        assert received(kept) == ours
     assert found == []
 
 
@@ -127,11 +127,11 @@ def test_sockets_that_were_there_before_are_left_alone(far: Far) -> None:
         with from_here(lambda text: None), socket.socket():
             pass
         far.send(port, b"far")
-        assert heard(before) == {b"far"}
+        assert received(before) == {b"far"}
 
 
 @pytest.mark.parametrize("ttl", [0, 1])
-def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
+def test_lcm_is_driven_by_this_machine_alone_unless_asked(far: Far, make_host: Callable[..., Host], ttl: int) -> None:
     pytest.importorskip("lcm", reason="pip install 'rtmms[lcm]'")
     from rtmms_bridges.lcm import Lcm, encode_command
     from tests.bridges.harness import Beside
@@ -156,7 +156,7 @@ def test_lcm_is_driven_by_this_machine_alone_unless_told(far: Far, make_host: Ca
 
 
 @pytest.mark.parametrize("expected", [False, True])
-def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
+def test_a_can_bus_over_multicast_is_this_machines_alone_unless_asked(
     far: Far, make_host: Callable[..., Host], expected: bool
 ) -> None:
     can = pytest.importorskip("can", reason="pip install 'rtmms[can]'")
@@ -188,7 +188,9 @@ def test_a_can_bus_over_multicast_is_this_machines_alone_unless_told(
 
 
 @pytest.mark.parametrize("network", ["127.0.0.1", OURS])
-def test_imc_announces_are_heard_on_its_network_alone(far: Far, make_host: Callable[..., Host], network: str) -> None:
+def test_imc_announces_are_received_on_its_network_alone(
+    far: Far, make_host: Callable[..., Host], network: str
+) -> None:
     imcpy = pytest.importorskip("imcpy", reason="pip install 'rtmms[imc]'")
     from rtmms_bridges.imc import Imc
     from rtmms_bridges.sea.imc_nodes import GROUP as ANNOUNCES
@@ -200,7 +202,7 @@ def test_imc_announces_are_heard_on_its_network_alone(far: Far, make_host: Calla
     announce.services = f"imc+udp://{THEIRS}:6001/"
     packet = bytes(imcpy.Packet.serialize(announce))
     with Beside(Imc(port=0, network=network), make_host) as beside:
-        wait(lambda: any("announces at" in line for line in beside.bridged.said))
+        wait(lambda: any("announces at" in line for line in beside.bridged.messages))
         for port in PORTS:
             far.send(port, packet, ANNOUNCES)
         if network == OURS:

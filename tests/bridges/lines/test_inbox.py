@@ -12,7 +12,7 @@ def readable(inbox: Inbox[int]) -> bool:
     return bool(select.select([inbox], [], [], 0)[0])
 
 
-def test_the_newest_in_order_and_a_file_that_says_so() -> None:
+def test_the_newest_in_order_and_a_file_that_reports_it() -> None:
     inbox: Inbox[int] = Inbox(3)
     assert not readable(inbox)
     assert inbox.take_all() == ([], 0)

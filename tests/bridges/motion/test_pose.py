@@ -32,7 +32,7 @@ def lists(**outputs: Any) -> dict[str, Any]:
     return {name: list(map(float, value)) for name, value in outputs.items()}
 
 
-def test_the_same_motion_told_in_either_frame() -> None:
+def test_the_same_motion_given_in_either_frame() -> None:
     r = Rotation.random(random_state=1)
     v, w, a = RNG.normal(size=(3, 3))  # world components; a inertial
     body = r.inv()
@@ -97,7 +97,7 @@ def test_other_names() -> None:
     assert set(read.outputs) == {"nose.place", "quaternion", "velocity", "angular_velocity", "acceleration"}
 
 
-def test_what_is_lacking_is_told() -> None:
+def test_what_is_lacking_is_reported() -> None:
     info = plant_info(Channel("angle", "rad"), Channel("velocity", "m/s", (3,), "body"))
     with pytest.raises(
         rtmms.ModelError, match=r"lacks position .*'position' is not there; expected .3,., m"

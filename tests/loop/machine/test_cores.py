@@ -48,7 +48,7 @@ def test_plants_of_one_machine_agree_on_cores(monkeypatch: pytest.MonkeyPatch) -
 
 
 @linux
-def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_core_that_is_shared_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, before = CoreClaim(), allowed()
     assert other.take(before[-1])
@@ -64,7 +64,7 @@ def test_a_core_that_is_shared_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @linux
-def test_a_plant_that_has_one_core_alone_tells_that_it_is_another_plants(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plant_that_has_one_core_alone_reports_that_it_is_another_plants(monkeypatch: pytest.MonkeyPatch) -> None:
     """As by taskset: nothing is to be chosen, and nothing is pinned."""
     monkeypatch.setattr("rtmms.loop.machine.NAME", f"rtmms-test-{os.getpid()}")
     other, core = CoreClaim(), allowed()[-1]

@@ -69,7 +69,7 @@ def test_without_a_loop_its_period_fits_no_round_one() -> None:
 
 @pytest.mark.full
 @permitted
-def test_it_looks_where_it_is_told_to_from_the_instant_of_a_step() -> None:
+def test_it_looks_where_it_is_asked_to_from_the_instant_of_a_step() -> None:
     """Steps of 100 ms from some instant on: looks fall 0.5 ms after each whole ms of theirs, as soon as it knows."""
     detector = StallDetector(80, 50_000_000, [min(os.sched_getaffinity(0))], step_ns=100_000_000)
     assert (detector.period_ns, detector.from_step_ns) == (1_000_000, 500_000)
@@ -91,7 +91,7 @@ def test_it_looks_where_it_is_told_to_from_the_instant_of_a_step() -> None:
         detector.close()
 
 
-def test_without_permission_it_says_what_to_do(monkeypatch) -> None:
+def test_without_permission_it_reports_what_to_do(monkeypatch) -> None:
     monkeypatch.setattr(module, "may_raise", lambda priority: False)
     with pytest.raises(RtmmsError, match=r"SCHED_FIFO 90 is not permitted.*rtprio"):
         StallDetector(80, 500_000)

@@ -71,7 +71,7 @@ def test_iterated_passes_end_where_the_whole_is_solved():
     assert out == pytest.approx(np.linalg.solve(matrix, force), abs=2.0 * finned.tolerance)
 
 
-def test_what_is_told_of_a_state_is_the_state():
+def test_what_is_reported_a_state_is_the_state():
     plant = rtmms.load("manta", chains=5)
     randomise(plant, 8)
     seen, rods = plant.observe(), plant._state[RODS : RODS + 4 * ROD_SIZE].reshape(4, ROD_SIZE)

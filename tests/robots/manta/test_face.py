@@ -305,7 +305,7 @@ print(json.dumps([dict(ll.get_host_cpu_features()), out]))
 
 
 @pytest.mark.full
-def test_kernels_say_the_same_without_the_compiler(tmp_path):
+def test_kernels_agree_without_the_compiler(tmp_path):
     code = """
 import sys, numpy as np
 from rtmms.robots.manta import load

@@ -192,7 +192,7 @@ def test_order_of_rk4_is_four():
     assert orders(steps, errors) == pytest.approx([4.0, 4.0], abs=0.35)
 
 
-def test_rk4_and_the_implicit_step_tell_one_story():
+def test_rk4_and_the_implicit_step_agree():
     a, b = (load(dt=5e-6, coupling="monolithic", integrator=i) for i in ("rk4", "implicit"))
     command = gait(ramp=0.01)
     for k in range(2000):

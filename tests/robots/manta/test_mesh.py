@@ -89,7 +89,7 @@ def test_thrust_converges_over_chains_at_second_order():
     assert abs(of_joints[0] - of_joints[2]) > 10.0 * abs(values[0] - values[2])
 
 
-def test_richardson_finds_order_and_limit_or_says_no():
+def test_richardson_finds_order_and_limit_or_refuses():
     sizes = [10, 20, 40]
     order, limit = richardson(sizes, [5.0 + 3.0 / n**2 for n in sizes]) or (0.0, 0.0)
     assert (order, limit) == pytest.approx((2.0, 5.0))

@@ -102,7 +102,7 @@ def test_phase_turns_faster_at_first():
     assert yaw_rate((40.0, 0.0)) > 1.2 * yaw_rate((20.0, 40.0))
 
 
-def test_a_coarse_step_is_as_good_as_it_says():
+def test_a_coarse_step_is_as_good_as_it_states():
     """Thrust at the paper's own 10 ms step: stable, and within 0.2 % of 1 ms."""
     how = {"frequency": 0.51, "phase": 30.0}
     fine, coarse = thrust(**how), thrust(parameters={"dt": 0.01}, **how)

@@ -49,7 +49,7 @@ def drive(kind, commands, dt=DT, halves=True):
     return np.array(rows)
 
 
-def test_servo_is_the_second_order_it_says():
+def test_servo_is_the_second_order_it_states():
     """A small step: 5 Hz, damping 0.7 means 4.6 % overshoot, 31.4 rad/s."""
     t = np.arange(1, 1001) * DT
     out = drive(SERVO, np.full(1000, 0.05))[:, 0] / 0.05

@@ -74,7 +74,7 @@ def lockstep(text: str, steps: int = 400) -> tuple[Run, CommandTrace]:
 
 
 @pytest.mark.full
-def test_the_compiled_way_says_what_python_says(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_compiled_way_computes_what_python_computes(capfd: pytest.CaptureFixture[str]) -> None:
     run, there = lockstep(program())
     found, updates = capfd.readouterr().out.split()
     assert run.codes.count(RESOLVED) > 300
@@ -188,7 +188,7 @@ def test_an_index_beyond_its_numbers_is_an_error_and_reaches_nothing() -> None:
     np.testing.assert_array_equal(command, 0.0)
 
 
-def test_what_numba_does_not_take_is_said() -> None:
+def test_what_numba_does_not_take_is_reported() -> None:
     class Mine(rtmms.Controller):
         @rtmms.compiled
         def update(time: Any, outputs: Any, memory: Any, command: Any) -> None:

@@ -18,7 +18,7 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "realtime.md"
 
 
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
-def test_the_example_compiles_and_says_what_it_should(tmp_path: Path) -> None:
+def test_the_example_compiles_and_reports_what_it_should(tmp_path: Path) -> None:
     (text,) = re.findall(r"```python\n(from math import sin.*?)```", PAGE.read_text(), re.S)
     file = tmp_path / "wave.py"
     file.write_text(text)

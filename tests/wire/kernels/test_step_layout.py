@@ -71,7 +71,7 @@ def command_numbers(message: dict[str, Any]) -> tuple[list[int], list[float]]:
     st.booleans(), st.data(),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
-def test_a_state_says_what_msgpack_reads_from_it(
+def test_a_state_has_what_msgpack_reads_from_it(
     channels: list[Channel], whole: list[int], time: float, policy: str, clamped: bool, data: st.DataObject
 ) -> None:
     outputs = {
@@ -96,7 +96,7 @@ def test_a_state_says_what_msgpack_reads_from_it(
 
 @given(st.lists(names, min_size=1, max_size=6, unique=True), st.integers(0, 1 << 62), integers, st.data())
 @settings(max_examples=60, deadline=None)
-def test_a_command_says_what_msgpack_reads_from_it(
+def test_a_command_has_what_msgpack_reads_from_it(
     actuators: list[str], seq: int, step: int, data: st.DataObject
 ) -> None:
     step = max(step, 1 - (1 << 63))

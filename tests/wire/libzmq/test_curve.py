@@ -124,13 +124,13 @@ def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
     assert b"welcome" not in bytes_seen
 
 
-def test_without_a_key_it_is_said_what_is_missing(running: Looping) -> None:
+def test_without_a_key_it_is_reported_what_is_missing(running: Looping) -> None:
     with pytest.raises(NotConnectedError, match="asks for keys and none were given") as refused:
         rtmms.connect(running.host.exchange, claim="*", timeout_s=1.0)
     assert refused.value.code == "key"
 
 
-def test_an_unlisted_key_is_told_so_at_once(running: Looping, folder: Path) -> None:
+def test_an_unlisted_key_is_notified_at_once(running: Looping, folder: Path) -> None:
     (folder / ALLOWED / "client.key").rename(folder / "aside.key")
     running.wait(lambda: not running.host.server._allowed.names)
     with pytest.raises(NotConnectedError, match=r"does not know this key.*folder 'clients'") as refused:
@@ -315,7 +315,7 @@ def test_with_keys_others_may_reach_it(folder: Path, make_host: Callable[..., Ho
         assert next(link).step >= 0  # the step endpoint is found where the exchange endpoint was
 
 
-def test_without_keys_the_way_to_make_them_is_told() -> None:
+def test_without_keys_the_way_to_make_them_is_reported() -> None:
     with pytest.raises(AddressError, match=r"takes keys: make them with `rtmms keys DIR` and give --keys DIR"):
         Sockets("tcp://0.0.0.0:*")
     assert issubclass(AddressError, rtmms.ModelError)

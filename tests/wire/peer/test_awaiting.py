@@ -23,7 +23,7 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
 
 
 @pytest.mark.parametrize("poll", [True, False])
-def test_it_tells_which_of_them_can_be_read(
+def test_it_reports_which_of_them_can_be_read(
     pair: tuple[socket.socket, socket.socket], poll: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not poll:

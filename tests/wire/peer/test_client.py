@@ -53,7 +53,7 @@ def test_a_controller_drives_the_plant(running: Looping) -> None:
     assert set(running.host.rejected) <= {"too_late"}, "a busy machine may let an answer come late, no more"
 
 
-def test_a_state_reads_as_the_contract_says(tcp: Looping) -> None:
+def test_a_state_reads_as_the_contract_states(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*", outputs=["*"]) as link:
         state = next(link)
         link.command({"left.front": 9.0})
@@ -132,16 +132,16 @@ def test_the_plants_bye_ends_the_iteration_with_its_reason(tcp: Looping) -> None
             link.command({})
             if state.step > 5 and tcp._thread.is_alive():
                 threading.Thread(target=tcp.end, args=("duration reached",)).start()
-        assert link.ended == "the plant said bye: duration reached"
+        assert link.ended == "the plant sent bye: duration reached"
         assert list(link) == []
 
 
-def test_one_who_polls_hears_what_is_said_at_the_door(tcp: Looping) -> None:
+def test_one_who_polls_receives_what_is_sent_at_the_entry(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange) as link:
         server = tcp.host.server
         bye = {"type": "bye", "reason": "enough"}
         end = time.monotonic() + PATIENCE_S
-        tcp.errands.append(lambda: server._handshakes.say(server._peers.all[0].exchange_id, bye))
+        tcp.errands.append(lambda: server._handshakes.send(server._peers.all[0].exchange_id, bye))
         while not link.ended:
             while link.poll() is not None:
                 pass
@@ -150,7 +150,7 @@ def test_one_who_polls_hears_what_is_said_at_the_door(tcp: Looping) -> None:
             assert time.monotonic() < end, "the bye was not heard"
             if link.filenos()[1] in readable:
                 link.look_around()
-        assert link.ended == "the plant said bye: enough"
+        assert link.ended == "the plant sent bye: enough"
 
 
 @pytest.mark.full
@@ -206,7 +206,7 @@ def test_requests_get_their_result_or_an_error(tcp: Looping) -> None:
         assert link.request("snapshot") == {"op": "snapshot"}
 
 
-def test_requests_that_nobody_waits_for_tell_when_they_are_done(tcp: Looping) -> None:
+def test_requests_that_nobody_waits_for_report_when_they_are_done(tcp: Looping) -> None:
     found: list[tuple[bool, Any]] = []
     with rtmms.connect(tcp.host.exchange) as link:
         link.post("pause", {"why": "tea"}, lambda ok, result: found.append((ok, result)))
@@ -249,7 +249,7 @@ def test_what_the_link_knows_to_be_wrong_is_raised_at_once(tcp: Looping) -> None
 
 
 @pytest.mark.parametrize("how", ["print", "raise"])
-def test_the_first_refusal_of_each_kind_is_told(tcp: Looping, capsys: pytest.CaptureFixture[str], how: str) -> None:
+def test_the_first_refusal_of_each_kind_is_reported(tcp: Looping, capsys: pytest.CaptureFixture[str], how: str) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*", errors=how) as link:
         refused = None
         while len(link.errors) < 2 and refused is None:
@@ -267,12 +267,12 @@ def test_the_first_refusal_of_each_kind_is_told(tcp: Looping, capsys: pytest.Cap
         assert refused.code == "too_early"
 
 
-def test_another_way_to_tell_errors_is_refused() -> None:
+def test_another_way_to_estimate_errors_is_refused() -> None:
     with pytest.raises(rtmms.UnknownNameError, match="did you mean print"):
         rtmms.connect("tcp://127.0.0.1:9", errors="prnt")
 
 
-def test_nobody_there_is_said_after_the_time_given() -> None:
+def test_nobody_there_is_reported_after_the_time_given() -> None:
     with pytest.raises(NotConnectedError, match=r"no plant answered at 'tcp://127.0.0.1:9' within 0.05 s"):
         rtmms.connect("tcp://127.0.0.1:9", timeout_s=0.05)
     assert issubclass(NotConnectedError, (rtmms.RtmmsError, ConnectionError))
@@ -292,14 +292,14 @@ def test_a_malformed_endpoint_is_named(endpoint: str) -> None:
         ({"claim": "*", "outputs": "spede"}, "unknown_output", "did you mean speed"),
     ],
 )
-def test_a_refusal_says_why(tcp: Looping, arguments: dict[str, Any], code: str, text: str) -> None:
+def test_a_refusal_reports_why(tcp: Looping, arguments: dict[str, Any], code: str, text: str) -> None:
     with pytest.raises(NotConnectedError, match=text) as refused:
         rtmms.connect(tcp.host.exchange, **arguments)
     assert refused.value.code == code
 
 
 @pytest.mark.parametrize("wrong", [{"claim": 5}, {"claim": [5]}, {"outputs": {"x": 1}.values()}])
-def test_a_claim_that_is_no_name_is_told(wrong: dict[str, Any]) -> None:
+def test_a_claim_that_is_no_name_is_reported(wrong: dict[str, Any]) -> None:
     with pytest.raises(rtmms.ModelError, match=r"connect: (claim|outputs): expected names or patterns, got"):
         rtmms.connect("tcp://127.0.0.1:9", **wrong)
 
@@ -352,7 +352,7 @@ def test_garbage_from_a_plant_is_noted_and_passed_over(make_host: Callable[..., 
                 break
 
 
-def test_a_closed_link_says_so(tcp: Looping) -> None:
+def test_a_closed_link_reports_it(tcp: Looping) -> None:
     link = rtmms.connect(tcp.host.exchange, claim="*")
     link.close()
     link.close()
@@ -387,21 +387,21 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
     ended: list[str] = []
     found: list[str] = []
     thread = threading.Thread(
-        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, tell=found.append))
+        target=lambda: ended.append(run_controller(controller, tcp.host.exchange, log=found.append))
     )
     thread.start()
     tcp.wait(lambda: len(controller.log) > 20)
     assert tcp.host.server.admitted() == {"recorder"}
     tcp.end("enough")
     thread.join(PATIENCE_S)
-    assert ended == ["the plant said bye: enough"]
+    assert ended == ["the plant sent bye: enough"]
     assert controller.log[0] == ("left.front", "left.back")
     assert controller.log[-1] == ended[0]
     assert tcp.host.command[1] == 0.5
     assert found == ["update returned None: its actuators hold (reported once)"]
 
 
-class Telling(rtmms.Controller):
+class Reporting(rtmms.Controller):
     """Tells how many states it saw."""
 
     claim, metrics = ("left.*",), ("seen",)
@@ -412,11 +412,11 @@ class Telling(rtmms.Controller):
         return {}
 
 
-def test_what_a_controller_tells_of_itself_is_in_the_report(tcp: Looping, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeypatch: pytest.MonkeyPatch) -> None:
     from rtmms.wire.peer import running
 
     monkeypatch.setattr(running.Figures, "EACH_S", 0.02)
-    thread = threading.Thread(target=lambda: running.run_controller(Telling(), tcp.host.exchange))
+    thread = threading.Thread(target=lambda: running.run_controller(Reporting(), tcp.host.exchange))
     thread.start()
     tcp.wait(lambda: any(one["figures"].get("seen", 0) > 20 for one in tcp.host.summaries))
     tcp.end("enough")
@@ -427,7 +427,7 @@ def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
     """Told once at the beginning, and again when the plant says bye."""
     from rtmms.wire.peer import running
 
-    controller = Telling()
+    controller = Reporting()
     thread = threading.Thread(target=lambda: running.run_controller(controller, tcp.host.exchange))
     thread.start()
     tcp.wait(lambda: controller.seen > 20 and any(one["figures"] for one in tcp.host.summaries))
@@ -483,7 +483,7 @@ def test_a_watch_that_is_none_is_refused_on_both_sides(wrong: dict[str, Any], ho
         read_watch(message)
 
 
-def test_the_end_does_not_wait_for_peers_that_tell_no_figures_or_are_gone(
+def test_the_end_does_not_wait_for_peers_that_report_no_figures_or_are_gone(
     host: Host, make_raw: Callable[..., Raw]
 ) -> None:
     _, silent, gone = (make_raw(host).join([claim], claim[:5]) for claim in ("left.front", "left.back", "right.*"))
@@ -514,7 +514,7 @@ def test_a_process_of_the_run_has_time_to_read_the_bye(
         assert closing.is_alive()
         for _ in link:
             pass
-        assert link.ended == "the plant said bye: the run ended"
+        assert link.ended == "the plant sent bye: the run ended"
     closing.join(PATIENCE_S)
     assert not closing.is_alive()
 
@@ -523,7 +523,7 @@ def test_a_process_of_the_run_has_time_to_read_the_bye(
 def test_a_controller_whose_plant_dies_ends_all_the_same() -> None:
     from rtmms.wire.peer import running
 
-    controller, ended = Telling(), list[str]()
+    controller, ended = Reporting(), list[str]()
     process, place = plant_process()
     thread = threading.Thread(target=lambda: ended.append(running.run_controller(controller, place)))
     thread.start()

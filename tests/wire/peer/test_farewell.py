@@ -11,7 +11,7 @@ class Words:
     """A link's sockets, taken out: what `close` was told."""
 
     def __init__(self) -> None:
-        self.said = output = list[bool]()
+        self.messages = output = list[bool]()
 
         class Quiet(Link):
             def close(self, reason: str = "done", *, bye: bool = True) -> None:
@@ -32,7 +32,7 @@ class Words:
         (ValueError("in the law"), False),
     ],
 )
-def test_only_a_controller_that_means_to_go_says_bye(fault: BaseException | None, bye: bool) -> None:
+def test_only_a_controller_that_means_to_go_sends_bye(fault: BaseException | None, bye: bool) -> None:
     parts = Words()
     parts.link.__exit__(type(fault) if fault else None, fault, None)
-    assert parts.said == [bye]
+    assert parts.messages == [bye]

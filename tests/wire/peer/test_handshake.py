@@ -95,7 +95,7 @@ def test_one_that_breaks_off_every_time_may_ask_for_keys(listen: Listen) -> None
     assert "or what answers there is no plant" in str(result)
 
 
-def test_one_that_shakes_hands_and_says_nothing() -> None:
+def test_one_that_shakes_hands_and_sends_nothing() -> None:
     with zmq.Context() as context, context.socket(zmq.ROUTER) as router:
         router.linger = 0
         port = router.bind_to_random_port("tcp://127.0.0.1")

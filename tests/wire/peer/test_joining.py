@@ -58,7 +58,7 @@ def joined(output: dict[str, Any]) -> BaseException | None:
     ],
     ids=str,
 )
-def test_endpoints_that_are_none_are_told(output: dict[str, Any]) -> None:
+def test_endpoints_that_are_none_are_reported(output: dict[str, Any]) -> None:
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else 0
     fault = joined(output)
     assert isinstance(fault, NotConnectedError)

@@ -50,7 +50,7 @@ def test_a_robot_of_ones_own_may_share_actuators(tmp_path: Path) -> None:
     check_robot("gait", "manta")
 
 
-def test_a_file_may_say_it_too(tmp_path: Path) -> None:
+def test_a_file_may_report_it_too(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(
         "raise RuntimeError('must not run')\n"
@@ -68,7 +68,7 @@ def test_a_file_may_say_it_too(tmp_path: Path) -> None:
     assert declared(str(file)) == ()
 
 
-def test_a_plug_in_that_says_nothing_drives_anything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_plug_in_that_declares_nothing_drives_anything(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """And its module is not loaded to find that out."""
     (tmp_path / "rtmms_quiet_plugin.py").write_text("class Quiet:\n    def update(self, state): ...\n")
     monkeypatch.syspath_prepend(str(tmp_path))

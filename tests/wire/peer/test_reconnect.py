@@ -43,7 +43,9 @@ def test_iteration_goes_on_with_the_next_plant(make_host: Callable[..., Host], c
     assert link.ended == "the link is closed"
 
 
-def test_while_there_is_no_plant_it_says_so_and_nothing_is_raised_but_requests(make_host: Callable[..., Host]) -> None:
+def test_while_there_is_no_plant_it_reports_it_and_nothing_is_raised_but_requests(
+    make_host: Callable[..., Host],
+) -> None:
     first = make_host(token=None)
     with Looping(first) as running, rtmms.connect(first.exchange, claim="*", reconnect=True) as link:
         next(link)

@@ -66,7 +66,7 @@ def test_a_large_request_gets_through_a_door_that_broke(running: Looping) -> Non
         assert len(link.request("restore", {"state": "A" * size})["state"]) == size
 
 
-def test_a_posted_request_to_a_door_that_broke_is_told_and_the_next_one_is_heard(running: Looping) -> None:
+def test_a_posted_request_to_a_door_that_broke_is_reported_and_the_next_one_is_received(running: Looping) -> None:
     message: list[tuple[bool, Any]] = []
 
     def one_more() -> bool:
@@ -79,7 +79,7 @@ def test_a_posted_request_to_a_door_that_broke_is_told_and_the_next_one_is_heard
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert not message[0][0]
-        assert "say hello" in message.pop()[1]
+        assert "send a hello" in message.pop()[1]
         link.post("pause", None, lambda ok, result: message.append((ok, result)))
         running.wait(one_more)
         assert message == [(True, {"op": "pause"})]

@@ -77,7 +77,7 @@ def read(state: State, name: str) -> str:
 
 
 @pytest.mark.parametrize("policy", APPLIED_POLICIES)
-def test_a_state_of_our_plant_says_what_the_general_reader_says(policy: str) -> None:
+def test_a_state_of_our_plant_is_what_the_general_reader_reads(policy: str) -> None:
     frame = state(60_000, -2.25, Applied(1 << 40, -1, 5, policy, True), velocity=[4.0, 5.0, math.nan])
     mine = arrive(state_heads(INFO), frame)
     assert mine is not None

@@ -80,7 +80,7 @@ def test_a_command_that_the_kernel_takes_in_pieces_arrives_whole_and_in_order(tc
     assert set(tcp.host.rejected) <= {"step"}
 
 
-def test_what_is_said_at_the_door_is_heard_between_states_and_without_any(tcp: Looping) -> None:
+def test_what_is_sent_at_the_entry_is_received_between_states_and_without_any(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*", errors="collect") as link:
         _answered(link, 100)
         found = list[bool]()
@@ -96,7 +96,7 @@ def test_what_is_said_at_the_door_is_heard_between_states_and_without_any(tcp: L
         assert link.errors
 
 
-def test_a_plant_that_says_nothing_is_waited_for_until_it_says_bye(tcp: Looping) -> None:
+def test_a_plant_that_sends_nothing_is_waited_for_until_it_sends_bye(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         _answered(link, 50)
         tcp.pause_s = 0.35  # longer than the receive waits
@@ -135,7 +135,7 @@ def test_a_link_takes_attributes_of_the_users_and_weak_references(tcp: Looping) 
         assert weakref.ref(link)() is link
 
 
-def test_one_who_is_told_of_an_answer_may_close_the_link(tcp: Looping) -> None:
+def test_one_who_is_reported_an_answer_may_close_the_link(tcp: Looping) -> None:
     with rtmms.connect(tcp.host.exchange, claim="left.*") as link:
         _answered(link, 50)
         link.post("pause", None, lambda ok, _: link.close())

@@ -66,7 +66,7 @@ class Compiled(Toy):
 
 
 @kernel
-def tell(state: int, out: int) -> int:
+def report(state: int, out: int) -> int:
     """Position, quaternion, speed, thrust and joint angles of the toy."""
     y, found = carray(numbers_at(state), (5,)), carray(numbers_at(out), (27,))
     for i in range(3):
@@ -79,7 +79,7 @@ def tell(state: int, out: int) -> int:
     return 0
 
 
-class Told(Compiled):
+class Observed(Compiled):
     """One whose outputs compiled code can get, too."""
 
     def compiled_outputs(self) -> CompiledOutputs | None:
@@ -87,7 +87,7 @@ class Told(Compiled):
         arguments = (self.state.ctypes.data, self.out.ctypes.data)
         sizes = (("position", 0, 3), ("quaternion", 3, 4), ("speed", 7, 1), ("thrust", 8, 4), ("joint_angle", 12, 15))
         return CompiledOutputs(
-            native(tell, *arguments), arguments, {name: (arguments[1] + 8 * at, n) for name, at, n in sizes}
+            native(report, *arguments), arguments, {name: (arguments[1] + 8 * at, n) for name, at, n in sizes}
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 import pytest
 
-from rtmms.wire.plant.peers import DEAD, FLOOD_STEPS, LIVE, most_said
+from rtmms.wire.plant.peers import DEAD, FLOOD_STEPS, LIVE, max_messages
 from rtmms.wire.plant.server import Sockets
 from tests.wire.bench import PATIENCE_S, Host, Raw
 
@@ -31,7 +31,7 @@ def poured(flooder: Raw, many: int) -> None:
 
 @pytest.mark.parametrize(("period_s", "most"), [(1e-4, 4), (1e-3, 5), (1e-2, 50)])
 def test_so_many_for_a_period(period_s: float, most: int) -> None:
-    assert most_said(period_s) == most
+    assert max_messages(period_s) == most
 
 
 def test_a_flood_is_read_a_little_a_step_and_the_other_peer_is_served(
@@ -66,7 +66,7 @@ def test_one_that_goes_on_is_hung_up_on_and_counted(host: Host, make_raw: Callab
     (peer,) = host.server._peers.claimants
     for _ in range(2 * FLOOD_STEPS):
         poured(flooder, 2 * host.server._port._allowance.most)
-        host.arrived() if not peer.said else None
+        host.arrived() if not peer.message_count else None
         stepped(host)
         if host.rejected.get("busy"):
             break
@@ -76,7 +76,7 @@ def test_one_that_goes_on_is_hung_up_on_and_counted(host: Host, make_raw: Callab
     assert peer.state is DEAD
 
 
-def test_one_that_sends_ahead_now_and_then_is_heard_out(host: Host, raw: Raw) -> None:
+def test_one_that_sends_ahead_now_and_then_is_received_out(host: Host, raw: Raw) -> None:
     raw.join(["*"])
     (peer,) = host.server._peers.claimants
     stepped_for: list[Any] = []

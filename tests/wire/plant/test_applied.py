@@ -47,7 +47,7 @@ def test_one_that_came_early_is_as_early_as_it_came_not_as_it_was_used(peer: Raw
     assert peer.host.server.applied.lateness_ns < -SECOND
 
 
-def test_a_late_one_read_in_the_slack_is_not_said_to_have_been_used_for_the_step_before(peer: Raw) -> None:
+def test_a_late_one_read_in_the_slack_is_not_reported_to_have_been_used_for_the_step_before(peer: Raw) -> None:
     host = peer.host
     peer.command({"left.front": 0.1})
     assert exchange(peer)
@@ -125,7 +125,7 @@ def test_an_unknown_actuator_is_answered_with_its_near_miss(peer: Raw) -> None:
     peer.command({"left.fornt": 0.1})
     deliver(peer)
     peer.host.collect(0.0)
-    error = peer.hear_error()
+    error = peer.receive_error()
     assert error["code"] == "unknown_actuator"
     assert error["text"].startswith("command: there is no actuator 'left.fornt'; did you mean left.front")
 
@@ -134,4 +134,4 @@ def test_a_name_that_is_far_too_long_is_not_compared_with_anything(peer: Raw) ->
     peer.command({"x" * 20_000: 0.1})
     deliver(peer)
     peer.host.collect(0.0)
-    assert "did you mean" not in peer.hear_error()["text"]
+    assert "did you mean" not in peer.receive_error()["text"]

@@ -11,7 +11,7 @@ from rtmms.loop.pace import Free, Lockstep
 from rtmms.loop.trace import Trace
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
-from tests.wire.plant.compiled_plant import Run, Told
+from tests.wire.plant.compiled_plant import Observed, Run
 from tests.wire.plant.test_fast_path import UNUSUAL, program
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
@@ -21,7 +21,7 @@ ANSWERS = (
 
 
 def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, ...]]:
-    run = Run(Lockstep, steps=steps, plant=Told(), program=program(what), **more)
+    run = Run(Lockstep, steps=steps, plant=Observed(), program=program(what), **more)
     message = run.server.report()
     # which of the last refusals the plant still read at the end is a matter of time; how many there were is not
     peer = {key: value for key, value in message["peers"][0].items() if key not in ("late", "state", "refusal")}
@@ -31,7 +31,7 @@ def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, 
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, *(UNUSUAL[k] for k in UNUSUAL if k != "two at once")])
-def test_lockstep_is_the_same_whatever_a_peer_says(what: str, monkeypatch: Any) -> None:
+def test_lockstep_is_the_same_whatever_a_peer_sends(what: str, monkeypatch: Any) -> None:
     """What it says follows from what it hears, so that one state that is wrong would show."""
     compiled, here = lockstep(what)
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
@@ -45,7 +45,7 @@ def test_lockstep_is_the_same_whatever_a_peer_says(what: str, monkeypatch: Any) 
 @pytest.mark.full
 def test_observers_see_every_step_that_they_ask_for(monkeypatch: Any) -> None:
     def traced() -> tuple[Run, Any, Any]:
-        toy = Told()
+        toy = Observed()
         trace = Trace(toy.outputs, ("speed", "position"), toy.dt, 500, apart_s=7e-3)
         run = Run(Lockstep, steps=500, plant=toy, program=program(ANSWERS), observers=[trace])
         return run, *trace.read()
@@ -60,7 +60,7 @@ def test_observers_see_every_step_that_they_ask_for(monkeypatch: Any) -> None:
 
 @pytest.mark.full
 def test_a_step_that_fails_in_a_row_of_them_is_the_last() -> None:
-    toy = Told()
+    toy = Observed()
     with pytest.raises(RuntimeError, match="status 7"):
         Run(Lockstep, steps=600, plant=toy, program=program("values[names[0]] = 1.1 if k == 400 else 0.0"))
     assert toy.state[4] == pytest.approx(0.4)
@@ -68,7 +68,7 @@ def test_a_step_that_fails_in_a_row_of_them_is_the_last() -> None:
 
 @pytest.mark.full
 def test_several_claimants_and_telemetry_go_on() -> None:
-    run = Run(Lockstep, ("left.*", "right.front", "right.back"), steps=600, plant=Told())
+    run = Run(Lockstep, ("left.*", "right.front", "right.back"), steps=600, plant=Observed())
     assert run.statistics.applied == 600
     assert run.batches > 400
     assert [peer["commands"] for peer in run.server.report()["peers"]] == [600] * 3
@@ -77,7 +77,7 @@ def test_several_claimants_and_telemetry_go_on() -> None:
 @pytest.mark.full
 def test_free_takes_what_is_there_and_never_waits() -> None:
     still = "values = {n: 0.1 * i for i, n in enumerate(names)}"
-    run = Run(Free, steps=60_000, plant=Told(), program=program(still))
+    run = Run(Free, steps=60_000, plant=Observed(), program=program(still))
     s, found = run.statistics, run.server.report()
     assert s.steps == 60_000 == s.applied + s.reused
     assert run.batches > 30_000
@@ -91,16 +91,16 @@ def test_free_takes_what_is_there_and_never_waits() -> None:
 @pytest.mark.full
 def test_a_silent_peer_ends_lockstep_by_name(monkeypatch: Any) -> None:
     monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 300_000_000)
-    run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: import time; time.sleep(3)"))
+    run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: import time; time.sleep(3)"))
     assert run.outcome.ended == "peer"
     assert "p0 sent no command for step 300" in run.outcome.message
     assert run.outcome.steps == 300
 
 
 @pytest.mark.full
-def test_what_was_refused_of_a_silent_peer_is_told_in_words(monkeypatch: Any) -> None:
+def test_what_was_refused_of_a_silent_peer_is_reported_in_a_sentence(monkeypatch: Any) -> None:
     monkeypatch.setattr("rtmms.loop.pace.SILENT_NS", 300_000_000)
-    run = Run(Lockstep, steps=600, plant=Told(), program=program("if k == 300: values = {names[0]: float('nan')}"))
+    run = Run(Lockstep, steps=600, plant=Observed(), program=program("if k == 300: values = {names[0]: float('nan')}"))
     assert run.outcome.ended == "peer"
     assert "refused so far: not_finite 1; the last of p0: command" in run.outcome.message
     assert "nan" in run.outcome.message

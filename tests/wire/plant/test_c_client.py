@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import rtmms
-from tests.cli.shell import ROOT, Said, environment, finish, start
+from tests.cli.shell import ROOT, Finished, environment, finish, start
 from tests.wire.bench import PATIENCE_S, Host
 from tests.wire.looping import Looping
 
@@ -43,10 +43,10 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "client"
 
 
-def run(client: Path, tmp_path: Path, *text: str) -> Said:
+def run(client: Path, tmp_path: Path, *text: str) -> Finished:
     done = subprocess.run([str(client), *text], env=environment(tmp_path), capture_output=True, text=True, timeout=60,
                           check=False)  # fmt: skip
-    return Said(done.returncode, done.stdout, done.stderr)
+    return Finished(done.returncode, done.stdout, done.stderr)
 
 
 Serve = Callable[..., tuple[subprocess.Popen[str], str]]
@@ -108,7 +108,7 @@ def test_the_commands_it_sent_are_the_ones_that_count(client: Path, serve: Serve
     assert finish(plant).report["final"]["angle"] == pytest.approx(float(peer.state[0]), rel=1e-12)
 
 
-def test_it_says_bye_after_its_steps_and_frees_its_actuators(client: Path, serve: Serve, tmp_path: Path) -> None:
+def test_it_sends_bye_after_its_steps_and_frees_its_actuators(client: Path, serve: Serve, tmp_path: Path) -> None:
     plant, exchange = serve("--mode", "realtime", "--duration", "600")
     for _ in range(2):  # the second could not come in if the first had not gone
         result = run(client, tmp_path, exchange, "50")
@@ -127,7 +127,7 @@ def test_it_comes_in_by_ipc(client: Path, serve: Serve, tmp_path: Path) -> None:
     assert finish(plant).report["exchange"]["commands_applied"] == 100
 
 
-def test_it_tells_why_it_is_refused(
+def test_it_reports_why_it_is_refused(
     client: Path, tmp_path: Path, make_host: Callable[..., Host], monkeypatch: Any
 ) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
@@ -158,7 +158,7 @@ def test_a_plant_that_is_killed_is_noticed(client: Path, serve: Serve, tmp_path:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_one_that_is_stopped_says_bye(client: Path, serve: Serve, tmp_path: Path, number: int) -> None:
+def test_one_that_is_stopped_sends_bye(client: Path, serve: Serve, tmp_path: Path, number: int) -> None:
     plant, exchange = serve("--mode", "realtime", "--duration", "600")
     process = subprocess.Popen([str(client), exchange], env=environment(tmp_path), stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)  # fmt: skip

@@ -17,7 +17,7 @@ from rtmms.wire.plant.server import Server
 from tests.wire.bench import Host, Raw, Toy
 
 
-def test_the_welcome_tells_what_a_peer_needs(raw: Raw) -> None:
+def test_the_welcome_reports_what_a_peer_needs(raw: Raw) -> None:
     welcome = raw.hello(["left.*"], outputs=["speed", "pos*"])
     assert (welcome["type"], welcome["protocol"], welcome["robot"], welcome["mode"]) == (
         "welcome",
@@ -70,7 +70,7 @@ def test_a_bad_hello_is_refused_by_name(raw: Raw, hello: dict[str, Any], code: s
     assert raw.host.server.report()["peers"] == []
 
 
-def test_the_near_miss_and_the_spoken_versions_are_told(raw: Raw) -> None:
+def test_the_near_miss_and_the_spoken_versions_are_reported(raw: Raw) -> None:
     assert "left.front" in raw.hello(["left.fornt"])["text"]
     assert "spoken: 1, 2" in raw.hello([], protocol=7)["text"]
 
@@ -98,7 +98,7 @@ def test_a_claim_that_is_held_is_refused_and_free_after_bye(host: Host, make_raw
     first, second = make_raw(host).join(["left.*"], "first"), make_raw(host)
     refusal = second.hello(["left.back"], "second")
     assert (refusal["code"], "first" in refusal["text"]) == ("claim_held", True)
-    first.say(type="bye", reason="done")
+    first.send_message(type="bye", reason="done")
     host.until(lambda: not host.server.claimed.any())
     second.join(["left.back"], "second")
     assert host.server.claimed.tolist() == [False, True, False, False]
@@ -107,7 +107,7 @@ def test_a_claim_that_is_held_is_refused_and_free_after_bye(host: Host, make_raw
 def test_a_bye_within_a_step_ends_the_wait(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     peer = make_raw(host).join(["*"])
     host.publish()
-    peer.say(type="bye")
+    peer.send_message(type="bye")
     assert host.collect()
     assert not host.server.claimed.any()
 
@@ -265,7 +265,7 @@ def test_one_that_comes_back_before_its_going_was_noticed(host: Host, make_raw: 
     assert host.command[0] == 0.3
 
 
-def test_one_that_comes_back_too_late_is_told_so(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_one_that_comes_back_too_late_is_notified(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first = make_raw(host).join(["*"], "first")
     first.data.close(0)
 
@@ -385,7 +385,7 @@ def test_two_peers_of_one_name_are_two(host: Host, make_raw: Callable[[Host], Ra
     make_raw(host).join(["right.front"], "mine")
     assert [peer["name"] for peer in host.server.report()["peers"]] == ["mine", "mine-2", "mine-3"]
     assert host.server.holders() == {"mine", "mine-2", "mine-3"}
-    second.say(type="bye", reason="done")
+    second.send_message(type="bye", reason="done")
     host.until(lambda: host.server.holders() == {"mine", "mine-3"})
     make_raw(host).join(["left.back"], "mine")
     assert host.server.holders() == {"mine", "mine-2", "mine-3"}

@@ -146,7 +146,7 @@ def test_a_command_ahead_waits_its_turn(peer: Raw) -> None:
     assert peer.host.command[0] == 0.7
 
 
-def test_going_back_forgets_what_waits(peer: Raw) -> None:
+def test_going_back_discards_what_waits(peer: Raw) -> None:
     peer.command({}, step=0)
     peer.command({"left.front": 0.7}, step=2)
     deliver(peer)
@@ -239,7 +239,7 @@ def test_a_bad_command_is_refused_by_name_and_changes_nothing(peer: Raw, frame: 
     assert not peer.host.collect(0.0)
     assert peer.host.rejected == {reason: 1}
     assert peer.host.command.tolist() == [0.1, 0.2, 0.3, 0.4]
-    error = peer.hear_error()
+    error = peer.receive_error()
     assert error["code"] == reason
     assert error["text"]
     peer.command({"left.front": -0.1})
@@ -294,15 +294,15 @@ def test_errors_to_a_peer_are_rate_limited(peer: Raw, monkeypatch: pytest.Monkey
     monkeypatch.setattr("rtmms.wire.plant.server._ERROR_GAP_NS", 1 << 60)
     peer.host.server._peers.claimants[0].error_ns = -(1 << 60)  # the last one was long ago
     for _ in range(20):
-        peer.say(type="command", seq="x")
+        peer.send_message(type="command", seq="x")
         deliver(peer)
         peer.host.collect(0.0)
         peer.host.serve()
     assert peer.host.rejected == {"wrong_type": 20}
-    heard = 0
+    received = 0
     while peer.data is not None and peer.data.poll(20):
-        heard += msgpack.unpackb(peer.data.recv())["type"] == "error"
-    assert heard == 1
+        received += msgpack.unpackb(peer.data.recv())["type"] == "error"
+    assert received == 1
 
 
 def test_a_sleeper_does_not_wake_to_a_backlog(peer: Raw) -> None:

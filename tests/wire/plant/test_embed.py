@@ -22,7 +22,7 @@ def test_a_lockstep_run_within_a_program() -> None:
     assert seen == list(range(50))  # every step, none passed over
     assert (outcome.ended, outcome.steps) == ("duration", 50)
     assert outcome.final["position"][0] == pytest.approx(0.49)
-    assert link.ended == "the plant said bye: the run ended: duration"
+    assert link.ended == "the plant sent bye: the run ended: duration"
     assert link.plant.robot == "toy"
 
 
@@ -101,7 +101,7 @@ def test_wrong_words(arguments: dict[str, object], message: str) -> None:
         rtmms.embed(Toy(), **arguments)  # type: ignore[arg-type]
 
 
-def test_a_plant_that_is_not_what_it_says_is_refused_at_the_door() -> None:
+def test_a_plant_that_is_not_what_it_states_is_refused_at_the_entry() -> None:
     class Wrong(Toy):
         def observe(self) -> dict[str, object]:
             return super().observe() | {"position": [0.0, 0.0]}
@@ -110,7 +110,7 @@ def test_a_plant_that_is_not_what_it_says_is_refused_at_the_door() -> None:
         pass
 
 
-def test_nobody_there_is_said() -> None:
+def test_nobody_there_is_reported() -> None:
     with pytest.raises(ConnectionError, match="no plant answered"):
         rtmms.connect("inproc://nobody", timeout_s=0.1)
 

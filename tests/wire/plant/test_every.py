@@ -194,7 +194,7 @@ def test_more_than_wait_their_turn_are_refused(host: Host, raw: Raw) -> None:
     assert host.collect()
     assert host.rejected == {}
     raw.command({}, 65)
-    raw.hear_error()
+    raw.receive_error()
     assert host.rejected == {"too_early": 1}
 
 
@@ -255,6 +255,6 @@ def test_a_link_answers_for_the_later_step(make_host: Callable[..., Host]) -> No
     [({"every": 0}, "every: expected a whole number"), ({"every": 2, "delay": 200}, "delay: expected a whole number"),
      ({"interpolation": "liner"}, "did you mean linear")],
 )  # fmt: skip
-def test_nonsense_is_told_before_anyone_is_asked(wrong: dict[str, Any], message: str) -> None:
+def test_nonsense_is_reported_before_anyone_is_asked(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(rtmms.ModelError, match=message):
         rtmms.connect("tcp://127.0.0.1:1", claim="*", **wrong)

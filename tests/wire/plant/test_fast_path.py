@@ -22,7 +22,7 @@ from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder
 from tests.wire.bench import Toy
-from tests.wire.plant.compiled_plant import Compiled, Run, Told
+from tests.wire.plant.compiled_plant import Compiled, Observed, Run
 
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 
@@ -57,7 +57,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
     """With a recorder, to the instant at which the row is written."""
     events: list[tuple[int, str]] = []
     windows: list[tuple[Progress, int]] = []
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=False) if recorded else None
+    kept = recorder(tmp_path / "run.mcap", Observed(), patient=False) if recorded else None
 
     def hook(frame: Any, event: str, arg: Any) -> None:
         if event in ("call", "c_call"):
@@ -83,7 +83,7 @@ def test_no_python_function_is_called_from_the_wake_up_to_the_end_of_the_step(re
             sys.setprofile(hook)
 
     try:
-        Hooked(realtime, steps=200, plant=Told() if recorded else Compiled(), observers=[kept] if kept else [])
+        Hooked(realtime, steps=200, plant=Observed() if recorded else Compiled(), observers=[kept] if kept else [])
     finally:
         sys.setprofile(None)
         if kept is not None:
@@ -108,7 +108,7 @@ def test_a_plant_in_python_is_called_between_a_compiled_exchange_and_the_slack()
 
 
 @pytest.mark.full
-def test_a_plant_that_fails_in_a_compiled_step_says_so() -> None:
+def test_a_plant_that_fails_in_a_compiled_step_reports_it() -> None:
     with pytest.raises(RuntimeError, match="status 7"):
         Run(Lockstep, steps=100, program=program("values[names[0]] = 1.1 if k == 80 else 0.0"))
 
@@ -143,7 +143,7 @@ UNUSUAL = {
 
 @pytest.mark.full
 @pytest.mark.parametrize("what", UNUSUAL)
-def test_whatever_a_peer_says_means_the_same_as_on_the_general_path(what: str, monkeypatch: Any) -> None:
+def test_whatever_a_peer_sends_means_the_same_as_on_the_general_path(what: str, monkeypatch: Any) -> None:
     def lockstep() -> tuple[Any, ...]:
         toy = Compiled()
         trace = CommandTrace(toy.actuators, toy.outputs, 120)

@@ -76,7 +76,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
     assert found[0][2]["lost"] > 0
     assert found[0][2]["overtaken"] > 0
 
-    class Told(Controller):
+    class Observed(Controller):
         claim = ("left.*",)
         outputs = ("speed",)
 
@@ -84,7 +84,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
             self.seen.append(state.step)
             return {"left.front": value(state.step)}
 
-    controller = Told()
+    controller = Observed()
     controller.seen = []  # type: ignore[attr-defined]
     controller.every = every
     plant, applied, command = Toy(), [], np.zeros(4)
@@ -98,7 +98,7 @@ def test_the_same_in_every_mode_and_in_the_plants_own_process(
     assert (applied, controller.seen, links["raw"].report()) == found[0]  # type: ignore[attr-defined]
 
 
-def test_in_free_what_a_prompt_peer_says_is_the_same(
+def test_in_free_what_a_prompt_peer_sends_is_the_same(
     make_host: Callable[..., Host], make_raw: Callable[[Host], Raw]
 ) -> None:
     found = []

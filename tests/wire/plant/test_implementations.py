@@ -52,7 +52,7 @@ def test_a_link_drives(make: Make, libzmq: bool) -> None:
         running.wait(lambda: not running.host.server.claimed.any())
 
 
-def test_a_step_misses_nothing_and_says_what_came(make: Make, make_raw: Callable[[Host], Raw]) -> None:
+def test_a_step_misses_nothing_and_reports_what_came(make: Make, make_raw: Callable[[Host], Raw]) -> None:
     host = make()
     peer = make_raw(host).join(["*"])
     steps, who = host.server._sockets.step, peer.welcome["identity"]
@@ -62,9 +62,9 @@ def test_a_step_misses_nothing_and_says_what_came(make: Make, make_raw: Callable
     assert steps.next() == (who, MESSAGE, b"one", None)
     peer.send(b"two", b"frames")
     assert host.something_comes(5.0)
-    heard = steps.next()
-    assert heard is not None
-    assert heard[:2] == (who, MALFORMED)
+    received = steps.next()
+    assert received is not None
+    assert received[:2] == (who, MALFORMED)
     assert steps.send(b"\x01" * 16, b"nobody") == GONE
     assert steps.connected(who) in (True, None)
     peer.vanish()

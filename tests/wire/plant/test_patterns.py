@@ -18,7 +18,7 @@ NAMES = ("left.front", "left.back", "right.front", "right.back", "velocity", "jo
 @given(st.lists(parts, min_size=1, max_size=7).map("".join), st.text("abc.[]!-", max_size=7))
 @example("*a*b", "aabab")
 @example("a*", "")
-def test_it_says_what_fnmatch_says(pattern: str, name: str) -> None:
+def test_it_does_what_fnmatch_does(pattern: str, name: str) -> None:
     assert Matching().matched(pattern, [name]) == [name] * fnmatchcase(name, pattern)
 
 

@@ -13,22 +13,22 @@ from rtmms.wire.plant.peers import (
     ADMITTED,
     DEAD,
     GONE,
-    HEARD,
     LEFT,
     LIVE,
     LOST,
     READY,
+    RECEIVED,
     WARM,
     WARMING,
     PeerState,
 )
 
 WAYS = {WARMING: (), READY: (WARM,), LIVE: (WARM, ADMITTED), DEAD: (WARM, ADMITTED, LOST), GONE: (LEFT,)}
-LEGAL = {(WARMING, WARM): READY, (READY, ADMITTED): LIVE, (LIVE, LOST): DEAD, (DEAD, HEARD): LIVE,
+LEGAL = {(WARMING, WARM): READY, (READY, ADMITTED): LIVE, (LIVE, LOST): DEAD, (DEAD, RECEIVED): LIVE,
          **{(state, LEFT): GONE for state in (WARMING, READY, LIVE, DEAD)}}  # fmt: skip
 
 
-@pytest.mark.parametrize(("state", "event"), list(product(WAYS, (WARM, ADMITTED, LOST, HEARD, LEFT))))
+@pytest.mark.parametrize(("state", "event"), list(product(WAYS, (WARM, ADMITTED, LOST, RECEIVED, LEFT))))
 def test_every_event_in_every_state(state: str, event: str) -> None:
     peer = PeerState(observer=False)
     for earlier in WAYS[state]:

@@ -47,7 +47,7 @@ def test_another_step_or_deadline_is_packed_anew() -> None:
     assert decode_from_plant(mine.due(7, 0.007, 1000, 5, other, applied))["outputs"]["depth"] == 9.0
 
 
-def test_the_loop_prepares_the_next_state_in_the_slack_and_forgets_it_when_the_state_is_altered(monkeypatch) -> None:
+def test_the_loop_prepares_the_next_state_in_the_slack_and_discards_it_when_the_state_is_altered(monkeypatch) -> None:
     prepared: list[tuple[int, float]] = []
 
     class Preparing(World):  # a class of its own: what isinstance once found in one is kept for good

@@ -17,7 +17,7 @@ from rtmms.wire.plant.state_message import Selection
 pytestmark = pytest.mark.skipif(not AVAILABLE, reason="no compiled exchange here")
 
 
-def test_it_says_what_python_says_of_the_manta() -> None:
+def test_it_computes_what_python_computes_of_the_manta() -> None:
     plant = rtmms.load("manta")
     plant.reset(0)
     assert isinstance(plant, HasCompiledOutputs)

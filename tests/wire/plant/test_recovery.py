@@ -184,8 +184,8 @@ def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[H
     host.collect(0.2)
     assert (host.command[2], host.command[3]) == (-0.3, 0.0)
     assert host.server.waiting_for() == ("right",)  # of right.back, which nobody took
-    left.say(type="bye")
-    heir.say(type="bye")
+    left.send_message(type="bye")
+    heir.send_message(type="bye")
     host.until(lambda: host.server.claimed.tolist() == [False, False, False, True])
     restarted.start()
     host.until(lambda: step(host, 0.02) or "again" in host.server.admitted())
@@ -243,7 +243,7 @@ def test_a_newcomer_that_compiles_keeps_its_place_without_a_heap(host: Host, raw
     assert [peer["state"] for peer in host.summaries] == ["warming"]
 
 
-def test_where_only_sending_tells_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
+def test_where_only_sending_reports_more_probes_follow_slowly(host: Host, raw: Raw, monkeypatch: Any) -> None:
     monkeypatch.setattr(host.server._port, "connected", lambda peer: None)  # as with keys
     monkeypatch.setattr("rtmms.wire.plant.server._PROBE_SLOW_GAP_NS", 10**15)
     raw.join(["*"])

@@ -85,7 +85,7 @@ def test_other_names_are_the_plants(host: Host, owner: Raw, asker: Raw) -> None:
     assert dict(requests[0].args) == {"other.gain": 1}
 
 
-def test_one_that_does_not_answer_is_told_of(
+def test_one_that_does_not_answer_is_reported(
     host: Host, owner: Raw, asker: Raw, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(relay, "ANSWER_NS", 1000)

@@ -113,7 +113,7 @@ class OldPlant:
             socket.linger = 0
         port, step_port = (socket.bind_to_random_port("tcp://127.0.0.1") for socket in (self.handshakes, self.step))
         self.exchange, self.step_endpoint = f"tcp://127.0.0.1:{port}", f"tcp://127.0.0.1:{step_port}"
-        self.heard: list[dict[str, Any]] = []
+        self.received: list[dict[str, Any]] = []
         self.fault: BaseException | None = None
         self.thread = threading.Thread(target=self._run)
         self.thread.start()
@@ -124,10 +124,10 @@ class OldPlant:
         except BaseException as fault:
             self.fault = fault
 
-    def _hear(self, socket: zmq.Socket[bytes]) -> bytes:
+    def _receive(self, socket: zmq.Socket[bytes]) -> bytes:
         assert socket.poll(int(PATIENCE_S * 1e3)), "the peer said nothing"
         identity, frame = socket.recv_multipart()
-        self.heard.append(msgpack.unpackb(frame))
+        self.received.append(msgpack.unpackb(frame))
         return identity
 
     def _replay(self) -> None:
@@ -135,10 +135,10 @@ class OldPlant:
         for sender, frame, was in recorded("version1.jsonl"):
             if sender == "peer":
                 if was["type"] == "command":
-                    self._hear(self.step)
+                    self._receive(self.step)
                 continue
             if was["type"] == "welcome":
-                sender_id = self._hear(self.handshakes)
+                sender_id = self._receive(self.handshakes)
                 identity = was["identity"]
                 self.handshakes.send_multipart([sender_id, msgpack.packb(was | {"step_endpoint": self.step_endpoint})])
                 self.step.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -174,14 +174,14 @@ def test_an_old_plant_is_understood() -> None:
     assert states[2].applied.clamped
     assert (link.plant.robot, link.plant.granted) == ("toy", ("left.front", "left.back"))
     assert link.errors[0][0] == "not_finite"
-    assert link.ended == "the plant said bye: that was all"
-    commands = [message for message in plant.heard if message["type"] == "command"]
+    assert link.ended == "the plant sent bye: that was all"
+    commands = [message for message in plant.received if message["type"] == "command"]
     assert [message["step"] for message in commands] == [*range(-10, 0), 0, 1, 2]
     old = next(was for sender, _, was in recorded("version1.jsonl") if was["type"] == "command")
     assert list(commands[0]) == list(old)
 
 
-def test_an_unknown_version_is_told_the_ones_that_are_spoken(make_host: Callable[..., Host]) -> None:
+def test_an_unknown_version_gets_the_ones_that_are_spoken(make_host: Callable[..., Host]) -> None:
     host = make_host()
     peer = Raw(host)
     for version in (0, 3, 99, "1", None):
@@ -199,7 +199,7 @@ def test_fields_of_later_versions_are_passed_over(kind: str, make_host: Callable
     peer.join(["*"], **(later if kind == "hello" else {}))
     host.publish()
     message = {"type": "command", "seq": 99, "step": 0, "values": {"left.front": 0.5}}
-    peer.say(**message, **(later if kind == "command" else {}))
+    peer.send_message(**message, **(later if kind == "command" else {}))
     assert host.collect()
     assert host.command[0] == 0.5
     assert host.rejected == {}

@@ -20,7 +20,7 @@ from rtmms.record.ring import Ring
 from rtmms.wire.kernels.system import AVAILABLE
 from rtmms.wire.plant.fast_path import WireFastPath
 from tests.record.runs import recorder
-from tests.wire.plant.compiled_plant import Run, Told
+from tests.wire.plant.compiled_plant import Observed, Run
 from tests.wire.plant.test_batch import ANSWERS
 from tests.wire.plant.test_fast_path import UNUSUAL, program, realtime
 
@@ -61,7 +61,7 @@ class Recorded(Run):
     def __init__(self, *pace: Any, recorders: list[Recorder], **more: Any) -> None:
         self.recorders, self.logs = recorders, []
         try:
-            super().__init__(*pace, plant=Told(), **more)
+            super().__init__(*pace, plant=Observed(), **more)
             for one in recorders:
                 if one.process.poll() is None:
                     os.kill(one.process.pid, signal.SIGCONT)
@@ -83,7 +83,7 @@ def rows(ring: Ring) -> list[tuple[Any, ...]]:
 
 def stopped(path: Path, **more: Any) -> Recorder:
     """A recorder whose writer takes nothing, so that all stays in its ring."""
-    kept = recorder(path, Told(), **more)
+    kept = recorder(path, Observed(), **more)
     os.kill(kept.process.pid, signal.SIGSTOP)
     return kept
 
@@ -142,7 +142,7 @@ def messages(path: Path, without: tuple[str, ...] = ("/timing",)) -> list[tuple[
 @pytest.mark.parametrize("what", [ANSWERS, UNUSUAL["another order"], UNUSUAL["ahead"], UNUSUAL["in two pieces"]])
 def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp_path: Path, monkeypatch: Any) -> None:
     def logged(name: str) -> tuple[Run, list[int]]:
-        kept = recorder(tmp_path / name, Told(), patient=True)
+        kept = recorder(tmp_path / name, Observed(), patient=True)
         found = counted(kept)
         run = Recorded(Lockstep, steps=600, program=program(what), recorders=[kept], observers=[kept])
         assert run.logs[0] == {"file": str(tmp_path / name), "rows": 601, "dropped": 0, "whole": True}
@@ -161,7 +161,7 @@ def test_the_log_of_steps_in_a_row_is_that_of_one_after_the_other(what: str, tmp
 
 @pytest.mark.full
 def test_free_keeps_every_step_and_waits_for_room(tmp_path: Path) -> None:
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=True)
+    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
     found = counted(kept)
     run = Recorded(Free, steps=6000, program=program(STILL), recorders=[kept], observers=[kept])
     assert run.logs[0]["rows"] == 6001
@@ -185,7 +185,7 @@ def test_rows_for_which_there_is_no_room_are_dropped_and_counted(tmp_path: Path)
 
 @pytest.mark.full
 def test_a_recorder_that_died_costs_no_step(tmp_path: Path) -> None:
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=True)
+    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
     kept.process.kill()
     kept.process.wait()
     run = Recorded(Lockstep, steps=800, program=program("pass"), recorders=[kept], observers=[kept])
@@ -206,7 +206,7 @@ def test_set_points_of_a_step_stand_before_its_row(tmp_path: Path) -> None:
             kept.note_set_points(step, {"angle_deg": float(step)})
             self.due = step + 50
 
-    kept = recorder(tmp_path / "run.mcap", Told(), patient=True)
+    kept = recorder(tmp_path / "run.mcap", Observed(), patient=True)
     found = counted(kept)
     Recorded(Lockstep, steps=2000, program=program(STILL), recorders=[kept], observers=[Asked(), kept])
     assert len(found) < 1500

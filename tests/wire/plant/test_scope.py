@@ -116,7 +116,7 @@ def test_a_command_out_of_reach_is_refused(pair: Pair, make_raw: Callable[[Host]
     host.server.close()
 
 
-def test_parameters_and_set_points_are_told_by_robot(pair: Pair) -> None:
+def test_parameters_and_set_points_are_reported_by_robot(pair: Pair) -> None:
     answers: list[Any] = []
     with (
         Looping(pair) as running,

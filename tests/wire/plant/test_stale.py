@@ -16,15 +16,15 @@ from rtmms.wire.plant.fast_path import WireFastPath
 from rtmms.wire.plant.peers import events
 from tests.wire.bench import Host, Raw
 from tests.wire.looping import Looping
-from tests.wire.plant.compiled_plant import Run, Told
+from tests.wire.plant.compiled_plant import Observed, Run
 from tests.wire.plant.test_fast_path import program, realtime
 
 SECOND = 1_000_000_000
 
 
-def say(peer: Raw, step: int | None = None, **age: Any) -> None:
+def send(peer: Raw, step: int | None = None, **age: Any) -> None:
     peer.seq += 1
-    peer.say(type="command", seq=peer.seq, step=peer.host.step if step is None else step, values={}, **age)
+    peer.send_message(type="command", seq=peer.seq, step=peer.host.step if step is None else step, values={}, **age)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_value_is_stale_beyond_the_age_that_its_sender_calls_fresh(
 ) -> None:
     raw.join(["*"])
     host.publish(time.monotonic_ns() + 60 * SECOND)
-    say(raw, **age)
+    send(raw, **age)
     assert host.collect()
     assert host.server.applied.stale is stale
     assert host.server.report()["peers"][0]["steps"] == {"applied": 1 - stale, "stale": int(stale), "missed": 0}
@@ -56,8 +56,8 @@ def test_one_old_value_makes_the_step_stale_and_the_next_command_ends_it(host: H
     left, right = make_raw(host).join(["left.*"], "left"), make_raw(host).join(["right.*"], "right")
     for age in ({"age_ns": 3, "fresh_ns": 2}, {}):
         host.publish(time.monotonic_ns() + 60 * SECOND)
-        say(left, **age)
-        say(right)
+        send(left, **age)
+        send(right)
         assert host.collect()
         assert host.server.applied.stale is bool(age)
         host.advance()
@@ -71,7 +71,7 @@ def test_a_value_that_is_held_for_several_steps_becomes_stale_within_them(host: 
     for k in range(4):
         host.publish(time.monotonic_ns() + 60 * SECOND)
         if k == 0:
-            say(raw, age_ns=0, fresh_ns=60 * SECOND)
+            send(raw, age_ns=0, fresh_ns=60 * SECOND)
         elif k == 3:
             (peer,) = host.server._peers.all
             peer.expiry_ns -= 61 * SECOND  # as if so much time had passed
@@ -84,8 +84,8 @@ def test_a_value_that_is_held_for_several_steps_becomes_stale_within_them(host: 
 def test_a_command_ahead_has_its_age_when_it_is_used(host: Host, raw: Raw) -> None:
     raw.join(["*"])
     host.publish(time.monotonic_ns() + 60 * SECOND)
-    say(raw)
-    say(raw, step=1, age_ns=0, fresh_ns=1)
+    send(raw)
+    send(raw, step=1, age_ns=0, fresh_ns=1)
     assert host.collect()
     host.serve()
     host.advance()
@@ -100,8 +100,8 @@ def test_a_command_ahead_has_its_age_when_it_is_used(host: Host, raw: Raw) -> No
 def test_an_age_that_is_none_is_refused(host: Host, raw: Raw, age: dict[str, Any]) -> None:
     raw.join(["*"])
     host.publish()
-    say(raw, **age)
-    error = raw.hear_error()
+    send(raw, **age)
+    error = raw.receive_error()
     assert (error["code"], "age_ns and fresh_ns" in error["text"]) == ("wrong_type", True)
 
 
@@ -109,8 +109,8 @@ def test_an_age_that_is_none_is_refused(host: Host, raw: Raw, age: dict[str, Any
 def test_a_freshness_that_is_no_flag_is_refused(host: Host, raw: Raw, fresh: Any) -> None:
     raw.join(["*"])
     host.publish()
-    say(raw, fresh=fresh)
-    error = raw.hear_error()
+    send(raw, fresh=fresh)
+    error = raw.receive_error()
     assert (error["code"], "fresh: expected true or false" in error["text"]) == ("wrong_type", True)
 
 
@@ -164,10 +164,10 @@ OLD = "link.command(values, age_s=0.3, fresh_s=0.2 if k % 3 == 0 else 0.4); cont
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 @pytest.mark.parametrize("pace", [Lockstep, realtime])
 def test_compiled_steps_count_as_the_others(pace: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiled = Run(pace, steps=300, plant=Told(), program=program(OLD))
+    compiled = Run(pace, steps=300, plant=Observed(), program=program(OLD))
     assert compiled.codes.count(RESOLVED) > 50 if pace is realtime else compiled.batches > 200
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
-    for run in (compiled, Run(pace, steps=300, plant=Told(), program=program(OLD))):
+    for run in (compiled, Run(pace, steps=300, plant=Observed(), program=program(OLD))):
         found, peer = run.statistics, run.server.report()["peers"][0]
         assert found.applied + found.stale + found.misses == 300
         assert 100 - found.misses <= found.stale <= 100
@@ -177,7 +177,7 @@ def test_compiled_steps_count_as_the_others(pace: Any, monkeypatch: pytest.Monke
 @pytest.mark.full
 @pytest.mark.skipif(not AVAILABLE, reason="Linux, and numba's compiler")
 def test_free_steps_with_a_new_old_value_are_stale_and_not_reused() -> None:
-    run = Run(Free, steps=20_000, plant=Told(), program=program(STEADY))
+    run = Run(Free, steps=20_000, plant=Observed(), program=program(STEADY))
     found = run.statistics
     assert found.applied <= 1  # none has an age before the first
     assert found.stale > 50

@@ -21,7 +21,7 @@ def host(make_host: Callable[..., Host]) -> Host:
 
 
 def tick(peer: Raw, seq: int) -> None:
-    peer.say(type="tick", seq=seq)
+    peer.send_message(type="tick", seq=seq)
     peer.host.arrived()
     peer.host.serve()
 
@@ -68,13 +68,13 @@ def test_a_tick_that_does_not_rise_is_refused_and_counted(host: Host, raw: Raw, 
     tick(raw, seq)
     assert host.server.ticks_waiting() == 1
     assert host.rejected == {code: 1}
-    assert raw.hear_error()["code"] == code
+    assert raw.receive_error()["code"] == code
 
 
 def test_a_burst_leaves_sixteen_and_counts_the_rest(host: Host, raw: Raw) -> None:
     raw.join([], ticks=True)
     for seq in range(1, 41):
-        raw.say(type="tick", seq=seq)
+        raw.send_message(type="tick", seq=seq)
     host.until(lambda: host.server.ticks_waiting() == 16 and host.server.report()["ticks"]["surplus"] == 24)
     assert [host.server.next_tick(0) > 0 for _ in range(17)] == [True] * 16 + [False]
 
@@ -87,14 +87,14 @@ def test_dropped_ticks_are_surplus(host: Host, raw: Raw) -> None:
     assert host.server.report()["ticks"] == {"used": 0, "surplus": 1, "peer": "raw"}
 
 
-def test_only_one_ticks_until_it_says_bye(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_only_one_ticks_until_it_sends_bye(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first, second = make_raw(host).join([], "first", ticks=True), make_raw(host)
     refusal = second.hello([], "second", ticks=True)
     assert (refusal["code"], refusal["text"]) == ("claim_held", "hello: 'first' ticks here")
     driver = make_raw(host).join(["*"], "driver")
     tick(driver, 1)
-    assert driver.hear_error()["code"] == "not_claimed"
-    first.say(type="bye", reason="done")
+    assert driver.receive_error()["code"] == "not_claimed"
+    first.send_message(type="bye", reason="done")
     host.until(lambda: "first" not in host.server.admitted())
     second.join([], "second", ticks=True)
     tick(second, 1)
@@ -111,7 +111,7 @@ def test_a_killed_ticker_makes_room(host: Host, make_raw: Callable[[Host], Raw])
     assert host.server.ticks_waiting() == 1
 
 
-def test_one_that_is_silent_for_long_makes_room_and_is_told(host: Host, make_raw: Callable[[Host], Raw]) -> None:
+def test_one_that_is_silent_for_long_makes_room_and_is_notified(host: Host, make_raw: Callable[[Host], Raw]) -> None:
     first = make_raw(host).join([], "first", ticks=True)
     begun = time.monotonic_ns()
     host.until(lambda: "first" not in host.server.admitted())
@@ -147,7 +147,7 @@ def test_one_that_only_ticks_cannot_command(host: Host, raw: Raw) -> None:
     raw.join([], ticks=True)
     host.publish()
     raw.command({})
-    assert raw.hear_error()["code"] == "not_claimed"
+    assert raw.receive_error()["code"] == "not_claimed"
 
 
 @pytest.mark.parametrize("mode", ["realtime", "lockstep", "free"])
@@ -156,7 +156,7 @@ def test_other_modes_keep_their_own_time(make_host: Callable[..., Host], make_ra
     assert make_raw(host).hello([], ticks=True)["code"] == "mode"
     peer = make_raw(host).join(["*"])
     tick(peer, 1)
-    assert peer.hear_error()["code"] == "unknown_type"
+    assert peer.receive_error()["code"] == "unknown_type"
 
 
 class Ticked(Looping):
@@ -224,7 +224,7 @@ def test_a_link_without_either_cannot_tick(ticked: Ticked) -> None:
         link.tick()
 
 
-def test_a_tick_to_a_plant_that_has_ended_says_so(ticked: Ticked) -> None:
+def test_a_tick_to_a_plant_that_has_ended_reports_it(ticked: Ticked) -> None:
     with rtmms.connect(ticked.host.exchange, ticks=True, token="secret") as link:
         link.tick()
         ticked.end("enough")

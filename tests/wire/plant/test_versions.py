@@ -53,17 +53,17 @@ def test_numbers_of_a_peer_go_by_both_types(host: Host, raw: Raw, kind: str) -> 
 def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
     make_host: Callable[..., Host], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    heard: list[dict[str, Any]] = []
+    received: list[dict[str, Any]] = []
 
     def of_version_1(
         self: HandshakePort, exchange_id: bytes, peer: Any, message: dict[str, Any], key: Any = None
     ) -> None:
-        heard.append(message)
+        received.append(message)
         if message["type"] == "hello" and message["protocol"] != 1:
             raise Refused(Reason.PROTOCOL, "hello: protocol 2 is not spoken here; spoken: 1")
-        hear(self, exchange_id, peer, message, key)
+        receive(self, exchange_id, peer, message, key)
 
-    hear = HandshakePort._receive
+    receive = HandshakePort._receive
     monkeypatch.setattr(HandshakePort, "_receive", of_version_1)
     with (
         Looping(make_host(token="secret")) as running,
@@ -77,9 +77,9 @@ def test_a_link_speaks_version_1_to_a_plant_that_speaks_no_other(
             link.command({})
             if state.step > 6:
                 break
-        running.wait(lambda: any(message["type"] == "figures" for message in heard))
-    hellos = [message for message in heard if message["type"] == "hello"]
+        running.wait(lambda: any(message["type"] == "figures" for message in received))
+    hellos = [message for message in received if message["type"] == "hello"]
     assert {message["protocol"] for message in hellos} == {1, 2}
     assert next(message for message in hellos if message["protocol"] == 1)["between"] == "linear"
-    assert not any(message["type"] == "metrics" for message in heard)
+    assert not any(message["type"] == "metrics" for message in received)
     assert messages.PROTOCOL == 2

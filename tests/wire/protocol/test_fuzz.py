@@ -87,7 +87,7 @@ def driven(host: Host, raw: Raw) -> Host:
 
 @shared
 @given(stream=frames)
-def test_the_step_socket_survives_anything_a_peer_says(driven: Host, stream: list[bytes]) -> None:
+def test_the_step_socket_survives_anything_a_peer_sends(driven: Host, stream: list[bytes]) -> None:
     port, peer = driven.server._port, driven.server._peers.claimants[0]
     driven.publish()
     for frame in stream:
@@ -125,7 +125,7 @@ at_the_door = st.lists(frames_near(packed(HELLO, BYE, *REQUESTS)), min_size=1, m
 
 @shared
 @given(stream=st.one_of(frames, at_the_door))
-def test_the_door_survives_anything_anyone_says(host: Host, stream: list[bytes]) -> None:
+def test_the_entry_survives_anything_anyone_sends(host: Host, stream: list[bytes]) -> None:
     door = host.server._handshakes
     for frame in stream:
         refused(lambda frame=frame: door._receive(b"stranger", None, decode(frame, EXCHANGE_BYTES)))
@@ -151,7 +151,7 @@ WELCOME = {
 }  # fmt: skip
 
 
-def test_a_peer_survives_anything_that_a_plant_says() -> None:
+def test_a_peer_survives_anything_that_a_plant_sends() -> None:
     info = read_welcome(WELCOME)
 
     def read(frame: bytes) -> str:

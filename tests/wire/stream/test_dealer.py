@@ -64,7 +64,7 @@ def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
     there, _ = listener.accept()
     there.settimeout(PATIENCE_S)
     there.sendall(GREETING + ready(b"ROUTER"))
-    until(lambda: heard(dealer) is None and dealer._connection.reader.ready)
+    until(lambda: received(dealer) is None and dealer._connection.reader.ready)
     output = b""
     while len(output) < len(GREETING + ready(b"DEALER", NAME)):
         output += there.recv(4096)
@@ -72,7 +72,7 @@ def taken(listener: socket.socket, dealer: Dealer) -> socket.socket:
     return there
 
 
-def heard(dealer: Dealer) -> bytes | None:
+def received(dealer: Dealer) -> bytes | None:
     """The next message, if there is one."""
     found = dealer.next()
     return None if found is None else found[2]
@@ -90,12 +90,12 @@ def readable(dealer: Dealer, wait_s: float) -> bool:
 
 def test_it_talks_with_a_router_of_zeromq_both_ways(router: Any) -> None:
     dealer = Dealer(router.getsockopt_string(zmq.LAST_ENDPOINT), NAME)
-    until(lambda: heard(dealer) is None and dealer.send(b"", b"hello") == SENT)
+    until(lambda: received(dealer) is None and dealer.send(b"", b"hello") == SENT)
     assert router.poll(int(PATIENCE_S * 1e3))
     assert router.recv_multipart() == [NAME, b"hello"]
     for frame in (b"", b"short", b"x" * 255, b"y" * 256, b"z" * 70_000, b"w" * 3_000_000):
         router.send_multipart([NAME, frame])
-        assert until(lambda: (got := heard(dealer)) is not None and [got]) == [frame]
+        assert until(lambda: (got := received(dealer)) is not None and [got]) == [frame]
     for frame in (b"x" * 255, b"y" * 256, b"z" * 70_000):
         assert dealer.send(b"", frame) == SENT
         assert router.poll(int(PATIENCE_S * 1e3))
@@ -111,11 +111,11 @@ def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.
     there = taken(listener, dealer)
     there.sendall(encoded([b"one"]) + encoded([b"2" * 300]) + encoded([b"of", b"several"]) + encoded([b"three"])[:3])
     assert readable(dealer, PATIENCE_S)
-    assert heard(dealer) == b"one"
-    assert heard(dealer) == b"2" * 300
-    assert heard(dealer) is None
+    assert received(dealer) == b"one"
+    assert received(dealer) == b"2" * 300
+    assert received(dealer) is None
     there.sendall(encoded([b"three"])[3:])
-    assert until(lambda: heard(dealer)) == b"three"
+    assert until(lambda: received(dealer)) == b"three"
     dealer.close()
     there.close()
 
@@ -141,17 +141,17 @@ def test_all_that_has_come_is_read_before_there_is_none(listener: socket.socket,
     output = b"".join(encoded([bytes([k]) * size]) for k in range(1, 6))
     dealer._connection._recv = Heap(output + encoded([b"begun"])[:3]).recv
     got = []
-    while (frame := heard(dealer)) is not None:
+    while (frame := received(dealer)) is not None:
         got.append(frame[0])
     assert got == [1, 2, 3, 4, 5]
     dealer._connection._recv = Heap(encoded([b"begun"])[3:]).recv
-    assert heard(dealer) == b"begun"
+    assert received(dealer) == b"begun"
     dealer._connection._recv = connection
     dealer.close()
     there.close()
 
 
-def test_nothing_is_said_before_the_other_side_is_known(listener: socket.socket) -> None:
+def test_nothing_is_reported_before_the_other_side_is_known(listener: socket.socket) -> None:
     dealer = Dealer(endpoint(listener), NAME)
     assert dealer.send(b"", b"too early") != SENT
     taken(listener, dealer).close()
@@ -166,14 +166,14 @@ def test_a_connection_that_breaks_is_made_again_and_a_short_break_is_no_end(
     there = taken(listener, dealer)
     there.sendall(encoded([b"the last"]))
     there.close()
-    assert until(lambda: heard(dealer)) == b"the last"
-    until(lambda: heard(dealer) is None and dealer.broken)
+    assert until(lambda: received(dealer)) == b"the last"
+    until(lambda: received(dealer) is None and dealer.broken)
     assert dealer.send(b"", b"nobody hears") != SENT
     assert not readable(dealer, 0.05), "who waits on it would turn in circles"
     until(lambda: not gone(dealer) and not dealer.broken)
     there = taken(listener, dealer)
     there.sendall(encoded([b"back again"]))
-    assert until(lambda: heard(dealer)) == b"back again"
+    assert until(lambda: received(dealer)) == b"back again"
     dealer.stands()
     monkeypatch.setattr(module, "_GRACE_S", 0.0)
     assert not gone(dealer)
@@ -187,7 +187,7 @@ def test_it_is_gone_when_nobody_is_there_for_long(listener: socket.socket, monke
     there = taken(listener, dealer)
     there.close()
     listener.close()
-    until(lambda: heard(dealer) is None and gone(dealer))
+    until(lambda: received(dealer) is None and gone(dealer))
     assert not readable(dealer, 0.0)
     dealer.close()
 
@@ -198,13 +198,13 @@ def test_one_who_looks_seldom_has_not_tried_in_vain(listener: socket.socket, mon
     monkeypatch.setattr(module, "monotonic", lambda: clock[0])
     dealer = Dealer(endpoint(listener), NAME)
     taken(listener, dealer).close()
-    until(lambda: heard(dealer) is None and dealer.broken)
+    until(lambda: received(dealer) is None and dealer.broken)
     clock[0] += 2 * module._GRACE_S
     assert not gone(dealer)
     assert not dealer.broken
     there = taken(listener, dealer)
     there.close()
-    until(lambda: heard(dealer) is None and dealer.broken)
+    until(lambda: received(dealer) is None and dealer.broken)
     clock[0] += 2 * module._GRACE_S
     assert gone(dealer), "nothing was said since the first attempt"
     dealer.close()
@@ -216,7 +216,7 @@ def test_one_that_is_no_plant_is_hung_up_on(listener: socket.socket, output: byt
     dealer = Dealer(endpoint(listener), NAME)
     there, _ = listener.accept()
     there.sendall(output)
-    until(lambda: heard(dealer) is None and dealer.broken)
+    until(lambda: received(dealer) is None and dealer.broken)
     dealer.close()
     there.close()
 
@@ -240,7 +240,7 @@ def test_one_that_does_not_read_costs_commands_and_no_time(listener: socket.sock
     there.close()
 
 
-def test_a_host_that_there_is_none_of_is_told() -> None:
+def test_a_host_that_there_is_none_of_is_reported() -> None:
     with pytest.raises(OSError, match=r"\S"):
         Dealer("tcp://no.such.host.invalid:9", NAME)
 
@@ -258,7 +258,7 @@ def test_without_a_descriptor_to_spare_it_tries_again_later(
         within.setattr(socket, "socketpair", none_left)
         within.setattr(socket, "socket", none_left)
         there.close()
-        until(lambda: heard(dealer) is None and dealer.broken)
+        until(lambda: received(dealer) is None and dealer.broken)
         time.sleep(2 * module._AGAIN_S)
         assert not gone(dealer)
         assert dealer.broken

@@ -101,7 +101,7 @@ def test_a_message_that_never_ends_takes_no_memory(victim: Victim, role: str) ->
 
 
 @pytest.mark.full
-def test_hundreds_that_connect_and_say_nothing_keep_nobody_out(victim: Victim) -> None:
+def test_hundreds_that_connect_and_send_nothing_keep_nobody_out(victim: Victim) -> None:
     idle = [connected(victim.endpoints["exchange"]) for _ in range(300)]
     assert victim.drives()
     half = [shaken(victim.endpoints["exchange"]) for _ in range(300)]
@@ -208,16 +208,16 @@ def test_pieces_make_no_difference(sent: list[list[bytes]], data: st.DataObject)
             expected.append(("oversize", b""))
         else:
             expected.append(("message", one[0]) if len(one) == 1 else ("malformed", b""))
-    reader, heard = Reader(frozenset([b"DEALER"]), 512), []
+    reader, received = Reader(frozenset([b"DEALER"]), 512), []
     while stream:
         size = data.draw(st.integers(1, len(stream)))
         reader.feed(stream[:size])
         stream = stream[size:]
         while (found := reader.next()) is not None:
-            heard.append(found)
+            received.append(found)
         assert reader.held <= max(512 + 9, 64 + 128)
-    assert [frame for what, frame in heard if what == "message"] == [f for what, f in expected if what == "message"]
-    assert len(heard) == len(expected)
+    assert [frame for what, frame in received if what == "message"] == [f for what, f in expected if what == "message"]
+    assert len(received) == len(expected)
 
 
 def test_a_property_that_is_cut_off_is_no_handshake() -> None:

@@ -69,13 +69,13 @@ def test_of_a_stranger_a_little_is_read_at_a_time_and_of_one_that_is_known_more(
         listener.attend(Guests(known=known.__contains__), 1 << 20)
         with socket.create_connection(bound.getsockname()) as peer:
             peer.sendall(GREETING + ready(b"DEALER") + encoded([bytes(3 * LITTLE)]))
-            heard = None
-            while heard is None:
+            received = None
+            while received is None:
                 listener.serve(1 << 62)
-                heard = listener.next()
+                received = listener.next()
             assert set(asked) == {(LITTLE,)}
             asked.clear()
-            known.add(heard[0])
+            known.add(received[0])
             peer.sendall(encoded([bytes(3 * LITTLE)]))
             while listener.next() is None:
                 listener.serve(1 << 62)

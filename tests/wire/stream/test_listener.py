@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from rtmms.wire.protocol.port import FULL, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, SENT, Guests, Received
 from rtmms.wire.stream.listener import Connection, Listener
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.bench import PATIENCE_S
@@ -41,8 +41,8 @@ class Bench:
             self.listener.serve(FOREVER)
         return found
 
-    def read_message(self) -> Heard:
-        found: Heard = self.until(self.listener.next)
+    def read_message(self) -> Received:
+        found: Received = self.until(self.listener.next)
         return found
 
 
@@ -63,11 +63,11 @@ def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
     bench = make()
     one, two = bench.peer(HELLO + message(b"a1") + message(b"a2")), bench.peer(HELLO + message(b"b1") + message(b"b2"))
     bench.until(lambda: len(bench.listener._queue) == 2)
-    heard = [bench.read_message() for _ in range(4)]
-    assert [frame for _, _, frame, _ in heard[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
-    assert sorted(frame for _, _, frame, _ in heard) == [b"a1", b"a2", b"b1", b"b2"]
-    assert bench.listener.send(heard[0][0], b"answer") == SENT
-    first = one if heard[0][2][:1] == b"a" else two
+    received = [bench.read_message() for _ in range(4)]
+    assert [frame for _, _, frame, _ in received[:2]] in ([b"a1", b"b1"], [b"b1", b"a1"])  # each in its turn
+    assert sorted(frame for _, _, frame, _ in received) == [b"a1", b"a2", b"b1", b"b2"]
+    assert bench.listener.send(received[0][0], b"answer") == SENT
+    first = one if received[0][2][:1] == b"a" else two
     got = b""
     while not got.endswith(message(b"answer")):
         got += first.recv(4096)
@@ -244,8 +244,8 @@ def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> N
             peer = peers.pop(draw.randrange(len(peers)))
             (reset if draw.random() < 0.7 else socket.socket.close)(peer)
         bench.listener.serve(FOREVER)
-        if draw.random() < 0.5 and (heard := bench.listener.next()) is not None:
-            bench.listener.send(heard[0], b"a" * draw.choice((1, 300, 100_000)))
+        if draw.random() < 0.5 and (received := bench.listener.next()) is not None:
+            bench.listener.send(received[0], b"a" * draw.choice((1, 300, 100_000)))
         assert len(bench.listener.connections) <= 6
     for peer in peers:
         peer.close()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Heard
+from rtmms.wire.protocol.port import FULL, GONE, MALFORMED, MESSAGE, OVERSIZE, SENT, Guests, Received
 from rtmms.wire.stream.steps import Steps
 from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 from tests.wire.hostile import reset
@@ -47,7 +47,7 @@ def until(steps, done) -> None:
         time.sleep(0.001)
 
 
-def read_message(steps) -> Heard:
+def read_message(steps) -> Received:
     end = time.monotonic_ns() + int(PATIENCE_S * 1e9)
     while (found := steps.next()) is None:
         assert time.monotonic_ns() < end, "nothing arrived"
@@ -94,7 +94,7 @@ def test_frames_in_one_piece_and_in_many_come_out_one_by_one(steps) -> None:
     peer.close()
 
 
-def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(steps) -> None:
+def test_a_message_of_several_frames_reports_it_and_the_next_one_is_sound(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"a", b"b"]) + encoded([b"sound"]))
     assert read_message(steps)[:2] == (PEER, MALFORMED)
@@ -102,7 +102,7 @@ def test_a_message_of_several_frames_says_so_and_the_next_one_is_sound(steps) ->
     peer.close()
 
 
-def test_a_message_that_is_too_long_is_told_as_such_and_not_kept(steps) -> None:
+def test_a_message_that_is_too_long_is_reported_as_such_and_not_kept(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"l" * (CAP + 500)]) + encoded([b"sound"]))
     assert read_message(steps)[:3] == (PEER, OVERSIZE, b"")
@@ -140,7 +140,7 @@ def test_what_is_no_zmtp_is_cut_off(steps, output: bytes) -> None:
     other.close()
 
 
-def test_one_that_says_nothing_is_cut_off_after_a_while(steps, monkeypatch) -> None:
+def test_one_that_sends_nothing_is_cut_off_after_a_while(steps, monkeypatch) -> None:
     monkeypatch.setattr("rtmms.wire.stream.listener._HANDSHAKE_NS", 20_000_000)
     silent = plain(steps)
     until(steps, lambda: steps.connections)
@@ -164,7 +164,7 @@ def test_one_that_does_not_read_loses_what_is_sent_and_nobody_waits(steps) -> No
     peer.close()
 
 
-def test_one_that_is_held_is_not_heard_until_it_is_let_go(steps) -> None:
+def test_one_that_is_held_is_not_received_until_it_is_let_go(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"one"]) + encoded([b"two"]))
     assert read_message(steps) == (PEER, MESSAGE, b"one", None)
@@ -196,7 +196,7 @@ def test_one_that_is_held_and_gone_is_given_up(steps) -> None:
         steps.next()
 
 
-def test_one_that_is_cut_off_hears_it(steps) -> None:
+def test_one_that_is_cut_off_receives_it(steps) -> None:
     peer = joined(steps)
     steps.hold(PEER)
     steps.cut_off(PEER)
@@ -208,7 +208,7 @@ def test_one_that_is_cut_off_hears_it(steps) -> None:
     peer.close()
 
 
-def test_one_that_is_no_peer_any_more_is_not_heard_within_the_step(steps) -> None:
+def test_one_that_is_no_peer_any_more_is_not_received_within_the_step(steps) -> None:
     peer = joined(steps)
     steps.attend(Guests(), CAP)
     until(steps, lambda: steps.connections[PEER].poller is steps._far)
@@ -238,7 +238,7 @@ def test_a_wait_ends_when_its_time_is_up_armed_or_not_and_an_alarm_that_rang_dis
     peer.close()
 
 
-def test_what_it_said_last_is_heard_though_it_has_gone_and_something_was_sent_to_it(steps) -> None:
+def test_what_it_sent_last_is_received_though_it_has_gone_and_something_was_sent_to_it(steps) -> None:
     peer = joined(steps)
     peer.sendall(encoded([b"bye"]))
     peer.close()

@@ -44,7 +44,7 @@ def test_a_stranger_that_waits_is_not_let_in_with_a_claimant(host: Host, make_ra
     assert set(host.rejected) == {"stranger"}  # libzmq comes back after a while and counts again
 
 
-def test_a_stranger_that_is_quicker_than_a_claimant_is_not_heard(host: Host, make_raw: Any, request: Any) -> None:
+def test_a_stranger_that_is_quicker_than_a_claimant_is_not_received(host: Host, make_raw: Any, request: Any) -> None:
     """It takes the claimant's turn; what it says is counted and no more, and the claimant's next turn comes."""
     peer = make_raw(host)
     peer.hello(["*"])
@@ -58,7 +58,7 @@ def test_a_stranger_that_is_quicker_than_a_claimant_is_not_heard(host: Host, mak
     assert host.command[0] == 0.25
 
 
-def test_a_stranger_is_cut_off_as_soon_as_it_has_said_who_it_is(host: Host, stranger: Any) -> None:
+def test_a_stranger_is_cut_off_as_soon_as_it_has_sent_who_it_is(host: Host, stranger: Any) -> None:
     monitor = stranger.get_monitor_socket(zmq.EVENT_DISCONNECTED)
     host.until(lambda: monitor.poll(0))
     stranger.disable_monitor()

@@ -48,7 +48,7 @@ def bound() -> Iterator[socket.socket]:
 
 
 @pytest.mark.parametrize("output", NOTHING.values(), ids=NOTHING)
-def test_one_that_says_nothing_over_and_over_is_given_up(output: bytes, looked: list[int]) -> None:
+def test_one_that_sends_nothing_over_and_over_is_given_up(output: bytes, looked: list[int]) -> None:
     reader = Reader(frozenset([b"DEALER"]), 1000)
     reader.feed(GREETING + ready(b"DEALER") + output * 30_000)
     assert reader.next() == (READY, b"")
@@ -84,8 +84,8 @@ def test_it_is_cut_off_and_counted(
     while not refused:
         assert time.monotonic() < end
         at.serve(1 << 62)
-        if (heard := at.next()) is not None:
-            refused.append(heard[1])
+        if (received := at.next()) is not None:
+            refused.append(received[1])
     assert refused == [Reason.MALFORMED]
     assert max(looked) <= MOST
     assert sum(looked) <= 2 * MOST

@@ -1,4 +1,4 @@
-"""Steps of a manta beside its own: a twin whose memory is its own, by the kernels of the plant."""
+"""Steps of a manta beside its own: an estimator whose memory is its own, by the kernels of the plant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rtmms.robots.manta.parameters import MantaParameters
 
     class Original(Protocol):
-        """What a twin reads of its manta."""
+        """What an estimator reads of its manta."""
 
         dt: float
         coupling: str
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
         _sampler: Any
 
 
-class MantaTwin:
-    """See rtmms.plant.protocol.Twin."""
+class MantaErrorEstimator:
+    """See rtmms.plant.protocol.StepErrorEstimator."""
 
     def __init__(self, plant: Original) -> None:
         p = plant.parameters
@@ -95,13 +95,13 @@ class MantaTwin:
         return float(manta.out[O_ROD_POWER]) if status == lay.OK else np.nan
 
     def divide(self, parts: int) -> None:
-        """See rtmms.plant.protocol.Twin."""
+        """See rtmms.plant.protocol.StepErrorEstimator."""
         if parts != self._parts:
             self._parts, self._of = parts, None
             self._take_up()
 
     def start(self, at: SavedState, halves: bool) -> None:
-        """The twin stands there. Its time is steps times dt, so in halves it has taken twice as many."""
+        """The estimator stands there. Its time is steps times dt, so in halves it has taken twice as many."""
         self.state.all[:] = at.all
         if halves:
             self.state.all[lay.STEP] *= float(self._parts)

@@ -1,0 +1,65 @@
+"""Whether a program listens on a UDP port, and for how long: asked with packets that the program ignores."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+
+class OpenPort:
+    """Asks whether a UDP port is open. The system refuses a packet to a port of this machine that nobody listens on.
+
+    A host that refuses nothing, as one behind a firewall does, counts as one whose port is open.
+
+    Parameters
+    ----------
+    family : int
+        Address family.
+    address : tuple
+        Address of the port, as `socket.connect` takes it.
+    ignored : bytes
+        Packet that the program ignores.
+
+    Attributes
+    ----------
+    since : float or None
+        Time of the first packet that nobody refused, s of the clock of `ask`; None: the port is closed.
+    """
+
+    def __init__(self, family: int, address: tuple[Any, ...], ignored: bytes) -> None:
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._address, self._ignored, self._is_connected = address, ignored, False
+        self.since: float | None = None
+
+    def ask(self, now: float) -> bool:
+        """Send a packet, and report whether the last one was refused.
+
+        Parameters
+        ----------
+        now : float
+            Time, s.
+
+        Returns
+        -------
+        bool
+            The port seems to be open. A closed one seems so at every other call, because a refusal is reported with
+            the next packet.
+        """
+        try:
+            if not self._is_connected:  # the system reports refusals to connected sockets alone
+                self._socket.connect(self._address)
+                self._is_connected = True
+            self._socket.send(self._ignored)
+        except BlockingIOError:
+            pass
+        except OSError:
+            self.since = None
+            return False
+        if self.since is None:
+            self.since = now
+        return True
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._socket.close()
