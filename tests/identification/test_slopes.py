@@ -92,7 +92,7 @@ def test_a_fit_of_a_recording_without_noise_converges_in_a_few_iterations(
     assert len(seen) <= 12
 
 
-def test_slopes_by_first_states_take_one_run_each_and_by_parameters_two() -> None:
+def test_slopes_by_first_states_need_one_run_each_and_by_parameters_two() -> None:
     """A parameter may change a plant by an iteration with a tolerance; a first state does not."""
     known = replace(of_plant(boat(), pushed(boat(), 10), boat, wanted=("velocity",)), known=False)
     segments = fitting._segments([known], Settings(hold_out=0.0))
