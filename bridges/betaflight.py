@@ -5,8 +5,8 @@ the spacing of their arrivals. Packets that wait in its socket arrive at once: t
 remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep it
 stamps them with the time at which they are sent.
 
-A Betaflight that starts bears no packet of motion, and forgets a remote control. So it gets nothing before its port has
-been open for START_S. The bridge passes on the pulses of another program, which therefore need not wait.
+A Betaflight that starts bears no packet of motion, and discards a remote control. So it gets nothing before its port
+has been open for START_S. The bridge passes on the pulses of another program, which therefore need not wait.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Betaflight(rtmms.Bridge):
         self._pacer = Pacer(self, self.waits, "Betaflight")
         self.tick_s = 0.01
         self._under_way = False
-        self._sent_at = self._heard = 0.0
+        self._sent_at = self._received_at = 0.0
         self._answers = 0
         self._flies, self._flew = False, False
         self._last: rtmms.State | None = None
@@ -295,7 +295,7 @@ class Betaflight(rtmms.Bridge):
                 self._pulses = pulses
 
     def _take(self, motors: tuple[float, ...]) -> None:
-        self._heard = monotonic()
+        self._received_at = monotonic()
         if not self._awake:
             self._answers += 1
             if self._answers >= PROBES and self._newest is not None:
@@ -304,7 +304,7 @@ class Betaflight(rtmms.Bridge):
         if not self._flies:
             self._begin()
         self._under_way, self.unmet = False, ""
-        self._gone.silent(self._heard)
+        self._gone.silent(self._received_at)
         limited = {str(i): min(1.0, max(0.0, value)) for i, value in enumerate(motors, 1)}
         self._pacer.drive(self._map.to_actuators(limited))
         if self.waits:
@@ -351,7 +351,7 @@ class Betaflight(rtmms.Bridge):
         """Send the motion once more to a Betaflight that does not answer, or find that it has gone."""
         if not self._open_port.ask(now):
             self._lost()
-        elif now - self._heard > _GONE_S:
+        elif now - self._received_at > _GONE_S:
             if not self._flies:
                 self.io.log("Betaflight answers and sends no motors: start it again")
             self._lost()

@@ -118,7 +118,7 @@ class Can(rtmms.Bridge):
         self._open_drives(plant)
         self._late: set[str] = set()
         self._time = -1.0
-        self._heard_at = 0.0
+        self._received_at = 0.0
         self.tick_s = min(0.01, self.drive_ms * 1e-3) if self.drives else 0.02
         listens = [] if self.drives else [*self._taken] or [(0x7FF, True)]  # with nothing to take: of no one
         self._bus = CanBus(
@@ -160,7 +160,7 @@ class Can(rtmms.Bridge):
             taken = DrivingMessage(layout, fields, (message.cycle_time or 0) * 1e-3)
             self._taken[layout.identifier, layout.extended] = taken
         if self.claim and not self._taken and self._dbc != OWN:
-            raise rtmms.ModelError("claim: needs channels, which say by what signals the actuators are driven")
+            raise rtmms.ModelError("claim: needs channels, which assign signals to the actuators")
 
     def _layout(self, message: Any, fields: dict[str, Any], place: str) -> Layout:
         layout = Layout(message, self.counter, self.checksum, self.checksum_kind)
@@ -190,7 +190,7 @@ class Can(rtmms.Bridge):
                 )
             ]
             if found[0] is None and found[1] is None:
-                self.io.log(f"drive {at.node} ({at.actuator}): the plant tells nothing of it: it tells what it wants")
+                self.io.log(f"drive {at.node} ({at.actuator}): the plant sends nothing of it: it reports its set-point")
             self._measured[at.node] = found[0], found[1]
         used = {number for node in self._nodes.values() for number in node.identifiers()}
         for layout in [one.layout for one in self._sent] + [one.layout for one in self._taken.values()]:
@@ -244,11 +244,11 @@ class Can(rtmms.Bridge):
         elif not frame.is_extended_id:
             try:
                 now, data = monotonic(), bytes(frame.data)
-                heard = [node.heard(frame.arbitration_id, data, now) for node in self._nodes.values()]
+                received = [node.receive(frame.arbitration_id, data, now) for node in self._nodes.values()]
             except Refusal as refusal:
                 self.counts.refuse(refusal.reason)
                 return
-            if any(heard) or (self._nodes and frame.arbitration_id == 0x80):
+            if any(received) or (self._nodes and frame.arbitration_id == 0x80):
                 self.counts.add("received")
                 self.peer_watch.fed()
 
@@ -260,11 +260,11 @@ class Can(rtmms.Bridge):
         if taken.missed:
             self.counts.add("commands_missed", taken.missed)
             taken.missed = 0
-        taken.heard = monotonic()
+        taken.received_at = monotonic()
         self._late.discard(taken.layout.message.name)
         if not self._late:
             self.waits = False
-        self.peer_watch.received(taken.heard)
+        self.peer_watch.received(taken.received_at)
         self.io.command(values)
 
     # -- time --------------------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ class Can(rtmms.Bridge):
             node.network.tick(now)
         for taken in self._taken.values():
             limit = self.time_out_cycles * taken.period_s if taken.period_s else self.peer_timeout_s
-            late = 0.0 < limit < now - taken.heard and taken.heard > 0.0
+            late = 0.0 < limit < now - taken.received_at and taken.received_at > 0.0
             if self.time_out_cycles and late and taken.layout.message.name not in self._late:
                 self._be_late(taken, limit)
 
@@ -308,7 +308,7 @@ class Can(rtmms.Bridge):
 
     def _lost_bus(self, why: str) -> None:
         for taken in self._taken.values():
-            if taken.heard:
+            if taken.received_at:
                 self._be_late(taken, 0.0)
         self.on_peer_lost(why)
 
@@ -317,7 +317,7 @@ class Can(rtmms.Bridge):
         self._time, self.waits = -1.0, False
         self._late.clear()
         for taken in self._taken.values():
-            taken.heard = 0.0
+            taken.received_at = 0.0
         for node in self._nodes.values():
             node.drive.reset()
 

@@ -40,7 +40,7 @@ HASHES = {
     "TFMessage": "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087",
     "Float64MultiArray": "1025ddc6b9552d191f89ef1a8d2f60f3d373e28b283d8891ddcc974e8c55397f",
 }
-"""What ROS 2 tells of a type beside its name (REP 2011), from Iron on; older ones do not look."""
+"""What ROS 2 sends of a type beside its name (REP 2011), from Iron on; older ones do not look."""
 
 _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={}/></Interfaces>{}</General>{}
 <Internal><MaxSampleSize>256 KiB</MaxSampleSize></Internal></Domain></CycloneDDS>"""
@@ -256,7 +256,7 @@ class Dds(rtmms.Bridge):
         from cyclonedds.core import Listener, Policy, Qos
         from cyclonedds.sub import DataReader
 
-        class Told(Listener):  # type: ignore[misc]
+        class Notified(Listener):  # type: ignore[misc]
             def on_data_available(_, reader: Any) -> None:
                 self.inbox.put(None)
 
@@ -272,7 +272,7 @@ class Dds(rtmms.Bridge):
         )
         self._drivers, self._driven = 0, False
         topic = self._topic("joint_commands", self.command_type)
-        return DataReader(self.participant, topic, qos=qos, listener=Told())
+        return DataReader(self.participant, topic, qos=qos, listener=Notified())
 
     def on_state(self, state: rtmms.State) -> None:
         from .messages import ros2 as ros
@@ -343,7 +343,7 @@ class Dds(rtmms.Bridge):
 
 
 _UNKNOWN = (-1.0, *(0.0,) * 35)
-"""A covariance that says: not known."""
+"""A covariance that means: not known."""
 
 _PUBLISHED = (
     ("clock", "Clock"), ("odom", "Odometry"), ("imu", "Imu"), ("tf", "TFMessage"), ("joint_states", "JointState"),

@@ -1,4 +1,4 @@
-"""The estimator as a process of its own: hears a plant's sensors and publishes where the robot is, as JSON over UDP."""
+"""The estimator as a process of its own: reads a plant's sensors and publishes the robot's state as JSON over UDP."""
 
 from __future__ import annotations
 
@@ -53,7 +53,9 @@ class Estimator(rtmms.Bridge):
         if self.claim:
             raise rtmms.ModelError("claim: this bridge drives nothing; expected none")
         if self.rate_hz:
-            raise rtmms.ModelError("rate_hz: the estimator hears every state; publish_hz is the rate of what it tells")
+            raise rtmms.ModelError(
+                "rate_hz: the estimator receives every state; publish_hz is the rate of what it sends"
+            )
         if not self.to:
             raise rtmms.ModelError("to: expected at least one HOST:PORT")
         for text in self.to:

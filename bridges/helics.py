@@ -1,7 +1,7 @@
 """The robot as a federate of HELICS: outputs as publications, actuators as inputs or by an endpoint.
 
 HELICS blocks where time is asked for, so the federate lives in a thread (federation/federate.py). The bridge's loop
-hands it a frame, the state at each period of the federation, and hears of the grant; in real time the plant runs on
+hands it a frame, the state at each period of the federation, and gets the grant; in real time the plant runs on
 meanwhile.
 """
 

@@ -286,7 +286,7 @@ class Imc(Worded):
         if isinstance(message, of.Announce):
             self._meet(message, sender, now)
             return
-        if not self._nodes.heard(message.src, now) and isinstance(message, of.Heartbeat):
+        if not self._nodes.receive(message.src, now) and isinstance(message, of.Heartbeat):
             self._nodes.spoke(message.src, sender[:2], now)
             self.counts.add("nodes")
         if isinstance(message, of.EntityList):

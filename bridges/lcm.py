@@ -131,7 +131,7 @@ class Lcm(rtmms.Bridge):
         self._outputs = plant.selected
         try:
             self.lcm: Any = lcm.LCM(self.url)
-        except RuntimeError:  # it says no more; a reason, if any, is on standard error
+        except RuntimeError:  # it reports no more; a reason, if any, is on standard error
             raise ModelError(
                 f"url: LCM cannot be reached at '{self.url}'; multicast needs a route, also on one machine: "
                 "ip link set lo multicast on; ip route add 239.255.76.67 dev lo"

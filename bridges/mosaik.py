@@ -271,7 +271,7 @@ class Mosaik(rtmms.Bridge):
                     return
                 running = Running(
                     self.plant, self.step_s, self.kind, self._asked, lambda: call("begun"),
-                    partial(_tell_end, channel, call),
+                    partial(_announce_end, channel, call),
                 )  # fmt: skip
                 try:
                     await _served(channel, running)
@@ -298,7 +298,7 @@ class Mosaik(rtmms.Bridge):
             self._loop.call_soon_threadsafe(self._serving.cancel)
 
 
-def _tell_end(channel: Any, call: Callable[[str], None]) -> None:
+def _announce_end(channel: Any, call: Callable[[str], None]) -> None:
     call("ended" if channel.stopped else "left")
 
 

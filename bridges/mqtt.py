@@ -127,7 +127,7 @@ class Mqtt(rtmms.Bridge):
         self._port = self.port or (8883 if self.tls else 1883)
         self._client: Client | None = None
         self._under_way: set[int] = set()  # numbers of states that the client has and the broker not yet, and of those
-        self._done: deque[int] = deque()  # that it has by now, as paho's thread tells
+        self._done: deque[int] = deque()  # that it has by now, as paho's thread reports
         self._connected, self._greeted, self._status, self._gone = False, False, "", False
 
     def claims(self) -> tuple[str, ...]:
@@ -158,7 +158,7 @@ class Mqtt(rtmms.Bridge):
         if not self._connected:
             self.counts.add("unsent")
             return
-        self._tell_status()
+        self._publish_status()
         if self.layout != "topics":
             self._put("state", {"time": state.time, "step": state.step, **state.outputs})
         if self.layout != "json":
@@ -167,18 +167,18 @@ class Mqtt(rtmms.Bridge):
         self._flush()
 
     def on_silence(self) -> None:
-        self._tell_status()
+        self._publish_status()
 
     def plant_gone(self, reason: str) -> None:
         self._gone = True
-        self._tell_status()
+        self._publish_status()
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
         self._gone = False
         if self._connected:
-            self._tell_info(plant)
-            self._tell_status()
+            self._publish_info(plant)
+            self._publish_status()
 
     def tick(self, now: float) -> None:
         self._flush()
@@ -224,14 +224,14 @@ class Mqtt(rtmms.Bridge):
                 self._under_way.add(under_way.mid)
                 self.counts.add("sent")
 
-    def _tell_status(self) -> None:
+    def _publish_status(self) -> None:
         status = "no plant" if self._gone else "plant silent" if self.silent else "online"
         if self._client is None or not self._connected or status == self._status:
             return
         if not self._client.publish(f"{self._prefix}/status", status, 1, True).rc:
             self._status = status
 
-    def _tell_info(self, plant: rtmms.PlantInfo) -> None:
+    def _publish_info(self, plant: rtmms.PlantInfo) -> None:
         assert self._client is not None
         info = {
             "robot": plant.robot, "dt": plant.dt, "mode": plant.mode,
@@ -290,8 +290,8 @@ class Mqtt(rtmms.Bridge):
         self._greeted = True
         if self.qos == 0:
             self._under_way.clear()  # those are lost; with qos 1 the client sends them again
-        self._tell_info(self.plant)
-        self._tell_status()
+        self._publish_info(self.plant)
+        self._publish_status()
         if self.plant.granted:
             for topic in ("command", "command/+"):
                 self._client.subscribe(f"{self._prefix}/{topic}", self.qos)

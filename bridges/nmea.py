@@ -153,7 +153,7 @@ class Nmea(Worded):
             inlet = UdpIn(self._listen, self.io, self.counts, self._on_bytes, admission)
             self.closing.callback(inlet.close)
             place = f"udp://{self._listen.host}:{inlet.port}"
-        self._say_what(place if drives else "", admission)
+        self._list_sentences(place if drives else "", admission)
 
     def _opened(self, address: Address, take: Any, admission: Admission) -> Wire:
         gone = self.on_peer_lost if take is not None else lambda why: None
@@ -161,7 +161,7 @@ class Nmea(Worded):
         self.closing.callback(wire.close)
         return wire
 
-    def _say_what(self, place: str, admission: Admission) -> None:
+    def _list_sentences(self, place: str, admission: Admission) -> None:
         sources: dict[str, list[str]] = {}
         for one in self._tellers:
             sources.setdefault(one.source, []).append(one.sentence.head)
@@ -231,7 +231,7 @@ class Nmea(Worded):
                 if self._listed:
                     raise rtmms.ModelError(f"sentences: {sentence.kind} needs {lacking}") from None
         if self._pd6_to is not None and (self._instruments.doppler is None or self._instruments.attitude is None):
-            raise rtmms.ModelError("pd6: the robot has no Doppler log, or nothing that tells its attitude")
+            raise rtmms.ModelError("pd6: the robot has no Doppler log, or no output of its attitude")
         return found
 
     def _teller(self, sentence: of.SentenceSpec) -> _Teller:
@@ -321,12 +321,12 @@ class Nmea(Worded):
 
 
 class _Lacking(Exception):
-    """An instrument that the robot does not have; the text says which."""
+    """An instrument that the robot does not have; the text names it."""
 
 
 @dataclass
 class _Teller:
-    """A sentence, what it tells of, and in which period of its rate it was sent last."""
+    """A sentence, what it is about, and in which period of its rate it was sent last."""
 
     sentence: of.SentenceSpec
     instrument: Instrument[Any]

@@ -209,7 +209,7 @@ class Serial(rtmms.Bridge):
             self._pacer.wake()
 
     def _read(self, payload: bytes) -> tuple[dict[str, float], bool]:
-        """Actuator values of one command, and whether it says that it answers what is asked; Refusal."""
+        """Actuator values of one command, and whether it states that it answers what is asked; Refusal."""
         if self._unpack is None:
             raise Refusal("unasked", "there are no command_fields")
         values, seq, step = self._unpack(payload)

@@ -51,7 +51,7 @@ class Template(rtmms.Bridge):
             self.counts.add("dropped")  # nobody there, or too slow: its loss, never ours
 
     def on_datagram(self) -> None:
-        """The peer said something."""
+        """The peer sent something."""
         try:
             datagram = self.socket.recv(65536)
         except OSError:

@@ -206,7 +206,7 @@ class Udp(rtmms.Bridge):
             self.command(self._kept)
 
     def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
-        """Actuator values of one datagram, and whether it says that it answers what is asked; Refusal."""
+        """Actuator values of one datagram, and whether it states that it answers what is asked; Refusal."""
         if not self._admission.admits(peer):
             raise Refusal("stranger", f"a command from {peer[0]}")
         values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)

@@ -1,6 +1,6 @@
 """Workers (pyproject.toml): which tests must not meet one another take turns on one of them.
 
-A file stays on one worker, with what its fixtures made. So do all that speak where another worker could hear it:
+A file stays on one worker, with what its fixtures made. So do all that speak where another worker could receive it:
 multicast groups, brokers. Each worker has default ports of its own.
 """
 

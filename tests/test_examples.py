@@ -1,4 +1,4 @@
-"""Every example runs, and every command and the controller of the README do what the README says."""
+"""Every example runs, and every command and the controller of the README do what the README states."""
 
 from __future__ import annotations
 

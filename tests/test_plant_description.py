@@ -19,7 +19,7 @@ from tests.sensing.mover import Mover
 
 
 class Basin(Mover):
-    """In water that a file tells until 4 s, with parameters that may change."""
+    """In water that a file has until 4 s, with parameters that may change."""
 
     settable = ("gravity_m_s2",)
     coupling = "sequential"

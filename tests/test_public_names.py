@@ -1,4 +1,4 @@
-"""What `import rtmms` gives: without numba and scipy, and old names with a warning that says where they are now."""
+"""What `import rtmms` gives: without numba and scipy, and old names with a warning that states where they are now."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person types as a type: values, ranges, words, and what is said of the others."""
+"""What a person types as a type: values, ranges, words, and how the others are refused."""
 
 from __future__ import annotations
 

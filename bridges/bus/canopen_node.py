@@ -154,7 +154,7 @@ class DriveNode:
         return bool(self._node.nmt._state == _OPERATIONAL)
 
     def boot(self) -> None:
-        """Says that it is there, and is pre-operational."""
+        """Announce that it is there, and pre-operational."""
         self.drive.reset()
         self._default()
         self._node.data_store.clear()
@@ -166,7 +166,7 @@ class DriveNode:
         nmt._state = _PRE_OPERATIONAL
         nmt.start_heartbeat(self._heartbeat_ms)
 
-    def heard(self, identifier: int, data: bytes, now: float) -> bool:
+    def receive(self, identifier: int, data: bytes, now: float) -> bool:
         """A frame; whether it was for this node. Refusal: length, unmapped."""
         if identifier == 0:
             return self._on_nmt(data)
@@ -362,7 +362,7 @@ class _Pdo:
 
 
 def fuzzed() -> Fuzzed:
-    """A frame is two bytes of identifier, and its data, into one node that keeps what it is told; for
+    """A frame is two bytes of identifier, and its data, into one node that keeps what it receives; for
     the fuzz tests."""
     drive = Drive("position", 1000.0, -1.0, 1.0, 0.0)
     node = DriveNode(5, drive, lambda identifier, data: None, 100)
@@ -371,8 +371,8 @@ def fuzzed() -> Fuzzed:
 
     def read(frame: bytes) -> None:
         data = frame[2:10]
-        if not node.heard(int.from_bytes(frame[:2], "little") & 0x7FF, data, 0.0):
-            node.heard(0, b"\1\5", 0.0)  # operational again, for PDOs
+        if not node.receive(int.from_bytes(frame[:2], "little") & 0x7FF, data, 0.0):
+            node.receive(0, b"\1\5", 0.0)  # operational again, for PDOs
         node.send_cyclic(1.0, 0.0)
         value = drive.drive(0.01)
         if not -1.0 <= value <= 1.0:

@@ -50,7 +50,7 @@ class DriveAt:
     """A node of the bus, and the actuator it is.
 
     node       1 to 127
-    actuator   its unit says what it is: rad or m a position, rad/s or m/s a velocity, otherwise name `kind`
+    actuator   its unit defines it: rad or m a position, rad/s or m/s a velocity, otherwise name `kind`
     counts     per unit of the actuator (rad, m, ...), with a sign
     kind       position or velocity; '' by the unit
     position, velocity   the plant's outputs of what the drive has, OUTPUT[INDEX]; '' for what it is commanded
@@ -85,14 +85,14 @@ class DriveAt:
         return cls(node=number, actuator=rest[0], counts=counts, position=more[0], velocity=more[1])
 
     def of(self, channel: Any) -> str:
-        """Position or velocity, by the unit; ModelError where that does not say."""
+        """Position or velocity, by the unit; ModelError where that does not define it."""
         if self.kind:
             return self.kind
         found = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
         if found is None:
             raise ModelError(
                 f"drives: node {self.node}: actuator '{self.actuator}' has the unit '{channel.unit}': a drive has a "
-                "position or a velocity; say which, with kind"
+                "position or a velocity; choose one by kind"
             )
         return found
 
@@ -191,7 +191,7 @@ class Drive:
         return word
 
     def measured(self, position: float | None, velocity: float | None) -> None:
-        """What the plant tells, in units of the actuator; None where it does not: then it is where it wants to be."""
+        """What the plant sends, in units of the actuator; None where it does not: then it is where it wants to be."""
         if position is not None:
             self.position = position * self.counts
         elif self.kind == "position":

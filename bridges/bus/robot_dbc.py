@@ -18,7 +18,7 @@ _COUNTER, _CHECKSUM = "Counter", "Checksum"
 
 
 class RobotDbc:
-    """What a plant's file says.
+    """Contents of a plant's file.
 
     text       the file
     signals    MESSAGE.SIGNAL to a field of the plant's outputs

@@ -184,7 +184,7 @@ class DrivingMessage:
     period_s: float
     """Between two of them, as the file has it; 0: not known."""
     count: int = -1
-    heard: float = 0.0
+    received_at: float = 0.0
     missed: int = 0
     """Since they were last asked for."""
 
@@ -219,7 +219,7 @@ class DrivingMessage:
 
     def begin(self) -> None:
         """Of a bus that was gone: the next counter is as good as any."""
-        self.count, self.heard = -1, 0.0
+        self.count, self.received_at = -1, 0.0
 
 
 def find(database: Any, word: str, place: str) -> tuple[Any, str]:
@@ -287,7 +287,7 @@ def fuzzed() -> Fuzzed:
         except Refusal as refusal:
             if refusal.reason != "checksum":
                 return refusal.reason
-            if len(frame) >= 2 + one.layout.message.length:  # and what it would say, were its checksum right
+            if len(frame) >= 2 + one.layout.message.length:  # and what it would contain, were its checksum right
                 try:
                     one.read(one.layout.seal(frame[2 : 2 + one.layout.message.length]))
                 except Refusal as again:

@@ -88,7 +88,7 @@ class Federate:
             self._wake.notify()
 
     def end(self, wait_s: float) -> None:
-        """Leave the federation, and wait for that as long as is said: it may hang there."""
+        """Leave the federation, and wait for that as long as is given: it may hang there."""
         with self._wake:
             self._leave = True
             self._wake.notify()

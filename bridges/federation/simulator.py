@@ -3,7 +3,7 @@
     SIMULATORS = {"Robots": {"python": "rtmms_bridges.federation.simulator:Robots"}}
     SIMULATORS = {"Robots": {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}}
 
-Needs mosaik-api-v3. docs/bridges/mosaik.md says what the words of `world.start` mean.
+Needs mosaik-api-v3. docs/bridges/mosaik.md explains the words of `world.start` mean.
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Running(mosaik_api_v3.Simulator):
     def step(  # type: ignore[override]
         self, time: int, inputs: Mapping[str, Any], max_advance: int
     ) -> Generator[asyncio.Future[Mapping[str, Any]], Mapping[str, Any], int]:
-        """Step to mosaik's time. The library awaits what this generator yields, so that its connection is heard
+        """Step to mosaik's time. The library awaits what this generator yields, so that its connection is served
         meanwhile."""
         values: dict[str, float] = {}
         for eid, given in inputs.items():

@@ -26,7 +26,7 @@ def family_of(host: str) -> int:
 
 
 def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str = "cannot bind") -> socket.socket:
-    """A UDP socket at that address which never waits; RtmmsError that says which (`told`) cannot be had."""
+    """A UDP socket at that address which never waits; RtmmsError that names which cannot be had."""
     made = socket.socket(family, socket.SOCK_DGRAM)
     made.setblocking(False)
     try:

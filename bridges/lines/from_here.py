@@ -24,7 +24,7 @@ _LOOPED_BACK = 5  # PACKET_LOOPBACK
 
 @contextlib.contextmanager
 def from_here(log: Callable[[str], object]) -> Iterator[None]:
-    """UDP sockets that this process opens within take datagrams of this machine alone; told where that cannot be."""
+    """UDP sockets that this process opens within take datagrams of this machine alone, or a warning follows."""
     before = _sockets()
     yield
     opened = _sockets() - before

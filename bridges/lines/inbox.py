@@ -1,4 +1,4 @@
-"""From a library's own thread to the loop of the bridge: the newest messages, and a file that says there are some."""
+"""From a library's own thread to the loop of the bridge: the newest messages, and a file that signals them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Inbox(Generic[T]):
     """A queue of bounded length that drops its oldest entry. `put` from any thread; the rest from the loop's.
 
-    dropped   entries that were pushed out since the last `take_all`, which tells of them
+    dropped   entries that were pushed out since the last `take_all`, which returns them
     """
 
     def __init__(self, limit: int = 64) -> None:

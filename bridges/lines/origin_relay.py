@@ -1,8 +1,8 @@
 """In front of a library's WebSocket server that looks at no Origin: pages of other sites do not reach it.
 
-A page of any site that is open in a browser may connect to a port of this machine, and the browser then says in Origin
+A page of any site that is open in a browser may connect to a port of this machine, and the browser states in Origin
 whose page it is. The library listens at an address of loopback that nobody can guess. A connection to the port that is
-told is passed on when its handshake has no Origin (it is no browser's), or one that is admitted.
+configured is passed on when its handshake has no Origin (it is no browser's), or one that is admitted.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Packer(_Layout):
         """The state's numbers; `instead` has values by field that are sent in their place."""
         raws: list[float | int] = []
         for entry, read in zip(self.entries, self._fields, strict=True):
-            if instead is not None and entry.field in instead:  # of a constant too: a flag that says all is well
+            if instead is not None and entry.field in instead:  # of a constant too: a flag that means all is well
                 raws.append(entry.raw(instead[entry.field]))
             elif entry.value is not None:
                 raws.append(int(entry.value) if entry.bits else entry.value)

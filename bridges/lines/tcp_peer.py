@@ -18,8 +18,8 @@ _CHUNK = 4096
 
 
 class TcpPeer:
-    """Listens at once; a second client is turned away while the first has been heard of lately, and takes its place
-    after that only when it has said something.
+    """Listens at once; a second client is turned away while the first has sent something lately, and takes its place
+    after that only when it has sent something.
 
     received    gets the bytes as they come;  came, gone: when a client is there, and no more
     admission   whose connections are taken; others are counted as strangers and closed
@@ -37,7 +37,7 @@ class TcpPeer:
         self._client: socket.socket | None = None
         self._next: socket.socket | None = None
         """One that would take the client's place."""
-        self._heard = 0.0
+        self._received_at = 0.0
         self._outbox: Outbox[bytes] = Outbox(limit, counts)
         self._begun = b""  # the rest of a message whose beginning is on its way: never dropped
         self._listening = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
@@ -87,7 +87,7 @@ class TcpPeer:
                 client.close()
             elif self._client is None:
                 self._take(client, address)
-            elif monotonic() - self._heard < _ALONE_S:
+            elif monotonic() - self._received_at < _ALONE_S:
                 self._counts.refuse("second")
                 client.close()
             else:
@@ -96,7 +96,7 @@ class TcpPeer:
                 self._io.watch(client, self._on_next)
 
     def _on_next(self) -> None:
-        """The one that would take the place says something, or is gone again."""
+        """The one that would take the place sends something, or is gone again."""
         client = self._next
         if client is None:
             return
@@ -106,7 +106,7 @@ class TcpPeer:
             return
         except OSError:
             data = b""
-        if not data or monotonic() - self._heard < _ALONE_S:
+        if not data or monotonic() - self._received_at < _ALONE_S:
             self._turn_away()
             return
         self._io.unwatch(client)
@@ -124,7 +124,7 @@ class TcpPeer:
     def _take(self, client: socket.socket, address: tuple[Any, ...]) -> None:
         with contextlib.suppress(OSError):
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._client, self._heard = client, monotonic()
+        self._client, self._received_at = client, monotonic()
         self._counts.add("connections")
         self._io.log(f"connected from {address[0]}:{address[1]}")
         self._io.watch(client, self._on_readable)
@@ -143,7 +143,7 @@ class TcpPeer:
         if not data:
             self._part()
             return
-        self._heard = monotonic()
+        self._received_at = monotonic()
         self._received(data)
 
     def _flush(self) -> None:

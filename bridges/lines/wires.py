@@ -89,7 +89,7 @@ class UdpOut:
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
         try:
-            self._socket.connect(to)  # nothing is heard of others, and of loopback alone where it goes to loopback
+            self._socket.connect(to)  # nothing is received from others, and of loopback alone where it goes to loopback
         except OSError as fault:
             self._socket.close()
             raise rtmms.RtmmsError(f"cannot send to {address}: {fault.strerror or fault}") from None

@@ -15,7 +15,7 @@ def gravity_of(plant: PlantInfo) -> float:
 
 
 class Imu:
-    """Specific force and angular velocity at the point whose motion the plant tells.
+    """Specific force and angular velocity at the point whose motion the plant sends.
 
     Where the plant has no acceleration, it is the difference of the last two velocities over their time: the mean over
     that interval, half an interval late, and 0 for the first state and after a reset.

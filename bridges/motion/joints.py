@@ -50,7 +50,7 @@ class Joints:
         return self._all(state, "position"), self._all(state, "velocity"), self._all(state, "effort")
 
     def output_of(self, name: str, part: Literal["position", "velocity", "effort"]) -> str:
-        """The output, with its index, that tells this of a joint; '' for none."""
+        """The output, with its index, that has this of a joint; '' for none."""
         for group in self._groups:
             if name in group.names and getattr(group, part):
                 return f"{getattr(group, part)}[{group.names.index(name)}]"

@@ -40,7 +40,7 @@ class PoseNames:
 
 @dataclass(slots=True)
 class Motion:
-    """The robot at one instant, in our frames: world z up, body FLU, SI; all about the point the plant tells of.
+    """The robot at one instant, in our frames: world z up, body FLU, SI; all about the plant's point of reference.
 
     attitude      (w, x, y, z), body to world
     velocity      of the point, world components; `velocity_body` the same in the body's
@@ -70,7 +70,7 @@ class Motion:
 
 
 class PoseReader:
-    """Makes a Motion of each state. Built once a plant is known: ModelError says which output it lacks.
+    """Makes a Motion of each state. Built once a plant is known: ModelError names the output that it lacks.
 
     needs   the parts without which the bridge makes no sense; what else is missing is taken to be 0, or not known
     """
@@ -145,7 +145,7 @@ def unveiled(names: PoseNames, plant: PlantInfo) -> PoseNames:
     hidden = [name for name in found.values() if name not in plant.selected]
     if hidden:
         raise ModelError(
-            f"outputs: the plant '{plant.robot}' is seen through sensors, and tells {hidden[0]} only to those who ask "
+            f"outputs: the plant '{plant.robot}' is seen through sensors, and sends {hidden[0]} only to those who ask "
             f"for it: outputs=*+{'+'.join(found.values())}"
         )
     return replace(names, **found)

@@ -34,14 +34,14 @@ def taken() -> dict[int, str]:
 
 
 def name_of(data: bytes) -> str:
-    """Of the message that a packet says it has; '' for none that is read here. Refusal: oversize, malformed."""
+    """Of the message that a packet declares; '' for none that is read here. Refusal: oversize, malformed."""
     if len(data) > MAX_MESSAGE_BYTES:
         raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
         raise Refusal("malformed", "no IMC packet")
     order = "big" if int.from_bytes(data[:2], "big") == _SYNC[0] else "little"
     if int.from_bytes(data[4:6], order) != len(data) - _HEAD - 2:  # type: ignore[arg-type]
-        raise Refusal("malformed", "of another length than it says")
+        raise Refusal("malformed", "of another length than it declares")
     return taken().get(int.from_bytes(data[2:4], order), "")  # type: ignore[arg-type]
 
 

@@ -20,16 +20,16 @@ _MULTICAST_ALL = 49  # linux/in.h
 
 @dataclass(slots=True)
 class Node:
-    """Somebody who has announced itself, and where it hears."""
+    """Somebody who has announced itself, and where it receives."""
 
     number: int
     name: str
     place: tuple[str, int]
-    heard: float
+    received_at: float
 
 
 class Nodes:
-    """Those that are there, by number and name; what none was heard of for a minute is forgotten."""
+    """Those that are there, by number and name; one that sends nothing for a minute is removed."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], Node] = {}
@@ -41,27 +41,27 @@ class Nodes:
         return len(self._known)
 
     def announced(self, number: int, name: str, services: str, sender: str, now: float) -> Node | None:
-        """A node that is new, or None. It hears where it says so, at the address that it spoke from: so nobody can have
-        us send to a third."""
+        """A node that is new, or None. It receives where it announces, at the address that it spoke from: nobody can
+        have us send to a third."""
         ports = list(udp_services(services))
         port = next((port for host, port in ports if host == sender), ports[0][1] if ports else 0)
         if not port:
             return None
-        self._known.pop((number, ""), None)  # that it spoke before it said its name
+        self._known.pop((number, ""), None)  # that it spoke before it sent its name
         known = self._known.get((number, name))
         if known is not None:
-            known.place, known.heard = (sender, port), now
+            known.place, known.received_at = (sender, port), now
             return None
         if len(self._known) >= _MOST:
             return None
         self._known[number, name] = node = Node(number, name, (sender, port), now)
         return node
 
-    def heard(self, number: int, now: float) -> bool:
+    def receive(self, number: int, now: float) -> bool:
         """A message of one; whether it is known."""
         mine = [node for node in self._known.values() if node.number == number]
         for node in mine:
-            node.heard = now
+            node.received_at = now
         return bool(mine)
 
     def spoke(self, number: int, sender: tuple[str, int], now: float) -> None:
@@ -71,7 +71,7 @@ class Nodes:
 
     def forget(self, now: float) -> list[Node]:
         """Those that are gone."""
-        gone = [key for key, node in self._known.items() if now - node.heard > _FORGOTTEN_S]
+        gone = [key for key, node in self._known.items() if now - node.received_at > _FORGOTTEN_S]
         return [self._known.pop(key) for key in gone]
 
     def find(self, number: int) -> Node | None:
@@ -99,7 +99,9 @@ def announce_socket(network: str) -> tuple[socket.socket, int]:
         except OSError as problem:
             made.close()
             fault = problem
-    raise rtmms.RtmmsError(f"cannot hear announces at {GROUP}, ports 30100 to 30104: {fault.strerror if fault else ''}")
+    raise rtmms.RtmmsError(
+        f"cannot receive announces at {GROUP}, ports 30100 to 30104: {fault.strerror if fault else ''}"
+    )
 
 
 def let_announce(made: socket.socket, network: str, far: bool) -> None:

@@ -2,7 +2,7 @@
 
 Of a plant that is seen through sensors (`--sensors`) these are its readings: a new one each time that a sensor has
 one, at its rate, with its latency, and with the time at which it was taken. Of another plant, or where it is asked for,
-they are made of the truth, each state a reading. Each says where it comes from (`description`).
+they are made of the truth, each state a reading. Each names its source (`description`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ Reading = TypeVar("Reading")
 class Instrument(Generic[Reading]):
     """One of them. `new` with each state: a new reading, or None; `now`: the one that stands, None before the first.
 
-    told   where its readings come from, for a person
+    description   where its readings come from, for a person
     """
 
     def __init__(self, description: str, clock: str, read: Callable[[State, float], Reading]) -> None:

@@ -242,7 +242,7 @@ class SetPoints:
             self.channels += tuple(f"{name}.{field}" for field, _ in fields if field)
 
     def parse(self, line: bytes) -> dict[str, float]:
-        """One sentence; Refusal: malformed, checksum, unknown, invalid (it says so itself), wrong_type."""
+        """One sentence; Refusal: malformed, checksum, unknown, invalid (by its own flag), wrong_type."""
         try:
             text = line.decode("ascii").strip()
         except UnicodeDecodeError:
@@ -284,7 +284,7 @@ class SetPoints:
 
     def _apb(self, fields: Any) -> dict[str, float]:
         if fields.status_gen == "V" or fields.status_cycle_lock == "V":
-            raise Refusal("invalid", "APB says that it is not to be used")
+            raise Refusal("invalid", "APB declares that it is not to be used")
         values = _off_track(fields.cross_track_err_mag, fields.dir_steer, fields.cross_track_unit, "APB")
         for name, word, kind in (
             ("heading_deg", fields.heading_to_dest, fields.heading_to_dest_type),
@@ -296,7 +296,7 @@ class SetPoints:
 
     def _rmb(self, fields: Any) -> dict[str, float]:
         if fields.status != "A":
-            raise Refusal("invalid", "RMB says that it is not to be used")
+            raise Refusal("invalid", "RMB declares that it is not to be used")
         values = _off_track(fields.cross_track_error, fields.cte_correction_dir, "N", "RMB")
         if fields.dest_true_bearing:
             values["RMB.bearing_deg"] = self._heading(_number(fields.dest_true_bearing, "bearing"), "T")

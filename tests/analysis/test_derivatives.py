@@ -187,7 +187,7 @@ def test_a_multistep_method_starts_anew():
 
 
 def test_what_the_motion_gives(copter: Any):
-    """A small error of everything becomes what A and B say; `deviation` is that error."""
+    """A small error of everything becomes what A and B predict; `deviation` is that error."""
     copter.reset()
     u = on_its_way(copter)
     found, chart, blob = rtmms.linearise(copter, u), copter.chart(), copter.snapshot()

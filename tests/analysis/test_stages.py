@@ -102,7 +102,7 @@ def test_slopes_report_where_a_motion_beside_goes(manta: Any) -> None:
 
 
 def test_feedback_leads_back(manta: Any) -> None:
-    """With a gain on the rods' own angles alone the knots move as it says, and stay in their box."""
+    """With a gain on the rods' own angles alone the knots move by it, and stay in their box."""
     stages = Stages(manta, STEPS, ("position",), 2)
     base, count = knots(), 3
     motion = stages.roll(base)

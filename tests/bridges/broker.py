@@ -60,7 +60,7 @@ class Broker:
 
 
 class Subscriber:
-    """Hears everything; `of(topic)` are the payloads of one."""
+    """Receives everything; `of(topic)` are the payloads of one."""
 
     def __init__(self, port: int, name: str = "", password: str = "", ca: Path | None = None) -> None:
         self.received: list[tuple[str, bytes, bool]] = []

@@ -22,7 +22,7 @@ def send(**found: Any) -> None:
 
 
 def decode(group: str, port: str, file: str, *names: str) -> None:
-    """What the named messages say, by cantools, each once."""
+    """The named messages, by cantools, each once."""
     import cantools
 
     database = cantools.database.load_file(file)

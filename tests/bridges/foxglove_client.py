@@ -73,7 +73,7 @@ class Viewer:
         return topic, at, json.loads(payload)
 
     def await_(self, topic: str) -> tuple[int, Any]:
-        """The next message on a topic: log time ns and what it says."""
+        """The next message on a topic: log time ns and content."""
         end = time.monotonic() + PATIENCE_S
         while True:
             assert time.monotonic() < end, f"nothing on {topic}"

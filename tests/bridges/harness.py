@@ -30,7 +30,7 @@ def wait(done: Callable[[], Any]) -> Any:
 class Bridged:
     """Runs a bridge in a thread against an exchange endpoint, until the plant ends or `stop` is called.
 
-    reason   why it ended; fault: what it raised; said: the lines that it logged
+    reason   why it ended; fault: what it raised; messages: the lines that it logged
     """
 
     def __init__(self, bridge: Bridge, exchange: str, *, stay_s: float = 0.0, name: str = "bridge") -> None:

@@ -17,7 +17,7 @@ RECEIVED: list[tuple[int, Any]] = []
 
 
 class Pilot(mosaik_api_v3.Simulator):
-    """A value each `every` of mosaik's time, or at the times that are given; keeps what it is told."""
+    """A value each `every` of mosaik's time, or at the times that are given; keeps what it receives."""
 
     def __init__(self) -> None:
         super().__init__({"models": {"Pilot": {"public": True, "params": [], "attrs": ["out", "seen"]}}})
@@ -67,7 +67,7 @@ def scenario(
     arguments: dict[str, Any] | None = None,
     **pilot: Any,
 ) -> list[tuple[int, Any]]:
-    """A pilot that drives these actuators of a robot and sees one of its outputs; what it was told."""
+    """A pilot that drives these actuators of a robot and sees one of its outputs; what it received."""
     RECEIVED.clear()
     simulators: dict[str, Any] = {"Pilot": {"python": "tests.bridges.mosaik_peers:Pilot"}, "Robots": robots}
     with contextlib.redirect_stdout(io.StringIO()):

@@ -1,4 +1,4 @@
-"""Who may drive through a bridge: addresses in words, and what a user is told."""
+"""Who may drive through a bridge: addresses in words, and what a user reads."""
 
 from __future__ import annotations
 

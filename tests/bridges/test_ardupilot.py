@@ -391,7 +391,7 @@ def test_a_port_that_is_busy(port: int, autopilot: Autopilot) -> None:
 
 @contextlib.contextmanager
 def ended(run: subprocess.Popen[str]) -> Iterator[None]:
-    """A run that must not outlive the test; what it said, if the test fails."""
+    """A run that must not outlive the test; what it printed, if the test fails."""
     try:
         yield
     except BaseException:

@@ -1,4 +1,4 @@
-"""rtmms bench bridges: short runs tell what they should; how long anything took is not judged here."""
+"""rtmms bench bridges: short runs report what they should; how long anything took is not judged here."""
 
 from __future__ import annotations
 

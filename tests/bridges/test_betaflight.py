@@ -1,4 +1,4 @@
-"""The Betaflight bridge beside an imitation that behaves as the firmware's source says, on a clock of the test."""
+"""The Betaflight bridge beside an imitation that behaves as the firmware's source states, on a clock of the test."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def test_the_remote_control(rehearse: Any) -> None:
 @BOTH
 @pytest.mark.parametrize("late_s", [0.0, 0.3, 5.0])
 def test_one_that_starts_gets_no_motion_and_no_pulses(rehearse: Any, mode: str, late_s: float) -> None:
-    """A motion makes the genuine one end where its sensors are not there yet; it forgets pulses."""
+    """A motion makes the genuine one end where its sensors are not there yet; it discards pulses."""
     run, firmware = rehearse(mode)
     run.run(late_s)
     run.start(firmware)

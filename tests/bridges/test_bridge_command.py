@@ -213,7 +213,7 @@ def test_a_run_whose_autopilot_never_came_has_failed(tmp_path: Path, name: str, 
     assert (result.status, result.report["ended"]) == (1, "duration")
     assert f"bridge {name} ended with exit status 1: " in result.err
     assert f"{partner} sent nothing to " in result.err
-    # ArduPilot arms with steps of 1.39 ms or less; where --dt says otherwise, the run has those
+    # ArduPilot arms with steps of 1.39 ms or less; where --dt sets another, the run has those
     assert result.report["dt"] == (1e-3 if name == "ardupilot" else 2e-3)
     shortened = "steps of 1 ms in place of 2 ms: bridge 'ardupilot' needs 1.39 ms or less" in result.err
     assert shortened == (name == "ardupilot")

@@ -356,7 +356,7 @@ def test_what_is_wrong_is_reported(manta: Any, place: dict[str, Any], capfd: pyt
 
 
 def test_who_comes_later_and_asks_nobody_learns_of_it_soon(served: Dds) -> None:
-    """Others (Fast DDS) look by multicast, of which there is none on loopback: they wait to be told."""
+    """Others (Fast DDS) look by multicast, of which there is none on loopback: they need an address."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as late:
         late.bind(("127.0.0.1", 7400 + 250 * served.domain + 10 + 2 * 5))  # of the participant with index 5
         late.settimeout(20.0)

@@ -70,7 +70,7 @@ PLAIN = {
     "zenoh": ("prefix",),
 }
 """Other texts. Whoever adds one here has looked at what the bridge's library makes of it: it opens no file, starts no
-program, and reaches no other machine by it, or `beyond` of the bridge says so."""
+program, and reaches no other machine by it, or `beyond` of the bridge reports it."""
 
 PLAIN_OF_CONTROLLERS = {
     "path": ("course", "waypoints"), "predictive": ("course", "waypoints", "method"),

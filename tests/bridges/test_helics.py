@@ -194,7 +194,7 @@ def test_a_real_time_federate_is_granted_by_the_clock() -> None:
         pilot.join()
 
 
-# --- what is wrong is told --------------------------------------------------------------------------------------------
+# --- what is wrong is reported ----------------------------------------------------------------------------------------
 
 
 def fault_of(bridge: Helics) -> str:

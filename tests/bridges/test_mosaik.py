@@ -314,7 +314,7 @@ def _text(port: int, junk: bytes) -> bool:
     return True
 
 
-# --- what is wrong is told --------------------------------------------------------------------------------------------
+# --- what is wrong is reported ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

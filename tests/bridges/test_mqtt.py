@@ -293,7 +293,7 @@ def test_nothing_waits_for_a_connection(make_host: Callable[..., Host], monkeypa
 
 
 def test_a_broker_that_acknowledges_nothing(make_host: Callable[..., Host]) -> None:
-    """It says welcome, answers no message of quality of service 1, and hangs up; again and again."""
+    """It sends welcome, answers no message of quality of service 1, and hangs up; again and again."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ending = threading.Event()
 

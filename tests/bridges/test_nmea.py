@@ -230,7 +230,7 @@ def test_under_water_there_is_no_fix(receiving: socket.socket) -> None:
     with pytest.raises(rtmms.ModelError, match=r"sentences: HDT needs a compass \(mag and imu\), or an estimate"):
         opened(Nmea(to=udp(receiving), sentences=("HDT",)), info)
     with pytest.raises(
-        rtmms.ModelError, match=r"seen through sensors, and tells truth\.position only to those who ask"
+        rtmms.ModelError, match=r"seen through sensors, and sends truth\.position only to those who ask"
     ):
         opened(Nmea(to=udp(receiving), source="truth"), info)
 

@@ -56,7 +56,7 @@ def test_those_that_knock_and_send_nothing_take_nobodys_place() -> None:
         px4.drive()
         wait(lambda: sailing.bridged.counts["received"] == 23)
         peer._received -= 10.0
-        with Autopilot(port) as other:  # it says who it is
+        with Autopilot(port) as other:  # it sends who it is
             assert other.receive().time_usec > 0
             wait(lambda: sailing.plant.resets == 2)
 

@@ -229,7 +229,7 @@ def test_a_silent_plant_and_the_safe_output(peer: socket.socket, make_host: Call
 
 
 def test_the_safe_output_of_a_constant() -> None:
-    """A flag that says all is well must be able to say that it is not."""
+    """A flag that means that all is well must be able to mean that it is not."""
     info = plant_info(Channel("speed", "m/s"))
     entries = (Packed(field="speed", type="f32"), Packed(field="ok", type="u8", value=1.0))
     pack = Packer(entries, "little", info, "x")
@@ -333,7 +333,7 @@ def test_the_example_fits_the_manta() -> None:
 
 @pytest.mark.full
 def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path) -> None:
-    """Each fourth step of the pendulum's is answered by the peer, from what it was told: the same bits again."""
+    """Each fourth step of the pendulum's is answered by the peer, from what it received: the same bits again."""
     arguments = f"udp:port={peer.getsockname()[1]},bind_port=0,claim=torque,every=4,paced=true,state_fields=angle+rate"
 
     def run() -> tuple[list[float], dict[str, Any]]:
@@ -365,7 +365,7 @@ def test_in_lockstep_the_peer_sets_the_pace(peer: socket.socket, tmp_path: Path)
 @pytest.mark.parametrize("how", ["slow", "lossy", "slower, tells", "away"])
 def test_each_step_gets_the_answer_to_itself(peer: socket.socket, how: str) -> None:
     """From a peer that answers every datagram, one after the other, and once takes long enough to be asked again; from
-    one that some do not reach; from one that takes longer than may be guessed, and says what it answers; and from one
+    one that some do not reach; from one that takes longer than may be guessed, and states what it answers; and from one
     that is away for a while."""
     with Sailing(udp(peer, claim=("thrust",), paced=True)) as sailing:
         steps = received = 0

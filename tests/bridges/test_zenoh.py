@@ -239,7 +239,7 @@ def test_closing_waits_for_nobody(endpoint: str, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_file_for_zenoh_itself(make_host: Callable[..., Host], endpoint: str, tmp_path: Path) -> None:
-    """Users with passwords, which only the library's own configuration can tell it of."""
+    """Users with passwords, which only the library's own configuration can have."""
     users = tmp_path / "users.txt"
     users.write_text("manta:ray\n")
     file = tmp_path / "zenoh.json5"

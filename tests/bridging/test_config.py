@@ -1,4 +1,4 @@
-"""Bridges from words and files: what is read, and every way to be wrong told with its place."""
+"""Bridges from words and files: what is read, and every way to be wrong, refused with its place."""
 
 from __future__ import annotations
 

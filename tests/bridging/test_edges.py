@@ -1,4 +1,4 @@
-"""The loop of a bridge where somebody comes, goes, says nonsense or falls silent."""
+"""The loop of a bridge where somebody comes, goes, sends nonsense or falls silent."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_in_lockstep_a_wrong_answer_lets_the_last_good_one_stand() -> None:
         assert sailing.bridged.counts.reasons() == {"not_claimed": 2, "not_finite": 1}
 
 
-# -- what is told ----------------------------------------------------------------------------------------------------
+# -- what is reported ------------------------------------------------------------------------------------------------
 
 
 def test_lines_that_a_peer_causes_are_few_and_harmless() -> None:

@@ -173,7 +173,7 @@ def test_a_full_queue_drops_its_oldest_and_counts() -> None:
 
 def test_the_watchdog_trips_once() -> None:
     dog = Watchdog(0.5)
-    assert not dog.trips(100.0)  # nothing was heard yet
+    assert not dog.trips(100.0)  # nothing came yet
     assert dog.left_s(0.0) is None
     dog.fed(10.0)
     assert dog.left_s(10.2) == pytest.approx(0.3)

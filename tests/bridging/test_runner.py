@@ -67,7 +67,7 @@ def test_an_observer_gets_telemetry_and_ends_with_the_plant(make_host: Callable[
         wait(lambda: len(probe.steps) > 3)
         assert not beside.running.host.server.claimed.any()
         wait(lambda: beside.running.host.server.admitted() == {"bridge"})
-    assert beside.bridged.reason.startswith("the plant ")  # said bye, or is gone where that was lost
+    assert beside.bridged.reason.startswith("the plant ")  # sent bye, or is gone where that was lost
     assert probe.log == ["open toy", "tick", f"close {beside.bridged.reason}"]
     assert beside.bridged.counts["states"] == len(probe.steps)
 
@@ -325,7 +325,7 @@ def test_more_than_telemetry_brings_is_reported(make_host: Callable[..., Host]) 
         assert beside.bridged.messages == []
 
 
-# --- peers that say much that must be refused ---------------------------------------------------------------------
+# --- peers that send much that must be refused ---------------------------------------------------------------------
 
 
 def test_refusals_beyond_a_measure_make_a_pause() -> None:

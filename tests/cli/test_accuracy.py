@@ -1,4 +1,4 @@
-"""What a run's report says of its accuracy, and what of it the next run is told."""
+"""What a run's report states of its accuracy, and what of it the next run prints."""
 
 from __future__ import annotations
 

@@ -171,7 +171,7 @@ def test_wrong_words_are_one_sentence(
 
 
 def forged(recorded: Path, name: str, **changes: Any) -> None:
-    """A copy of the log, of which the origin says something else."""
+    """A copy of the log, of which the origin states something else."""
     from mcap.reader import make_reader
     from mcap.writer import Writer
 
@@ -197,7 +197,7 @@ def forged(recorded: Path, name: str, **changes: Any) -> None:
 
 @pytest.mark.full
 def test_a_log_is_data(recorded: Path) -> None:
-    """A file that it names is run where the user says so; of another version, or damaged at its beginning, it is none
+    """A file that it names is run where the user allows it; of another version, or damaged at its beginning, it is none
     to go on from."""
     (recorded / "theirs.py").write_text("open('ran', 'w')\n")
     cases = {

@@ -25,7 +25,7 @@ def test_a_secret_goes_to_the_bridge_that_it_names_alone(monkeypatch: pytest.Mon
 
 
 class Late:
-    """A server whose peer says hello after so many looks."""
+    """A server whose peer sends a hello after so many looks."""
 
     def __init__(self, looks: int) -> None:
         self.looks, self.claimed = looks, np.zeros(1, dtype=bool)
@@ -38,7 +38,7 @@ class Late:
 
 
 def waited(monkeypatch: pytest.MonkeyPatch, looks: int, starved: float) -> list[str]:
-    """What is told while a controller is waited for that had no core for so long; patience for its hello is 0 s."""
+    """What is reported while a controller is waited for that had no core for so long; patience for its hello is 0 s."""
     process = SimpleNamespace(pid=1)
     child = SimpleNamespace(peer="gait", name="controller gait", process=process, compiling=lambda: False)
     every = SimpleNamespace(all=[child], ended=lambda: [])

@@ -1,4 +1,4 @@
-"""A controller that compiles before it says hello is waited for."""
+"""A controller that compiles before it sends a hello is waited for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PROGRAM = "import sys, time; print('rtmms: compiling it', file=sys.stderr, flush
 
 
 class Nobody:
-    """A plant to which nobody says hello."""
+    """A plant to which nobody sends a hello."""
 
     def serve(self, until_ns: int) -> None: ...
 

@@ -1,4 +1,4 @@
-"""How a run ends when it is told to, and what it says of those that ended before it."""
+"""How a run ends when it is asked to, and what it reports of those that ended before it."""
 
 from __future__ import annotations
 

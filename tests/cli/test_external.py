@@ -22,7 +22,7 @@ with rtmms.connect(sys.argv[1], name='clock', ticks=True) as link:
 
 
 def endpoint(process: subprocess.Popen[str]) -> str:
-    """Where to tick: it is said on standard error."""
+    """Where to tick: it is printed on standard error."""
     assert process.stderr is not None
     line = next(line for line in process.stderr if "waits for a tick" in line)
     return line.split()[-1]
@@ -39,7 +39,7 @@ def test_run_answers_and_a_process_outside_ticks(tmp_path: Path) -> None:
     process = start(tmp_path, "run", "pendulum", "--controller", "swing", *arguments)
     clock = ticker(tmp_path, endpoint(process), 50)
     result = finish(process)
-    assert clock.wait(30) in (0, 1)  # it may find the plant gone before it hears the bye
+    assert clock.wait(30) in (0, 1)  # it may find the plant gone before the bye
     report = result.report
     assert (result.status, report["ended"], report["steps"]) == (0, "duration", 50)
     exchange = report["exchange"]

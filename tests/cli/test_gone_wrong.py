@@ -1,4 +1,4 @@
-"""Runs that go wrong though the words were right: what is late is warned of, a plant that raises is told by line."""
+"""Runs that go wrong though the words were right: warnings of what is late, a plant that raises by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report for a person: the first lines say what happened in words, and each number has its unit."""
+"""The report for a person: the first lines state what happened in words, and each number has its unit."""
 
 from __future__ import annotations
 

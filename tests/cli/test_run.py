@@ -31,7 +31,7 @@ KEYS = {
 def test_a_realtime_run_ends_with_one_object_on_standard_output(tmp_path: Path) -> None:
     result = rtmms(tmp_path, "run", "pendulum", "--controller", "swing", "--duration", "1", "--json", "--quiet")
     assert result.status == 0
-    assert result.err == "" or "the default port is busy" in result.err  # told even so
+    assert result.err == "" or "the default port is busy" in result.err  # reported even so
     report = result.report
     assert set(report) == KEYS
     assert (report["robot"], report["mode"], report["dt"], report["steps"]) == ("pendulum", "realtime", 0.01, 100)
@@ -425,7 +425,7 @@ def test_ctrl_c_ends_the_run_with_its_report_and_130_and_leaves_nobody_behind(tm
     process = start(tmp_path, *arguments, new_session=True)
     _wait_until_running(process)
     children = _children(process.pid)
-    assert len(children) in (2, 3)  # controller, display, and the witness where that is permitted
+    assert len(children) in (2, 3)  # controller, display, and the stall detector where that is permitted
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of them
     result = finish(process)
     assert (result.status, result.report["ended"]) == (130, "interrupt")

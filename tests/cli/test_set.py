@@ -32,7 +32,7 @@ def test_a_parameter_changes_while_it_runs_and_in_the_replay(tmp_path: Path) -> 
     peer = subprocess.run([sys.executable, "-c", SCRIPT, endpoint], env=environment(tmp_path), timeout=120,
                           capture_output=True, text=True)  # fmt: skip
     if peer.returncode:
-        process.kill()  # nobody else would tell it to stop
+        process.kill()  # nobody else would stop it
     assert peer.returncode == 0, peer.stderr
     result = finish(process)
     assert (result.status, result.report["ended"]) == (0, "stop")

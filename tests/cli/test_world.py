@@ -1,4 +1,4 @@
-"""Several robots from the command line: who drives whom, what is said of mistakes, replay."""
+"""Several robots from the command line: who drives whom, how mistakes are reported, replay."""
 
 from __future__ import annotations
 

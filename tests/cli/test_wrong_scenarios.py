@@ -1,4 +1,4 @@
-"""Scenario files with something wrong: each is told before it runs, with file, line, what was got and expected."""
+"""Scenario files with something wrong: each is reported before it runs, with file, line, what was got and expected."""
 
 from __future__ import annotations
 

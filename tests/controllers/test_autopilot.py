@@ -148,7 +148,7 @@ def test_a_course_that_makes_no_sense_is_refused(arguments: dict[str, Any], text
 
 
 def swum(compensate: str, seconds: float = 200.0) -> tuple[Guide, float]:
-    """A point that goes where the guide says at 0.4 m/s through a current of 0.15 m/s across the course: the guide, and
+    """A point that follows the guide at 0.4 m/s through a current of 0.15 m/s across the course: the guide, and
     the mean error of the last 20 s."""
     from rtmms.analysis.courses import course
 

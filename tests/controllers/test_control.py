@@ -124,7 +124,7 @@ def test_a_controller_that_raises_ends_with_1_and_shows_where(control: Control, 
             "rtmms control: controller 'mine' failed: mine.py, line 10: RuntimeError: the user's own fault\n"
         )
         running.wait(lambda: running.host.server.dead())
-        assert running.host.server.claimed.any()  # it died and said no bye: the miss policy acts
+        assert running.host.server.claimed.any()  # it died and sent no bye: the miss policy acts
 
 
 @pytest.mark.full

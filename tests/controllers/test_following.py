@@ -1,4 +1,4 @@
-"""Rods that do not follow: told, and told again when they do; rods that lag as their servos should are none."""
+"""Rods that do not follow: reported, and reported again when they do; rods that lag as their servos should are none."""
 
 from __future__ import annotations
 

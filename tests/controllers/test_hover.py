@@ -1,4 +1,4 @@
-"""The quadrotor's controller, by the truth and by what sensors tell."""
+"""The quadrotor's controller, by the truth and by what sensors read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Controllers in a file that the user names: found, built, run, and told what is wrong with them."""
+"""Controllers in a file that the user names: found, built, run, and refused with a reason."""
 
 from __future__ import annotations
 

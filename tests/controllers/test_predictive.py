@@ -59,7 +59,7 @@ def prepared() -> Predictive:
 
 @pytest.mark.full
 def test_it_swims_a_course_and_finds_the_current(prepared: Predictive) -> None:
-    """From rest, in a current that nobody tells it of; a controller without feedback drifts metres away."""
+    """From rest, in a current that it does not know; a controller without feedback drifts metres away."""
     controller = Predictive(course="waypoints", waypoints="0 0 -0.5; 40 0 -0.5", depth_m=0.5)
     controller.prepare()
     plant = rtmms.load("manta", dt=DT, current_m_s=(0.0, 0.08, 0.0), **SMALL)
@@ -103,7 +103,7 @@ def test_it_reports_how_far_its_coarse_model_is_off(prepared: Predictive, capsys
 
 
 def test_its_model_has_the_parameters_of_a_preset(tmp_path: Path, prepared: Predictive) -> None:
-    """In place of what the plant tells; the plant's others, or those of the preset that the file names, stay."""
+    """In place of what the plant sends; the plant's others, or those of the preset that the file names, stay."""
     file = tmp_path / "fitted.toml"
     plant = rtmms.load("manta", dt=DT, body_mass_kg=21.0, drag_coefficient=1.9, **SMALL)
     errors, masses, drags = [], [], []
@@ -275,7 +275,7 @@ def test_any_robot_is_planned_for_by_a_cost_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_a_robot_from_a_file_has_the_parameters_of_the_plant(tmp_path: Path) -> None:
-    """As far as its function takes them and the plant tells others than its own."""
+    """As far as its function takes them and the plant has others than its own."""
     (tmp_path / "mine.py").write_text(AHEAD)
     own = Path(__file__).resolve().parents[2] / "examples" / "13_own_robot.py"
     arguments: dict[str, Any] = {"model": f"{own}:robot", "samples": 8, "grid_s": 0.05}

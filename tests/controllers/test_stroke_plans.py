@@ -84,7 +84,7 @@ def test_it_flies_aside_and_stops_there(prepared: Predictive) -> None:
 
 
 class Slow:
-    """A background that is done when it is told to be."""
+    """A background that is done when it is asked to be."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Future[Any], Any]] = []

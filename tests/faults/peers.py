@@ -63,7 +63,7 @@ def flooding(link: rtmms.Link) -> None:
 
 
 def mute(link: rtmms.Link) -> None:
-    """Takes its claim and a first state, and never says anything again."""
+    """Takes its claim and a first state, and never sends anything again."""
     for state in link:
         link.command(wave(state, link))
         break

@@ -30,7 +30,7 @@ class Bench:
     exchange: str = ""
 
     def start(self, module: str, *text: str) -> subprocess.Popen[str]:
-        """A process of our own, which says a line when it is at work."""
+        """A process of our own, which prints a line when it is at work."""
         process = self.spawn([sys.executable, "-P", "-m", module, *text])
         assert process.stdout is not None
         if not process.stdout.readline():

@@ -8,7 +8,7 @@ from tests.wire.bench import Toy
 
 
 class Rods(Toy):
-    """Four rods that are where they are told to be."""
+    """Four rods that are where they are commanded to be."""
 
     def __init__(self, dt: float) -> None:
         self.dt = dt

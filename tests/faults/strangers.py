@@ -1,4 +1,4 @@
-"""Strangers of a plant that have read its protocol: each says what costs it little and the plant much, if that lets it.
+"""Strangers of a plant that have read its protocol: each sends what costs it little and the plant much.
 
 Each is (exchange endpoint, what to call when at work) -> never; the bytes are ZeroMQ's own, without libzmq.
 """
@@ -28,7 +28,7 @@ Ready = Callable[[], None]
 
 
 def endpoints(exchange: str) -> dict[str, str]:
-    """Of the plant's three sockets: an observer is told, with or without a token."""
+    """Of the plant's three sockets: an observer is named, with or without a token."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as door:
         door.linger = 0
         door.connect(exchange)
@@ -42,7 +42,7 @@ def _hello(**more: Any) -> bytes:
 
 
 def connected(endpoint: str, kind: bytes) -> socket.socket:
-    """With all of the handshake said."""
+    """With all of the handshake sent."""
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     one = socket.create_connection((host, int(port)), 1.0)
     one.sendall(GREETING + ready(kind))

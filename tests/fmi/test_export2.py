@@ -107,7 +107,7 @@ except rtmms.DivergedError as fault:
 
 
 def in_a_process_of_its_own(program: str, path: Path) -> str:
-    """One instance a process, as the FMU says of itself."""
+    """One instance a process, as the FMU declares."""
     child = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=120,
                            check=False, cwd=ROOT)  # fmt: skip
     assert child.returncode == 0, child.stderr
@@ -134,7 +134,7 @@ print(json.dumps({name: found[name].tolist() for name in found.dtype.names}))
 
 
 def test_an_ssp_of_robot_and_controller_runs_in_fmpy(manta: Path, tmp_path: Path) -> None:
-    """The example's controller. fmpy gives each component at a step what the others said at the one before."""
+    """The example's controller. fmpy gives each component at a step what the others had at the one before."""
     build = [sys.executable, "-m", "pythonfmu", "build", "-f", str(ROOT / "examples/fmi/flap.py"), "-d", str(tmp_path)]
     subprocess.run(build, check=True, capture_output=True, timeout=120, cwd=tmp_path)
     ssp, steps = tmp_path / "swim.ssp", 300

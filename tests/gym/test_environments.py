@@ -131,7 +131,7 @@ def test_a_step_that_is_known_to_be_too_long_is_a_warning():
 
 
 def test_through_sensors():
-    """The agent sees what instruments tell, with their noise; rewards are by the truth."""
+    """The agent sees what instruments read, with their noise; rewards are by the truth."""
     truth = gymnasium.make("rtmms/QuadrotorHover-v0")
     env = gymnasium.make("rtmms/QuadrotorHover-v0", sensors="typical")
     action, found = np.full(4, 0.1, dtype=np.float32), []

@@ -36,7 +36,7 @@ def recorded(
 
 
 def noisy(recording: Recording, share: float, seed: int) -> Recording:
-    """White noise of this share of each channel's spread, told to nobody."""
+    """White noise of this share of each channel's spread, unknown to the fit."""
     chance = np.random.default_rng(seed)
     series = []
     for one in recording.series:

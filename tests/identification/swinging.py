@@ -58,7 +58,7 @@ def wandering(chance: np.random.Generator, count: int, kept: float) -> np.ndarra
 
 
 def recorded(run: Any, *, at_rest: bool, kept: float, seed: int) -> Recording:
-    """With noise that nobody tells."""
+    """With unknown noise."""
     commands, angle, rate = run
     chance, unknown = np.random.default_rng(seed), np.full(1, np.nan)
     angle = angle + ANGLE_RAD * wandering(chance, len(angle), kept)

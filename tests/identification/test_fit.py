@@ -1,4 +1,4 @@
-"""Fits to runs whose parameters are known: what is found, how far it says it may be off, and what it refuses."""
+"""Fits to runs whose parameters are known: what is found, its stated errors, and what it refuses."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_where_a_segment_begins_is_estimated(run: Recording) -> None:
 
 @pytest.mark.full
 def test_through_sensors_with_errors_that_last() -> None:
-    """What the sheets say of offsets and scales is among the unknowns, though not reported as found."""
+    """What the sheets state of offsets and scales is among the unknowns, though not reported as found."""
     runs = [recorded(TRUTH, seconds=5.0, sensors="typical", seed=seed) for seed in (1, 2)]
     solution, evidence = found(runs, "drag_coefficient,joint_damping_n_m_s")
     off = np.array(list(solution.values.values())) - np.array(list(TRUTH.values()))

@@ -262,7 +262,7 @@ def test_the_delay_that_aligns_harmonics() -> None:
     assert aligning_delay(pairs) == pytest.approx(delay, abs=1e-12)
 
 
-# How a fit ends, and what it says.
+# How a fit ends, and its message.
 
 
 def test_iterations_are_reported() -> None:

@@ -1,4 +1,4 @@
-"""docs/identification.md: what is printed there does what the page says."""
+"""docs/identification.md: what is printed there does what the page promises."""
 
 from __future__ import annotations
 

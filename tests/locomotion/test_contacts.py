@@ -1,4 +1,4 @@
-"""Axles, wheels and planes as elements: what is refused, and where it says so."""
+"""Axles, wheels and planes as elements: what is refused, and the place that the error names."""
 
 from __future__ import annotations
 

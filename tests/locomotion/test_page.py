@@ -1,4 +1,4 @@
-"""The page docs/locomotion.md: its program runs and says what the page says; its commands are words that are known."""
+"""The page docs/locomotion.md: its program prints what the page shows; its commands are words that are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits, grace and the start on the fake clock: which step ends the run, and what is said."""
+"""Limits, grace and the start on the fake clock: which step ends the run, and the message."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def test_a_request_that_takes_longer_than_the_slack_costs_periods_and_no_overrun
 
 
 def test_of_two_values_the_one_that_was_taken_is_kept_for_a_replay() -> None:
-    """A plant that does not say what it takes, and refuses the second when it has taken the first."""
+    """A plant that does not state what it takes, and refuses the second when it has taken the first."""
 
     class Choosy(bench_module.Plant):
         def set(self, **changes: float) -> None:

@@ -135,7 +135,7 @@ def test_abort_ends_the_run_at_the_first_miss_and_names_the_peer() -> None:
 def test_a_held_value_older_than_half_a_second_goes_home() -> None:
     bench = Bench(steps=510, arrivals=on_time(1))
     first_home = next(k for k, *_, policy in bench.world.published if policy == "home")
-    assert first_home == 501  # state 501 tells of step 500, given up 500.4 ms after the last good command
+    assert first_home == 501  # state 501 is of step 500, given up 500.4 ms after the last good command
     assert bench.plant.commands[499] == (0.5, 0.0)
     assert bench.plant.commands[500][0] == pytest.approx(0.499)
 

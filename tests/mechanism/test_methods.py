@@ -1,4 +1,4 @@
-"""Each method has the order it declares, is stable where it says, and stops with a reason where it is not."""
+"""Each method has the order it declares, is stable where it should be, and stops with a reason where it is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a plant tells of its bodies, against differences over time of where they are."""
+"""Outputs of a plant's bodies, against differences over time of where they are."""
 
 from __future__ import annotations
 

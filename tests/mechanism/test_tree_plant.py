@@ -52,7 +52,7 @@ def test_a_body_falls_without_a_command() -> None:
 
 
 def test_force_and_moment_at_a_pose() -> None:
-    """A force along the pose's x, at an arm, accelerates and turns as Newton and Euler say."""
+    """A force along the pose's x, at an arm, accelerates and turns by the laws of Newton and Euler."""
     turned = m.Placement(np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]]), np.array([0.1, 0.0, 0.0]))
     push = rtmms.model.BodyWrench("hull", ("fx", "mz"), turned)
     plant = rtmms.TreePlant(drone(gravity=(0, 0, 0)), actuators=[push])

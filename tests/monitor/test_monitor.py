@@ -1,4 +1,4 @@
-"""The monitor measures what it says, beside a plant that it leaves as it is."""
+"""The monitor measures what it reports, beside a plant that it leaves as it is."""
 
 from __future__ import annotations
 

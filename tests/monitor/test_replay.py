@@ -1,4 +1,4 @@
-"""A run is taken again with its commands, in shorter steps: what lies between is the error that is told."""
+"""A run is taken again with its commands, in shorter steps: what lies between is the error that is reported."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def way(plant, steps, command, parts=1):
 
 @pytest.mark.parametrize("most", [2, 8])
 def test_joints_of_a_fixed_base_are_off_by_what_is_reported(most):
-    """Against the exact swing, in steps of a sixteenth of its period: told is more than true, and less than twice."""
+    """Against the exact swing, in steps of a sixteenth of its period: more is reported than true, less than twice."""
     plant, angles = swinging(0.04), [0.0]
     monitor = Monitor(plant.step_error_estimator())
     for _ in range(200):
@@ -111,7 +111,7 @@ def test_taken_again_it_is_the_same_run_bit_for_bit(robot, given):
 
 @pytest.mark.parametrize("steps", [51, 2000])
 def test_another_run_than_that_of_the_commands_is_not_judged(steps):
-    """The state was changed, with the count of steps or without, and nobody said so: the path is not known."""
+    """The state was changed, with the count of steps or without, without a notice: the path is not known."""
     plant, moved = rtmms.load("manta"), rtmms.load("manta")
     monitor = Monitor(plant.step_error_estimator())
     for _ in range(steps):
@@ -224,7 +224,7 @@ def test_the_step_that_is_named_would_do():
 
 def test_power_is_summed_alike_however_far_the_run_is_taken_again(monkeypatch):
     """The manta's power is asked for at some steps alone: a run of which time reaches the beginning is judged by the
-    same ones. (Its work was told to be off by more than 100 %.)"""
+    same ones. (Its work was reported to be off by more than 100 %.)"""
     plant = rtmms.load("manta", chains=5)
     monitor = watched(plant, 2100, lambda k: RODS * math.sin(0.004 * k))
     whole = monitor.conclude(60.0, most=2)

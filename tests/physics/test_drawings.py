@@ -1,4 +1,4 @@
-"""What a URDF file looks like to viewers: its visuals, meshes thinned, in colour; told in few bytes and read back."""
+"""What a URDF file looks like to viewers: its visuals, meshes thinned, in colour; sent in few bytes and read back."""
 
 from __future__ import annotations
 

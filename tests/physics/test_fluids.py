@@ -261,7 +261,7 @@ def swirling(t, x, y, z, out):
 
 @pytest.mark.parametrize("flow", [Flow((0.2, -0.1, 0.3), acceleration=(0.5, 0.4, -0.3)), Flow(compiled=swirling)])
 def test_energy_closes_term_by_term_for_bodies_that_turn_any_way(flow):
-    """d/dt of all that is stored against the powers told, by steps of RK4 to either side."""
+    """d/dt of all that is stored against the powers reported, by steps of RK4 to either side."""
     strip = Strip(0.7, drag=(0.3, 2.0, 1.2), roll_drag=0.4, added=(0.2, 3.0, 2.0), displaced=1.5, placement=PLACE)
     turns = PLACE.rotation, PLACE.rotation @ np.diag([-1.0, -1.0, 1.0])
     wakes = [Wake((0.02, 0.8, 0.6), Placement(turn, 0.2 * turn[0])) for turn in turns]

@@ -1,4 +1,4 @@
-"""The page docs/dynamics.md: its program runs and says what the page says."""
+"""The page docs/dynamics.md: its program runs and prints what the page shows."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def test_on_a_course_only_what_is_late_costs() -> None:
 @pytest.mark.parametrize("what", ["course", "hold"])
 def test_a_head_that_swings_with_its_beat_costs_no_more_at_the_end(what: str) -> None:
     """Along the wanted line, swinging to both sides over whole beats, with the speed that is wanted: only the running
-    cost is left. Swimming off to a side costs what is said at the head of the file."""
+    cost is left. Swimming off to a side costs what is written at the head of the file."""
     times = 0.025 * np.arange(1, 101)  # 2.5 s, two beats
     swing = 0.1 * np.sin(2.0 * math.pi * 0.8 * times)
     runs: dict[str, Any] = {name: np.zeros((2, 100, size)) for name, size in zip(POSE, (3, 4, 3, 3), strict=True)}

@@ -146,7 +146,7 @@ def pendulum() -> Any:
 def test_the_cost_never_rises_and_the_pendulum_swings_up() -> None:
     plant = pendulum()
     knots = Knots(plant.actuators, 31, 3.0, np.zeros(1))
-    knots.home[1:, 0] = 0.02  # hanging still no slope tells where to
+    knots.home[1:, 0] = 0.02  # hanging still no slope shows where to
     found = IterativeLqr(plant, knots, upright, samples=1)
     costs = [objective(found, knots.home)]
     for _ in range(150):

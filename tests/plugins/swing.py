@@ -34,7 +34,7 @@ class Tired(Swing):
 
 
 class Crash(rtmms.Controller):
-    """Fails before it says anything to the plant."""
+    """Fails before it sends anything to the plant."""
 
     def __init__(self) -> None:
         raise RuntimeError("the cable is not plugged in")
@@ -77,7 +77,7 @@ class Die(Swing):
 
 @dataclass
 class Mute(Swing):
-    """Goes on living and says nothing any more from a time on."""
+    """Goes on living and sends nothing any more from a time on."""
 
     at_s: float = 0.2
 

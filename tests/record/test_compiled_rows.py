@@ -1,4 +1,4 @@
-"""Rows that compiled code writes: the bytes of Python's, in the same ring, and what is told beside them in order."""
+"""Rows that compiled code writes: the bytes of Python's, in the same ring, and reports beside them in order."""
 
 from __future__ import annotations
 

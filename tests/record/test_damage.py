@@ -1,4 +1,4 @@
-"""A log with a damaged place: what stands before and after it is read, and nobody is told that it is whole."""
+"""A log with a damaged place: what stands before and after it is read, and no report calls it whole."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs and traces of somebody else's making: a sentence each, whatever they say; no code of others is run."""
+"""Logs and traces of somebody else's making: a sentence each, whatever they contain; no code of others is run."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_killing_the_writer_keeps_what_it_had_written_and_the_run_goes_on(tmp_pa
                 kept.process.wait()
                 noted, killed = kept.ring.note(WRITTEN), loop.step
         assert kept.watch() == [f"the writer of {path} ended; later steps are not in the log"]
-        assert kept.watch() == []  # told once
+        assert kept.watch() == []  # reported once
         report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
         kept.close()

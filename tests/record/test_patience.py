@@ -1,4 +1,4 @@
-"""Steps without a deadline wait for the writer, say so, and not for ever."""
+"""Steps without a deadline wait for the writer, report it, and not for ever."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
         os.kill(kept.process.pid, signal.SIGSTOP)
         loop.run()
         assert found == ["the recorder was stopped (SIGSTOP): the run goes on, and steps are dropped from the log"]
-        assert kept.watch() == []  # it was told
+        assert kept.watch() == []  # it was reported
         report = kept.finish({"ended": "duration", "message": "", "steps": loop.step}, plant.snapshot())
     finally:
         kept.close()

@@ -1,4 +1,4 @@
-"""Do the tables of a page of docs/ say what a command prints now?"""
+"""Do the tables of a page of docs/ have what a command prints now?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/manta.md says what the code does: its tables are those of the parameters, outputs and presets."""
+"""docs/manta.md states what the code does: its tables are those of the parameters, outputs and presets."""
 
 from __future__ import annotations
 

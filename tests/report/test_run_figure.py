@@ -20,7 +20,7 @@ from tests.pendulum import Pendulum
 
 
 class Cart(Pendulum):
-    """A third party's plant that only says where it is."""
+    """A third party's plant that has only a position."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""`rtmms bench against REV`: its arithmetic, its order of runs, and what it says of words that are wrong."""
+"""`rtmms bench against REV`: its arithmetic, its order of runs, and how it refuses wrong words."""
 
 from __future__ import annotations
 

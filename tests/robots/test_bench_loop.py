@@ -1,4 +1,4 @@
-"""`rtmms bench loop` and `bench exchange` in a tiny setting: what they say, not how fast."""
+"""`rtmms bench loop` and `bench exchange` in a tiny setting: what they report, not how fast."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rtmms bench tables`: what pages quote of the results that are kept is what these say."""
+"""`rtmms bench tables`: what pages quote of the results that are kept is what these have."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_lagranges_equations_give_the_same(dead, seed):
 
 @pytest.mark.parametrize("seed", [3, 4])
 def test_energy_closes_term_by_term_at_an_instant(dead, seed):
-    """d/dt of what is stored, by a complex step along the motion through the plain fish, against the powers told."""
+    """d/dt of what is stored, by a complex step along the motion through the plain fish, against its powers."""
     plain = PlainFish(dead.parameters)
     q, qd = planar(dead, seed)
     info_of, qdd = dead.observe(), accelerations(dead)

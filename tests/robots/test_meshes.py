@@ -1,4 +1,4 @@
-"""The mesh of each robot at its defaults against a finer one: as far off as the robot's page says, or less.
+"""The mesh of each robot at its defaults against a finer one: as far off as the robot's page states, or less.
 
 Each robot that has a mesh makes its usual motion at its own step. Compared are the farthest distance, of the length
 travelled, and the work (mean power) of the actuators, as the accuracy of steps is (rtmms.plant.replay).

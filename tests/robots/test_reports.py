@@ -1,4 +1,4 @@
-"""What the papers state beside ours: every row and figure is made, and says what docs/ says."""
+"""What the papers state beside ours: every row and figure is made, and prints what docs/ has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plant that moves as it is told: a pose, a velocity and a rate that are functions of time, and two rods."""
+"""A plant that moves as it is commanded: a pose, a velocity and a rate that are functions of time, and two rods."""
 
 from __future__ import annotations
 

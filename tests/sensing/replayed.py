@@ -1,7 +1,7 @@
-"""Sensors that look at a recorded motion, and the estimator that hears them: errors and NEES of a seed.
+"""Sensors that look at a recorded motion, and the estimator that reads them: errors and NEES of a seed.
 
 The truth of a robot is computed once, under commands that do not look at the sensors. The sensors of each seed look at
-it, and the estimator of `rtmms run ROBOT --sensors typical --estimate` hears what they tell.
+it, and the estimator of `rtmms run ROBOT --sensors typical --estimate` reads them.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _until_news(
     rows: Array, at: int, dt: float, timing: Array, block: Array, seed: int, clock: int, motion: Array, scratch: Array,
     expected: Array,
 ) -> int:  # fmt: skip
-    """Steps of plant and sensors until the sensor whose time stands in told[clock] tells something new."""
+    """Steps of plant and sensors until the sensor whose time stands in readings[clock] has something new."""
     before = expected[clock]
     while at + 1 < rows.shape[0]:
         at += 1

@@ -213,7 +213,7 @@ SENSORS: dict[str, Sensor] = {
 
 
 def begun(seed: int, sensors: dict[str, Sensor], surely: bool = False) -> tuple[Sensed, Estimator]:
-    """A swimmer, and an estimator that starts as wrong as it says."""
+    """A swimmer, and an estimator that starts as wrong as its variance."""
     rng = np.random.default_rng(seed)
     plant = Sensed(Mover(swim, dt=5e-3), sensors)
     plant.reset(seed)
@@ -252,7 +252,7 @@ def test_it_follows_a_swimmer_through_late_measurements() -> None:
 
 
 def test_latency_costs_the_filter_nothing() -> None:
-    """Taken in where they belong: the same estimate, at the same instant, as of sensors that tell at once."""
+    """Taken in where they belong: the same estimate, at the same instant, as of sensors without latency."""
     prompt = {name: replace(sensor, latency_s=0.0, jitter_s=0.0) for name, sensor in SENSORS.items()}
     prompt["imu"] = SENSORS["imu"]
     late, soon = begun(2, SENSORS), begun(2, prompt)

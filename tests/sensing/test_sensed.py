@@ -1,4 +1,4 @@
-"""What sensors on a moving body tell: perfect readings against their definitions, when, and the plant around."""
+"""Sensors on a moving body: perfect readings against their definitions, when, and the plant around."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def test_gps_only_at_the_surface() -> None:
 
 
 def arrivals(sensor: Sensor, steps: int = 2000, seed: int = 0) -> list[tuple[int, float]]:
-    """(step, time of the sample) of each sample that was told."""
+    """(step, time of the sample) of each sample that came."""
     plant = Sensed(Mover(), {"one": sensor})
     plant.reset(seed)
     found, last = [], -1.0

@@ -32,7 +32,7 @@ SHAPE_ROBOTS = ("cat", "satellite", "purcell", "fluid_swimmer")
 
 
 def plant_info(robot: str, plant: Any) -> PlantInfo:
-    """What a plant's welcome says of it."""
+    """What a plant's welcome has of it."""
     return PlantInfo(
         robot, plant.dt, "free", None, None, plant.actuators, plant.outputs, parameters=plain_parameters(plant)
     )

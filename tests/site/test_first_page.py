@@ -1,4 +1,4 @@
-"""docs/README.md: its lines of Python do what they say."""
+"""docs/README.md: its lines of Python do what their comments state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a row of a study says of its own accuracy, of settling and of misses, and what the summary makes of it."""
+"""What a row of a study has of its own accuracy, of settling and of misses, and what the summary makes of it."""
 
 from __future__ import annotations
 

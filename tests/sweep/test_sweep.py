@@ -83,7 +83,7 @@ def test_a_table_as_csv_has_the_rows_of_parquet(tmp_path: Path, sweep: Any) -> N
 def test_controllers_of_a_sweep_get_the_description_of_the_plant_as_those_of_a_run_are(
     tmp_path: Path, sweep: Any
 ) -> None:
-    """`hover` takes the quadrotor's mass from what the plant tells."""
+    """`hover` takes the quadrotor's mass from what the plant sends."""
     status, _ = sweep("quadrotor", "--vary", "mass_kg=0.5,0.8", "--duration", "0.5", "-o", "t.parquet",
                       "--columns", "final.position[2]", "--json")  # fmt: skip
     one = rtmms(

@@ -241,6 +241,7 @@ def test_shares_of_a_grid_are_exact() -> None:
     assert found["way_m"]["word"] == pytest.approx(of_word / (of_drag + of_word), rel=1e-12)
 
 
+@pytest.mark.full  # the extra `test` has no SALib
 def test_shares_of_samples_are_near_those_of_the_function() -> None:
     pytest.importorskip("SALib")
     study = made("sobol", 1024)

@@ -34,7 +34,7 @@ def info(expected: int, **parameters: Any) -> PlantInfo:
 
 def test_a_drawing_is_as_large_as_its_outputs() -> None:
     assert shape_of(info(9)) is not None
-    assert shape_of(info(2)) is None  # joints that it does not tell of
+    assert shape_of(info(2)) is None  # joints that it does not have
     for joints in (10**9, 1e300, math.inf, math.nan, "x", "1000000000", 0, -1, None, [3]):
         assert shape_of(info(9, joints=joints)) is None
     assert shape_of(info(9, head_length_m=None)) is None

@@ -19,7 +19,7 @@ PATIENCE_S = 240.0
 
 
 class Toy:
-    """Four rods that are where they are told to be, and some outputs of each kind."""
+    """Four rods that are where they are commanded to be, and some outputs of each kind."""
 
     dt = 1e-3
 
@@ -113,7 +113,7 @@ class Host:
 
     @property
     def summaries(self) -> list[dict[str, Any]]:
-        """What the report says of the peers that are here; likewise."""
+        """What the report has of the peers that are here; likewise."""
         return [peer.summary() for peer in list(self.server._peers.all)]
 
 
@@ -123,7 +123,7 @@ def is_probe(message: Mapping[str, Any]) -> bool:
 
 
 class Raw:
-    """A peer that says exactly what the test wants, right or wrong."""
+    """A peer that sends exactly what the test wants, right or wrong."""
 
     def __init__(self, host: Host) -> None:
         self.host = host
@@ -143,7 +143,7 @@ class Raw:
         return socket
 
     def ask(self, **message: Any) -> dict[str, Any]:
-        """Say something at the exchange endpoint and wait for the answer."""
+        """Send something at the exchange endpoint and wait for the answer."""
         self.exchange.send(msgpack.packb(message))
         self.host.until(lambda: self.exchange.poll(0))
         return dict(msgpack.unpackb(self.exchange.recv()))

@@ -14,7 +14,7 @@ from tests.wire.bench import PATIENCE_S, Host
 
 
 class Looping:
-    """Steps a host's server until it is told to stop; requests are answered with what was asked."""
+    """Steps a host's server until it is asked to stop; requests are answered with what was asked."""
 
     def __init__(self, host: Host, pause_s: float = 1e-3) -> None:
         self.host, self.pause_s = host, pause_s

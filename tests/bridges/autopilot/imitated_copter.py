@@ -1,6 +1,6 @@
 """ArduCopter as it was measured with the JSON backend (4.7.0-dev, November 2026), as far as a bridge meets it.
 
-- It measures its frame rate by the time stamps that it gets, unless the line says `no_time_sync`, and writes it into
+- It measures its frame rate by the time stamps that it gets, unless the line states `no_time_sync`, and writes it into
   its packets; from frame to frame the rate drifts by 1 Hz towards SIM_RATE_HZ.
 - It refuses to arm below 1.8 times SCHED_LOOP_RATE of gyroscope samples, which are its frames.
 - It counts frames from 0 after each start, and sends a frame again when no answer came for a second.

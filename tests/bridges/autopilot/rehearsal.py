@@ -109,7 +109,7 @@ class Rehearsal:
     ----------
     now : float
         The clock of all, s.
-    said : list of str
+    messages : list of str
         Lines that the bridge printed.
     stopped : bool
         The bridge asked the plant to end the run.

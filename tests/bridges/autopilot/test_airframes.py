@@ -108,7 +108,7 @@ def test_limits_from_0_are_of_0_to_1_and_signed_ones_of_both(lower: float, contr
 
 
 def test_a_receivers_error_lasts_for_seconds() -> None:
-    """Its spread is the same at any time, and how fast it fades is what a Gauss-Markov process says."""
+    """Its spread is the same at any time, and how fast it fades is that of a Gauss-Markov process."""
     deviation, gap_s, runs = 0.4, 20.0, 4000
     random = Random(7)
     wanders = [Wander(deviation, random) for _ in range(runs)]

@@ -1,4 +1,4 @@
-"""What other threads put in reaches the loop: the newest, in order, and a file says so."""
+"""What other threads put in reaches the loop: the newest, in order, and a file signals them."""
 
 from __future__ import annotations
 

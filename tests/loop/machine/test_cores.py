@@ -135,7 +135,7 @@ def test_the_parts_come_in_their_order_and_are_taken_back(monkeypatch) -> None:
 
 @linux
 def test_nothing_is_permitted_and_nothing_is_fatal(monkeypatch) -> None:
-    """As for an ordinary user: each part that fails says what to do."""
+    """As for an ordinary user: each part that fails states what to do."""
 
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")

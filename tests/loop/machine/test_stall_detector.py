@@ -1,4 +1,4 @@
-"""The witness: its memory, and its processes where SCHED_FIFO is permitted."""
+"""The stall detector: its memory, and its processes where SCHED_FIFO is permitted."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ READINGS = {
     "body_moment": "componentwise",
     "current_gradient_1_s": (0.0,) * 9,
 }
-"""What is implemented here; the support's roll, added mass and a fixed body come as the parameters say."""
+"""What is implemented here; the support's roll, added mass and a fixed body come from the parameters."""
 
 
 def body_mass(p: MantaParameters) -> Array:

@@ -114,7 +114,7 @@ def test_a_short_step_begins_with_the_accelerations_of_its_state(method):
     plant = rtmms.load("manta", dt=dt, chains=5, coupling="monolithic", body_method=method, joint_damping_n_m_s=1e-4)
     randomise(plant, 9)
     command = plant.observe()["rod_angle"].copy()
-    plant.step(command)  # from here on the rods accelerate as their servos say
+    plant.step(command)  # from here on the rods accelerate by their servos
     seen, state = plant.observe(), plant._state.copy()
     plant.step(command)
     moved, expected = plant._state, np.concatenate([seen["acceleration"], seen["angular_acceleration"]])

@@ -276,7 +276,7 @@ def test_a_field_is_sampled_where_the_links_are():
 
 
 def places(plant):
-    """Of the middles of the links, as vectors of the support's axes (a field that tells the place gives these), and of
+    """Of the middles of the links, as vectors of the support's axes (a field of the place gives these), and of
     the body: by matrices, from the joints' angles."""
     memory, state, lanes = plant.system, plant._state, np.arange(LANES)
     m, blocks, attitude = plant.parameters.links, plant._blocks, quaternion_matrix(state[QUATERNION : QUATERNION + 4])
@@ -298,7 +298,7 @@ def places(plant):
 
 
 def test_a_field_is_sampled_where_the_links_will_be():
-    """A field that tells the place itself: seen h ahead it is that of the state h later, to second order in h."""
+    """A field that reports the place itself: seen h ahead it is that of the state h later, to second order in h."""
     plant = load(chains=7, current_field=lambda x, y, z, t: (x, y, z))
     randomise(plant, 5)
     state, seen = plant._state.copy(), plant.observe()

@@ -63,7 +63,7 @@ def test_in_mid_flap(given: dict[str, Any]):
 
 
 def test_by_what_a_coordinate_reaches():
-    """Joints of one chain do not know those of another; the blocks say the same as the whole."""
+    """Joints of one chain do not know those of another; the blocks are the same as the whole."""
     plant = rtmms.load("manta", **FEW)
     found, other = both(plant, flapping(plant))
     left, right = found.states.index("left[0,1]"), found.states.index("left[1,2].rate")
@@ -110,7 +110,7 @@ def test_commands_at_and_beyond_limits(steps: int):
 )  # fmt: skip
 @pytest.mark.full
 def test_where_the_structure_is_another(given: dict[str, Any]):
-    """Differences serve, and say so."""
+    """Differences serve, with a notice."""
     plant = rtmms.load("manta", **FEW | given)
     u = flapping(plant)
     assert rtmms.linearise(plant, u).method == "differences"

@@ -36,7 +36,7 @@ def advance(kind, servo, dt, command, rods, halves):
 
 
 WIDE = np.array([*PARAMETERS[:4], 1e9, 1e12])
-"""Without limits of rate and acceleration: an ideal motor then does exactly what it is told."""
+"""Without limits of rate and acceleration: an ideal motor then does exactly what it is commanded."""
 
 
 def drive(kind, commands, dt=DT, halves=True):
@@ -81,7 +81,7 @@ def test_a_held_command_is_followed_exactly_whatever_the_step(halves):
 @pytest.mark.parametrize("damping", [0.05, 0.7, 1.0, 46.0, 1e4])
 @pytest.mark.parametrize("dt", [1e-3, 1e-2, 0.5])
 def test_a_held_command_settles_within_the_limits(damping, dt):
-    """To where it is told, never faster than the limits let it: what RK4 could not do beyond 2 zeta omega dt = 2.8."""
+    """To its command, never faster than the limits let it: what RK4 could not do beyond 2 zeta omega dt = 2.8."""
     servo = np.array([PARAMETERS[0], damping, -1.2, 1.2, 8.0, 200.0])
     slow = PARAMETERS[0] / (damping + np.sqrt(max(damping**2 - 1.0, 0.0)))
     steps = min(int(8.0 / (min(slow, damping * PARAMETERS[0]) * dt)) + 50, 20_000)

@@ -107,7 +107,7 @@ def test_the_quick_way_is_taken_only_where_no_limit_holds_meanwhile():
 @pytest.mark.parametrize("damping", [0.1, 0.7, 1.0, 3.0])
 @pytest.mark.parametrize("dt", [1e-3, 1e-2, 0.1])
 def test_the_bound_holds_for_every_place_within_a_step(damping, dt):
-    """Where `_within` says so, neither limit is reached at any of 2000 places; it says so of a good part of states."""
+    """Where `_within` is true, neither limit is reached at any of 2000 places; it is true for a good part of states."""
     draw, omega = np.random.default_rng(11), 2.0 * np.pi * 5.0
     servo, sure = (omega, damping, 8.0, 200.0), 0
     times = np.linspace(dt / 2000, dt, 2000)

@@ -1,4 +1,4 @@
-"""Controllers with `@rtmms.compiled`: what they say, alone in Python and compiled, and what is unusual on their way."""
+"""Controllers with `@rtmms.compiled`: what they send, in Python and compiled, and what is unusual on their way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keys: who comes in with which, what is said to those who do not, and what is encrypted."""
+"""Keys: who comes in with which, what those get that do not, and what is encrypted."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_telemetry_is_not_for_those_without_a_key(running: Looping) -> None:
 
 
 def test_what_travels_is_encrypted(locked: Host, folder: Path) -> None:
-    """The bytes on the wire, seen through a relay: a hello's name is not among them, though it was heard."""
+    """The bytes on the wire, seen through a relay: a hello's name is not among them, though the plant got it."""
     import socket
     import threading
 

@@ -1,4 +1,4 @@
-"""connect, Link and State against a plant that steps on: over tcp and ipc, until it says bye, dies, or refuses."""
+"""connect, Link and State against a plant that steps on: over tcp and ipc, until it sends bye, dies, or refuses."""
 
 from __future__ import annotations
 
@@ -402,7 +402,7 @@ def test_a_controller_is_started_updated_and_stopped(tcp: Looping) -> None:
 
 
 class Reporting(rtmms.Controller):
-    """Tells how many states it saw."""
+    """Reports how many states it saw."""
 
     claim, metrics = ("left.*",), ("seen",)
     seen = 0
@@ -424,7 +424,7 @@ def test_what_a_controller_reports_itself_is_in_the_report(tcp: Looping, monkeyp
 
 
 def test_the_last_figures_are_those_of_the_end(tcp: Looping) -> None:
-    """Told once at the beginning, and again when the plant says bye."""
+    """Sent once at the beginning, and again when the plant sends bye."""
     from rtmms.wire.peer import running
 
     controller = Reporting()

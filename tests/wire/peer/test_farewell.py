@@ -8,7 +8,7 @@ from rtmms.wire.peer.client import Link
 
 
 class Words:
-    """A link's sockets, taken out: what `close` was told."""
+    """A link's sockets, taken out: what `close` got."""
 
     def __init__(self) -> None:
         self.messages = output = list[bool]()

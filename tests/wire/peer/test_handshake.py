@@ -1,4 +1,4 @@
-"""What a peer says of somebody who listens and is, or seems to be, no plant."""
+"""What a peer reports of somebody who listens and is, or seems to be, no plant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a peer makes of endpoints that a welcome should not have: an error that says so, and nothing left behind."""
+"""What a peer makes of endpoints that a welcome should not have: an error with the reason, and nothing left behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OBSERVER = {"granted": [], "identity": b""}
 
 
 def joined(output: dict[str, Any]) -> BaseException | None:
-    """What `join` raised when the plant said this; None when it raised nothing. It must not wait for ever."""
+    """What `join` raised when the plant sent this; None when it raised nothing. It must not wait for ever."""
     connection = Attachment(Terms("tcp://127.0.0.1:9", Hello("one")), print)
     connection._greet = lambda timeout_s: WELCOME | output  # type: ignore[method-assign]
     raised: list[BaseException | None] = []

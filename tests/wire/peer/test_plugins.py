@@ -1,4 +1,4 @@
-"""Which robots a controller is written for: told before anything is started, and without loading it."""
+"""Which robots a controller is written for: known before anything is started, and without loading it."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def running(make_host: Callable[..., Host]) -> Iterator[Looping]:
 
 
 def _break(running: Looping) -> None:
-    """All exchange connections break off, and the peers have noticed: what is said into one that has just broken
+    """All exchange connections break off, and the peers have noticed: what is sent into one that has just broken
     is lost, as with any socket."""
     listener: Any = running.host.server._sockets.exchange
     before = set(listener.connections)

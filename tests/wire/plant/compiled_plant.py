@@ -26,7 +26,7 @@ from tests.wire.bench import PATIENCE_S, Toy
 
 @kernel
 def advance(state: int, command: int) -> int:
-    """Four rods where they are told to be, and a clock of 1 ms; status 7 for a first rod above 1."""
+    """Four rods where they are commanded to be, and a clock of 1 ms; status 7 for a first rod above 1."""
     y, u = carray(numbers_at(state), (5,)), carray(numbers_at(command), (4,))
     if u[0] > 1.0:
         return 7

@@ -1,4 +1,4 @@
-"""`applied` says what was used for the step before: which command, how late it was, which policy stood in."""
+"""`applied` states what was used for the step before: which command, how late it was, which policy stood in."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def test_a_late_one_read_in_the_slack_is_not_reported_to_have_been_used_for_the_
     deliver(peer)
     host.serve()
     assert host.server.report()["late"] == 1
-    assert applied(host) == used  # what state 2 will tell of step 1
+    assert applied(host) == used  # what state 2 will have of step 1
     assert not host.server.applied.clamped
     host.step = 2
     host.publish()
     assert not host.collect(0.0)
-    assert applied(host) == (peer.seq, 1)  # what state 3 will tell of step 2
+    assert applied(host) == (peer.seq, 1)  # what state 3 will have of step 2
     assert host.server.applied.lateness_ns > 0
     assert host.server.applied.clamped
     assert host.command[0] == 1.2
@@ -112,7 +112,7 @@ def test_free_mode_counts_what_came_in_the_slack_as_new(make_host: Callable[...,
     host.serve()
     host.advance()
     host.publish()
-    assert host.server.applied.seq == -1  # state 1 tells of step 0
+    assert host.server.applied.seq == -1  # state 1 is of step 0
     assert host.server.collect(host.step, host.command, 0)  # applied, not reused
     assert host.command[0] == 0.1
     assert host.server.applied.seq == peer.seq

@@ -32,7 +32,7 @@ def lockstep(what: str, steps: int = 600, **more: Any) -> tuple[Run, tuple[Any, 
 @pytest.mark.full
 @pytest.mark.parametrize("what", [ANSWERS, *(UNUSUAL[k] for k in UNUSUAL if k != "two at once")])
 def test_lockstep_is_the_same_whatever_a_peer_sends(what: str, monkeypatch: Any) -> None:
-    """What it says follows from what it hears, so that one state that is wrong would show."""
+    """What it sends follows from what it receives, so that one state that is wrong would show."""
     compiled, here = lockstep(what)
     monkeypatch.setattr(WireFastPath, "bind", lambda *_: False)
     general, there = lockstep(what)

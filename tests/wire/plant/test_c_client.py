@@ -1,4 +1,4 @@
-"""The client in C, built and run against a plant: what docs/protocol.md says is enough to write one."""
+"""The client in C, built and run against a plant: what docs/protocol.md states is enough to write one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns of names: what fnmatch says of them, at a cost that is bounded."""
+"""Patterns of names: as fnmatch has them, at a cost that is bounded."""
 
 from __future__ import annotations
 

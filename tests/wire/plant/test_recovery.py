@@ -170,7 +170,7 @@ def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[H
         host.arrived()
         host.collect(0.0)
         assert host.command[0] == pytest.approx(host.step * 1e-3)
-        assert host.command[2] == 0.2  # what the dead one said last
+        assert host.command[2] == 0.2  # what the dead one sent last
         assert host.server.fresh.tolist()[:2] == [True, True]
         host.advance()
         return bool(host.server.dead())
@@ -192,7 +192,7 @@ def test_the_other_one_is_served_all_the_while(host: Host, make_raw: Callable[[H
 
 
 def _asleep(host: Host, raw: Raw) -> None:
-    """It has every state that it gets unanswered, and has long said nothing."""
+    """It has every state that it gets unanswered, and has long sent nothing."""
     for _ in range(8):
         host.publish()
         host.advance()

@@ -104,7 +104,7 @@ def test_an_old_peer_is_answered_as_it_was(make_host: Callable[..., Host]) -> No
 
 
 class OldPlant:
-    """A plant of version 1 as it was recorded: says its bytes as a peer goes on."""
+    """A plant of version 1 as it was recorded: sends its bytes as a peer goes on."""
 
     def __init__(self) -> None:
         self.context = zmq.Context()

@@ -196,7 +196,7 @@ def test_a_recorder_that_died_costs_no_step(tmp_path: Path) -> None:
 
 @pytest.mark.full
 def test_set_points_of_a_step_stand_before_its_row(tmp_path: Path) -> None:
-    """They are told when the row may long be in the ring."""
+    """They come when the row may long be in the ring."""
 
     class Asked:
         due = 49

@@ -59,7 +59,7 @@ def test_a_frame_with_something_behind_it_is_malformed(message: dict[str, Any], 
         (b"", "malformed"),
         (b"\x80" * (CAP + 1), "oversize"),
         (b"\x91" * CAP, "malformed"),  # lists within lists within lists
-        (b"\xdd\xff\xff\xff\xff" * 800, "malformed"),  # each says it has four thousand million entries
+        (b"\xdd\xff\xff\xff\xff" * 800, "malformed"),  # each declares four thousand million entries
         (b"\x81\xa4type" + b"\xdc\x04\x00" * 1000, "malformed"),
         (b"\xdf\xff\xff\xff\xff", "malformed"),
         (b"\xdb\xff\xff\xff\xffabc", "malformed"),

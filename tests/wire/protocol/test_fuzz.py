@@ -1,4 +1,4 @@
-"""Whatever a peer says, in bytes or in well-formed nonsense: no crash, and only sound values reach the plant."""
+"""Whatever a peer sends, in bytes or in well-formed nonsense: no crash, and only sound values reach the plant."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_the_entry_survives_anything_anyone_sends(host: Host, stream: list[bytes
     assert not host.server.claimed.any()
 
 
-# -- what a plant, or what pretends to be one, says to a peer ------------------------------------------------------
+# -- what a plant, or what pretends to be one, sends to a peer ------------------------------------------------------
 
 RODS = ("left.front", "left.back", "right.front", "right.back")
 OUTPUTS = (Channel("position", "m", (3,), "world"), Channel("speed", "m/s"), Channel("joint_angle", "rad", (1, 3, 5)))

@@ -1,4 +1,4 @@
-"""docs/protocol.md says what the code does: every field, reason and limit stands there."""
+"""docs/protocol.md has what the code does: every field, reason and limit stands there."""
 
 from __future__ import annotations
 

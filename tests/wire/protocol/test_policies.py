@@ -1,4 +1,4 @@
-"""What `applied` may say stood in: the same in the loop, in the contract and in the bytes of a state."""
+"""What `applied` may name as the stand-in: the same in the loop, in the contract and in the bytes of a state."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_messages_in_one_piece_and_in_many_come_out_one_by_one(listener: socket.
 
 
 class Heap:
-    """Stands for a socket in which all that the plant said lies ready."""
+    """Stands for a socket in which all that the plant sent lies ready."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -310,7 +310,7 @@ def test_what_killed_plants_left_is_swept_away(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets in files here")
 def test_one_that_is_about_to_listen_is_not_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever the wall clock says of its age."""
+    """Whatever the wall clock shows of its age."""
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     folder, listen = make_runtime_directory(), socket.socket.listen
 

@@ -14,7 +14,7 @@ from rtmms.wire.stream.zmtp import GREETING, encoded, ready
 
 
 class Closed:
-    """In place of a socket: tells its number when it is closed."""
+    """In place of a socket: reports its number when it is closed."""
 
     def __init__(self, number: int, expected: list[int]) -> None:
         self.number, self.numbers = number, expected

@@ -79,7 +79,7 @@ def test_messages_in_turn_and_answers(make: Callable[..., Bench]) -> None:
 def test_one_that_breaks_off_with_a_message_behind_its_handshake(
     make: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Our READY cannot be sent any more, and what it said is not heard; nobody else notices."""
+    """Our READY cannot be sent any more, and what it sent is not read; nobody else notices."""
     bench = make()
     peer = bench.peer(HELLO + message(b"last words"))
     real = bench.listener._flush
@@ -227,7 +227,7 @@ def test_a_long_answer_leaves_piece_by_piece_and_a_full_one_is_refused(make: Cal
 
 
 def test_whatever_peers_do_the_listener_goes_on(make: Callable[..., Bench]) -> None:
-    """Connections that come, say something, and go or break off at any moment."""
+    """Connections that come, send something, and go or break off at any moment."""
     draw = random.Random(1)
     bench = make(most=6, backlog=1 << 12)
     peers: list[socket.socket] = []

@@ -56,7 +56,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Bench]:
 
 
 def hung_up_on(one: socket.socket) -> bool:
-    """What it was told is read on the way."""
+    """What it received is read on the way."""
     try:
         return not one.recv(4096)
     except BlockingIOError:

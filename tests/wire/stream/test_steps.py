@@ -32,7 +32,7 @@ def steps(request: pytest.FixtureRequest) -> Iterator:
 
 
 def plain(steps, *output: bytes) -> socket.socket:
-    """A connection that says these bytes."""
+    """A connection that sends these bytes."""
     made = socket.create_connection(next(iter(steps._bound.values())).getsockname(), PATIENCE_S)
     for part in output:
         made.sendall(part)
@@ -215,7 +215,7 @@ def test_one_that_is_no_peer_any_more_is_not_received_within_the_step(steps) -> 
     peer.sendall(encoded([b"anything"]) * 100)
     steps.wait(time.monotonic_ns() + 20_000_000)
     assert steps.next() is None
-    assert steps.send(PEER, b"bye") == SENT  # but it can be told why
+    assert steps.send(PEER, b"bye") == SENT  # but it can get the reason
     peer.close()
 
 

@@ -15,7 +15,7 @@ from tests.wire.bench import Host, Raw
 
 @pytest.fixture
 def stranger(host: Host) -> Iterator[zmq.Socket[bytes]]:
-    """One that knows the step endpoint and says what a claimant would."""
+    """One that knows the step endpoint and sends what a claimant would."""
     with zmq.Context() as context, context.socket(zmq.DEALER) as stranger:
         stranger.linger = 0
         stranger.connect(host.server.endpoints["step"])
@@ -45,7 +45,7 @@ def test_a_stranger_that_waits_is_not_let_in_with_a_claimant(host: Host, make_ra
 
 
 def test_a_stranger_that_is_quicker_than_a_claimant_is_not_received(host: Host, make_raw: Any, request: Any) -> None:
-    """It takes the claimant's turn; what it says is counted and no more, and the claimant's next turn comes."""
+    """It takes the claimant's turn; what it sends is counted and no more, and the claimant's next turn comes."""
     peer = make_raw(host)
     peer.hello(["*"])
     request.getfixturevalue("stranger")
