@@ -120,7 +120,8 @@ def _inverse(information: Array) -> tuple[Array, Array]:
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))
     values, vectors = np.linalg.eigh(information / np.outer(size, size))
     kept = np.maximum(values, NULL**2 * max(values.max(), 1e-300))
-    return (vectors / kept) @ vectors.T / np.outer(size, size), values
+    with np.errstate(over="ignore"):  # along what is null
+        return (vectors / kept) @ vectors.T / np.outer(size, size), values
 
 
 def _more(solution: Solution) -> Array:
@@ -286,6 +287,7 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
     residuals = solution.residuals
     predicted = residuals.predicted(solution.z)
     found = [_at_bound(solution, k, side) for k, side in zip(solution.asked, bound, strict=True) if side]
+    found = [text for text in found if text]
     worst: list[tuple[float, str]] = []
     for block in residuals.blocks:
         feature = block.series.feature
@@ -305,12 +307,14 @@ def causes(solution: Solution, bound: Sequence[str]) -> list[str]:
 
 
 def _at_bound(solution: Solution, k: int, side: str) -> str:
-    """Which channel of which recording pushes a value against its bound."""
+    """Return which channel of which recording pushes a value against its bound; '' where none does."""
     residuals, one = solution.residuals, solution.unknowns[k]
     sign = 1.0 if side == "low" else -1.0  # the sum of squares falls towards the bound
     pushes = [
         sign * float(solution.jacobian[part, k] @ solution.residual[part]) for part in residuals.sources
     ]  # fmt: skip
+    if max(pushes) <= 0.0:
+        return ""
     block = residuals.blocks[int(np.argmax(pushes))]
     recording = solution.recordings[solution.segments[block.segment].recording]
     value = solution.z[k] * one.scale
@@ -320,10 +324,16 @@ def _at_bound(solution: Solution, k: int, side: str) -> str:
             f"{recording.name} pushes it there most: free what else moves {block.channel}, or take it as known "
             f"(--set {one.key}=VALUE)"
         )
+    bound = f"its {'lower' if side == 'low' else 'upper'} bound {value:g}"
+    if one.kind is Kind.MODEL and not one.narrowed:
+        return (
+            f"{one.name}: stopped at {bound}, beyond which the model accepts nothing; {block.channel} of "
+            f"{recording.name} pushes it there most: the model lacks something; free what else moves {block.channel}, "
+            f"or set {one.key} (--set {one.key}={value:g})"
+        )
     return (
-        f"{one.name}: stopped at its {'lower' if side == 'low' else 'upper'} bound {value:g}; {block.channel} of "
-        f"{recording.name} pushes it there most: widen --bounds {one.key}=LOW:HIGH, or free what else moves "
-        f"{block.channel}"
+        f"{one.name}: stopped at {bound}; {block.channel} of {recording.name} pushes it there most: widen --bounds "
+        f"{one.key}=LOW:HIGH, or free what else moves {block.channel}"
     )
 
 

@@ -26,10 +26,10 @@ Array = npt.NDArray[np.float64]
 
 
 STEP = 1e-4
-"""Step of an unknown for differences, in what counts as one of it, where Python steps a plant: its step may be an
-iteration with a tolerance, or have numbers of single precision."""
-COMPILED_STEP = 1e-6
-"""The same of plants with compiled steps, whose only error is rounding, some 1e-13 of a number: differences to one side
+"""Step of an unknown for differences, in what counts as one of it. A parameter may change a plant by an iteration with
+a tolerance, as the moth's search for its hovering orbit."""
+START_STEP = 1e-6
+"""The same of a first state. The only error of its slope is rounding, some 1e-13 of a number: differences to one side
 are right to six digits, at half the cost of central ones."""
 FAR = 1e8
 """A residual, in deviations, where the model fails."""
@@ -80,9 +80,8 @@ class Residuals:
     """Of unknowns z, each in what counts as one of it (`Unknown.scale`).
 
     predicted     the last prediction is kept: value and slope are asked for at the same point
-    step     of differences, in what counts as one of an unknown
-    central  whether slopes are central differences, which take twice the runs of differences to one side. With the step
-             of compiled plants both agree, and differences are always to one side
+    central  whether slopes are central differences, which take twice the runs of differences to one side. Those by a
+             first state are always to one side
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class Residuals:
         self.scale = np.array([one.scale for one in unknowns])
         self.priors = [(k, *one.prior) for k, one in enumerate(unknowns) if one.prior is not None]
         self._width = max(len(OFFSETS), 1 + max((one.coordinate for one in unknowns), default=0))
-        self.step = COMPILED_STEP if predictor.is_compiled else STEP
         self.central = True
         self._at: Array | None = None
         self._predicted: list[dict[str, Array]] = []
@@ -228,12 +226,14 @@ class Residuals:
         cases, steps = [], []
         for group in groups:
             up, down = z.copy(), z.copy()
-            up[group], down[group] = z[group] + self.step, z[group] - self.step
+            of_start = self.unknowns[group[0]].kind is Kind.START
+            step = START_STEP if of_start else STEP
+            up[group], down[group] = z[group] + step, z[group] - step
             for k in group:  # within bounds
                 one = self.unknowns[k]
                 up[k] = min(up[k], one.high / one.scale)
                 down[k] = max(down[k], one.low / one.scale)
-            if self.predictor.is_compiled or not self.central:
+            if of_start or not self.central:
                 up, down = (up, z) if (up[group] > z[group]).all() else (z, down)
             cases += [self.case(point) for point in (up, down) if point is not z]
             steps.append((up, down))

@@ -102,19 +102,15 @@ class _Worker:
 
 
 class Predictor:
-    """Predictions for all segments of some recordings; a context manager that keeps threads and plants.
-
-    is_compiled  whether all plants have compiled steps
-    """
+    """Predictions for all segments of some recordings; a context manager that keeps threads and plants."""
 
     def __init__(self, recordings: Sequence[Recording], segments: Sequence[Segment], threads: int) -> None:
         self.recordings, self.segments = recordings, segments
         self._workers: SimpleQueue[_Worker] = SimpleQueue()
         self.count = threads
         first = _Worker(recordings)
-        self.is_compiled = True
-        for number, recording in enumerate(recordings):  # compiled once, before any thread asks for it
-            self.is_compiled &= self._warm(first.plant(number, {}), recording)
+        for number, recording in enumerate(recordings):
+            self._warm(first.plant(number, {}), recording)  # compiled once, before any thread asks for it
         self._workers.put(first)
         for _ in range(threads - 1):
             self._workers.put(_Worker(recordings))
@@ -247,11 +243,9 @@ class Predictor:
             _shift(plant, offset)
         return plant.snapshot()
 
-    def _warm(self, plant: Plant, recording: Recording) -> bool:
-        """Run two steps, so that kernels are compiled; return whether the plant has compiled steps."""
+    def _warm(self, plant: Plant, recording: Recording) -> None:
         with Rollout(plant, 1) as pool:
             pool(recording.commands[None, :2], outputs=_outputs(recording, plant))
-            return pool.pool.has_forks()
 
 
 def _outputs(recording: Recording, plant: Plant) -> tuple[str, ...]:

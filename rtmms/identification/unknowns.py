@@ -52,6 +52,7 @@ class Unknown:
     asked      by the user: it is reported; the others are there so that errors that last do not pass for the model's
     why        it is free
     end        why the model cannot be built beyond a bound that the fit has found; '' for other bounds
+    narrowed   the user gave the bounds; the model may accept values beyond them
     channel, component   of a channel's: -1 for all components
     recording  in which it holds, -1 for all: each power-on has offsets of its own
     segment, coordinate  of a state's
@@ -73,6 +74,7 @@ class Unknown:
     coordinate: int = -1
     why: str = "--fit"
     end: str = ""
+    narrowed: bool = False
 
     @property
     def key(self) -> str:
@@ -254,7 +256,7 @@ def _limited(one: Unknown, bounds: tuple[float, float] | None, prior: tuple[floa
         raise ModelError(f"--prior {one.name}: expected a mean within --bounds {low:g}:{high:g}, got {prior[0]:g}")
     first = one.first if low < one.first < high else 0.5 * (low + high)
     scale = abs(first) or 0.25 * (high - low)
-    return replace(one, low=low, high=high, first=first, scale=scale)
+    return replace(one, low=low, high=high, first=first, scale=scale, narrowed=True)
 
 
 def lasting(recordings: Sequence[Recording], taken: Iterable[str]) -> list[Unknown]:

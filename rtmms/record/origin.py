@@ -368,9 +368,9 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
         named.append(("preset", preset))
     for kind, word in named:
         if not trusted:
+            own = f", or name the file yourself (--robot {word})" if kind == "robot" else ""
             raise ModelError(
-                f"the log's {kind} '{word}' is a file, and a log is data: add --trust-log where you trust the log, "
-                "or name the file yourself (rtmms replay --robot FILE.py:NAME)"
+                f"the log's {kind} '{word}' is a file, and a log is data: add --trust-log where you trust the log{own}"
             )
         file = path_of(kind, word) if is_file(word) else Path(word)
         refuse_foreign_code(file, f"the log's {kind} '{word}'")

@@ -324,6 +324,30 @@ def test_a_bound_names_what_pushes_against_it() -> None:
                for text in found.advice)  # fmt: skip
 
 
+def test_a_bound_of_the_model_is_not_to_be_widened() -> None:
+    def weak(mass_kg: Annotated[float, rtmms.Parameter("Mass.", "kg", le=1.1)] = 1.0) -> TreePlant:
+        return pendulum(mass_kg)
+
+    found = rtmms.identify(weak, recording(swing(), noise=1e-3), fit="mass_kg", at_rest=True, threads=1)
+    assert found.values["mass_kg"] == pytest.approx(1.1)
+    (text,) = [text for text in found.advice if text.startswith("mass_kg")]
+    assert "beyond which the model accepts nothing; joint_position of recording 1 pushes it there most" in text
+    assert "--bounds" not in text
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_bound_that_nothing_pushes_against_is_no_advice() -> None:
+    """A parameter without an effect stays at its bound; the report calls it indistinct, and asks for no wider bound."""
+
+    def deaf(mass_kg: float = 1.0, drag: Annotated[float, rtmms.Parameter("No effect.", ge=0)] = 0.0) -> TreePlant:
+        return pendulum(mass_kg)
+
+    found = rtmms.identify(deaf, recording(swing(), noise=1e-3), fit=["mass_kg", "drag"], at_rest=True, threads=1)
+    assert found.report["parameters"]["drag"]["at_bound"]
+    assert ["drag"] in [one["names"] if isinstance(one, dict) else one for one in found.report["indistinct"]]
+    assert not any("bound" in text for text in found.advice)
+
+
 def test_a_model_that_fails_names_recording_and_reason() -> None:
     def brittle(mass_kg: float = 1.0) -> TreePlant:
         if mass_kg > 1.05:

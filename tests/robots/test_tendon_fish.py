@@ -120,7 +120,7 @@ def test_other_fish_swim_too(given: dict[str, Any]) -> None:
 
 
 def test_the_wave_drag_of_a_strut_is_michells_integral() -> None:
-    """By quadrature over the hull and over the direction of the waves, and it scales by the Froude number."""
+    """By quadrature over the hull and over the direction of the waves, and the scaling of Froude."""
     x, weight_x = np.polynomial.legendre.leggauss(200)
     z, weight_z = np.polynomial.legendre.leggauss(60)
     length, beam, draught = 0.12, 0.03, 0.06
