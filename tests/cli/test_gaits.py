@@ -103,7 +103,7 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (("purcell", "--gait", "circl"), "unknown gait 'circl'; did you mean circle"),
         (("purcell", "--gait", "circle:a=4"), "joint 'left' would move to 4, beyond its limits -3.14159 to 3.14159"),
@@ -133,10 +133,10 @@ def test_the_table_is_for_people(tmp_path: Path, gaits: Any) -> None:
         (("purcell", "--set", "length_m=-1", "--gait", "circle"), "length_m must be > 0"),
     ],
 )
-def test_wrong_words(arguments: tuple[str, ...], sends: str, gaits: Any) -> None:
+def test_wrong_words(arguments: tuple[str, ...], message: str, gaits: Any) -> None:
     status, out, err = gaits(*arguments)
     assert (status, out) == (2, "")
-    assert sends in err
+    assert message in err
     assert "Traceback" not in err
 
 
@@ -152,7 +152,7 @@ def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ("1,2\n3\n", "line 2: expected 2 finite numbers, got '3'"),
         ("1,2\n3,x\n", "line 2: expected 2 numbers, got '3,x'"),
@@ -162,12 +162,12 @@ def test_robots_that_their_shape_moves_are_driven_by_shape() -> None:
         ("9,0\n0,1\n", "joint 'left' would move to 9"),
     ],
 )
-def test_a_broken_file(text: str, sends: str, tmp_path: Path, gaits: Any) -> None:
+def test_a_broken_file(text: str, message: str, tmp_path: Path, gaits: Any) -> None:
     file = tmp_path / "gait.csv"
     file.write_text(text)
     status, out, err = gaits("purcell", "--gait", str(file))
     assert (status, out) == (2, "")
-    assert sends in err
+    assert message in err
     file.write_bytes(b"\xff\xfe\x00")
     assert gaits("purcell", "--gait", str(file))[0] == 2
 

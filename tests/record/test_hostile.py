@@ -314,7 +314,11 @@ def test_what_cannot_give_a_plant_is_not_called(tmp_path: Path) -> None:
         "class Not:\n    def __init__(self, **more): raise SystemExit(7)\n"
         "def wipe(dt=None) -> None: raise SystemExit(7)\n"
     )
-    for name, text in (("getoutput", "function that the file defines"), ("Not", "is no plant"), ("wipe", "says None")):
+    for name, text in (
+        ("getoutput", "function that the file defines"),
+        ("Not", "is no plant"),
+        ("wipe", "annotation is None"),
+    ):
         with pytest.raises(ModelError, match=text):
             rtmms.load(f"{code}:{name}", dt=1e-3)
 
@@ -489,7 +493,7 @@ SCENARIOS = [
     ('log = ".bashrc"', "expected a name that ends in .mcap"),
     ('trace = "mine.npz"', "was not made by rtmms"),
     ('figure = "photo.png"', "was not made by rtmms"),
-    ('force = true\nlog = "a.mcap"', "force: is said on the command line alone"),
+    ('force = true\nlog = "a.mcap"', "force: is an option of the command line alone"),
     ('[[bridge]]\nname = "mqtt"\npassword_file = "../id_rsa"', "below the folder that it runs in"),
     ('[[bridge]]\nname = "zenoh"\nzenoh_config = "~/z.json5"', "below the folder that it runs in"),
 ]

@@ -30,7 +30,7 @@ class Full:
 
 @pytest.fixture
 def waiting(monkeypatch: pytest.MonkeyPatch) -> tuple[Full, Patience, list[str]]:
-    monkeypatch.setattr(patience, "TOLD_S", 0.02)
+    monkeypatch.setattr(patience, "STALL_REPORT_S", 0.02)
     monkeypatch.setattr(patience, "SHORT_S", 0.04)
     monkeypatch.setattr(patience, "STALLED_S", 0.1)
     ring, found = Full(), list[str]()
@@ -72,8 +72,8 @@ def test_a_full_disk_and_the_end_of_the_run_are_not_waited_out(
 def test_a_stopped_writer_is_reported_and_the_run_goes_on_with_counted_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(patience, "TOLD_S", 0.1)
-    monkeypatch.setattr(recorder, "TOLD_S", 0.1)
+    monkeypatch.setattr(patience, "STALL_REPORT_S", 0.1)
+    monkeypatch.setattr(recorder, "STALL_REPORT_S", 0.1)
     monkeypatch.setattr(recorder, "END_S", 0.3)
     plant, path, found = Pendulum(), tmp_path / "run.mcap", list[str]()
     kept = runs.recorder(path, plant, patient=True)
