@@ -267,7 +267,7 @@ class Session:
         return plant
 
     def _built(self) -> Plant:
-        """The plant of the command line, as its bridges require it where the command line does not say otherwise."""
+        """The plant of the command line, as its bridges require it where the command line leaves it open."""
         import rtmms
 
         plan, parameters = self.plan, self.plan.load_parameters()
@@ -276,7 +276,7 @@ class Session:
             required = _missing_parameters(plant, parameters, one.parameters)
             if required:
                 parameters |= required
-                # a log, from which the run may be taken again, has them, too
+                # the log has them as well, so that a replay builds the same plant
                 self.plan = replace(self.plan, parameters={**self.plan.parameters, **required})
                 plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
                 values = [f"{key}={str(value).lower()}" for key, value in required.items()]
