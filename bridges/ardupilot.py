@@ -25,7 +25,7 @@ from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, fuzz
 
-from .autopilot.airframes import pulses_of
+from .autopilot.airframes import FLOOR, pulses_of
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
 from .autopilot.sitl_keys import Further, check
@@ -161,9 +161,10 @@ class ArduPilot(Worded):
         )
 
     def requirements(self) -> Requirements:
-        """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames; an observer needs each state."""
+        """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames, and ground for one that drives;
+        an observer needs each state."""
         dt = inf if self.frame_rate else 1.0 / MIN_GYRO_HZ / self.every
-        return Requirements(dt, every_state=not self.claims())
+        return Requirements(dt, not self.claims(), FLOOR if self.claims() else ())
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         if plant.dt * self.every >= LONGEST_S:

@@ -26,6 +26,7 @@ from rtmms.bridging.channels import ChannelMap, ChannelMapping, Field
 from rtmms.bridging.channels import field as find_field
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal, finite, fuzz
 
+from .autopilot.airframes import FLOOR
 from .autopilot.hil import NOISE, WANDER, Wander, pressure_hpa
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
 from .autopilot.pulses import map_channels
@@ -178,7 +179,7 @@ class Betaflight(rtmms.Bridge):
 
     def requirements(self) -> Requirements:
         """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one."""
-        return Requirements(max_dt_s=1e-3 / self.every)
+        return Requirements(max_dt_s=1e-3 / self.every, parameters=FLOOR)
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         self._map = self._channel_map(plant)

@@ -21,6 +21,7 @@ from rtmms.bridging.bridge import Requirements
 from rtmms.bridging.channels import ChannelMap, ChannelMapping
 from rtmms.bridging.untrusted import Admission, Fuzzed, Refusal
 
+from .autopilot.airframes import FLOOR
 from .autopilot.hil import ACCEL, BARO, GYRO, MAG, Own, Read, Sensors, earth_field
 from .autopilot.mavframes import Reader, Writer, fuzz_stream
 from .autopilot.peer_gone import PEER_GONE_S, PeerGone
@@ -165,7 +166,7 @@ class Px4(Worded):
 
     def requirements(self) -> Requirements:
         """Each state where it claims nothing, because telemetry has fewer than PX4 has frames."""
-        return Requirements(every_state=not self.claims())
+        return Requirements(every_state=not self.claims(), parameters=FLOOR if self.claims() else ())
 
     def open(self, plant: rtmms.PlantInfo) -> None:
         alone = self._words and not self.channels

@@ -31,6 +31,9 @@ AIRFRAMES: Mapping[str, Mapping[Autopilot, tuple[str, ...]]] = {
 }  # fmt: skip
 """By airframe and autopilot: the actuators of outputs 1, 2, ..."""
 
+FLOOR = (("floor", True),)
+"""Parameters that bridges of autopilots require of robots that have them: an aircraft takes off from a floor."""
+
 PULSES_US: Mapping[str, tuple[float, float]] = {"vectored_6dof": (1100.0, 1900.0)}
 """Pulses, us, of ArduPilot at the lower and upper limits of an airframe's actuators: those of ArduSub's motors."""
 OTHER_PULSES_US = (1000.0, 2000.0)

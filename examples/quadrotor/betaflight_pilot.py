@@ -1,6 +1,6 @@
 """A pilot with a remote control for Betaflight's simulator: arms, climbs, holds, turns by 90 deg, lands, disarms.
 
-rtmms run quadrotor --set floor=true --controller none --mode realtime --duration 600 --bridge betaflight:rc_listen=9005
+rtmms run quadrotor --controller none --mode realtime --duration 600 --bridge betaflight:rc_listen=9005
 obj/betaflight_4.6.0_SITL
 python examples/quadrotor/betaflight_pilot.py
 

@@ -29,10 +29,14 @@ class Requirements(NamedTuple):
         Longest step of the plant with which the peer works, s.
     every_state : bool
         The bridge needs each state of the plant, also where it claims no actuator.
+    parameters : tuple
+        Names of parameters of the robot and their values; a robot without such a parameter does without. An autopilot
+        that takes off needs a floor.
     """
 
     max_dt_s: float = inf
     every_state: bool = False
+    parameters: tuple[tuple[str, Any], ...] = ()
 
 
 class Io(Protocol):

@@ -203,6 +203,19 @@ def test_the_manta_beside_a_bridge(tmp_path: Path) -> None:
     assert (tmp_path / "seen.txt").read_text().count("\n") >= 2
 
 
+@pytest.mark.full
+def test_an_aircraft_waits_for_its_autopilot_on_a_floor(tmp_path: Path) -> None:
+    arguments = ("run", "quadrotor", "--controller", "none", "--mode", "realtime", "--duration", "0.3", "--rate", "0.5",
+                 "--json", "--bridge", "ardupilot:port=0")  # fmt: skip
+    result = rtmms(tmp_path, *arguments, "--log", "run.mcap")
+    assert "floor=true: bridge 'ardupilot' needs it (--set floor=... sets it)" in result.err
+    assert result.report["final"]["position"][2] == pytest.approx(0.05, abs=2e-3)
+    assert rtmms(tmp_path, "replay", "run.mcap").status == 0, "the log has the parameter"
+    fallen = rtmms(tmp_path, *arguments, "--set", "floor=false")
+    assert "bridge 'ardupilot' needs it" not in fallen.err
+    assert fallen.report["final"]["position"][2] < -0.1
+
+
 @pytest.mark.parametrize(("name", "partner"), [("ardupilot", "ArduPilot"), ("px4", "PX4")])
 def test_a_run_whose_autopilot_never_came_has_failed(tmp_path: Path, name: str, partner: str) -> None:
     if name == "px4":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import ceil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rtmms.base.contract import TIMED
 from rtmms.base.errors import ModelError, RtmmsError, limit_reached
@@ -267,11 +267,22 @@ class Session:
         return plant
 
     def _built(self) -> Plant:
-        """The plant of the command line, in steps that its bridges can work with where no --dt sets them."""
+        """The plant of the command line, as its bridges require it where the command line leaves it open."""
         import rtmms
 
         plan, parameters = self.plan, self.plan.load_parameters()
         plant: Plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
+        for name, one in self.requirements.items():
+            required = _missing_parameters(plant, parameters, one.parameters)
+            if required:
+                parameters |= required
+                # the log has them as well, so that a replay builds the same plant
+                self.plan = replace(self.plan, parameters={**self.plan.parameters, **required})
+                plant = rtmms.plant.protocol.build_plant(plan.robot, dt=plan.dt, preset=plan.preset, **parameters)
+                values = [f"{key}={str(value).lower()}" for key, value in required.items()]
+                self.progress.note(
+                    [f"{' '.join(values)}: bridge '{name}' needs it (--set {' '.join(required)}=... sets it)"]
+                )
         for name, one in self.requirements.items():
             if plan.dt is not None or plant.dt <= one.max_dt_s:
                 continue
@@ -584,3 +595,10 @@ class Session:
         self.progress.board.close()
         if self.progress.silent:
             self.progress.write_messages()
+
+
+def _missing_parameters(plant: Plant, given: Mapping[str, Any], required: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the required parameters that the robot has with another value, and that nobody gave."""
+    present = describe_plant(plant).parameters()
+    values = present if isinstance(present, Mapping) else vars(present) if hasattr(present, "__dict__") else {}
+    return {name: value for name, value in required if name not in given and values.get(name, value) != value}

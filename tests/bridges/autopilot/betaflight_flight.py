@@ -74,7 +74,7 @@ def main(program: str, place: str, mode: str, hold_s: float, flights: int) -> No
     firmware.configure([line for line in settings if line and not line.startswith("#")])
     firmware.kill()
     plant = subprocess.Popen(
-        [sys.executable, "-m", "rtmms.cli.main", "run", "quadrotor", "--set", "floor=true", "--controller", "none",
+        [sys.executable, "-m", "rtmms.cli.main", "run", "quadrotor", "--controller", "none",
          "--set", "wind_x_m_s=0.5", "--mode", mode, "--duration", "3600", "--json", "--bridge",
          "betaflight:rc_listen=9005"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

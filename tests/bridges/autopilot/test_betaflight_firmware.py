@@ -75,7 +75,7 @@ def test_lockstep_after_a_kill_in_flight(flies: Callable[..., dict[str, Any]]) -
     assert np.abs(np.array(flight["heights_m"]) - 2.0).max() < 0.05
     assert flight["heading_deg"] == pytest.approx(90.0, abs=2.0)
     assert flight["report"]["bridges"]["betaflight"]["resets"] == 1
-    assert flight["report"]["misses"] == 0
+    assert flight["report"]["exchange"]["misses"] == 0
 
 
 def test_realtime_for_a_minute(flies: Callable[..., dict[str, Any]]) -> None:
