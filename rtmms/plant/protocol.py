@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
-from rtmms.base.errors import ArgumentError, ModelError, UnknownNameError, warn_renamed
+from rtmms.base.errors import ArgumentError, ModelError, Renamed, UnknownNameError, warn_renamed
 from rtmms.base.trust import asked_by_program, refuse_unnamed
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ def describe_plant(plant: Any) -> PlantDescription:
         return own
     found = {name: value for name in _VALUES if (value := getattr(plant, name, None)) is not None}
     found |= {new: _renamed_member(plant, old, new) for old, new in RENAMED_MEMBERS.items()
-              if new not in found and callable(getattr(plant, old, None))}  # fmt: skip
+              if new not in found and _has_own(plant, old)}  # fmt: skip
     found |= {name: partial(getattr, plant, name, None) for name in _PRESENT}
     for names in _TOGETHER:
         if all(hasattr(plant, name) for name in names):
@@ -373,6 +373,11 @@ def describe_plant(plant: Any) -> PlantDescription:
 
 RENAMED_MEMBERS = {"twin": "step_error_estimator"}
 """Old name of an optional member, and the name that replaced it in 0.3; the old ones go with the next version."""
+
+
+def _has_own(plant: Any, old: str) -> bool:
+    """Return whether a plant has a member of its own by an old name, not our alias."""
+    return not isinstance(getattr(type(plant), old, None), Renamed) and callable(getattr(plant, old, None))
 
 
 def _renamed_member(plant: Any, old: str, new: str) -> Any:

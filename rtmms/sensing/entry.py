@@ -18,9 +18,11 @@ from rtmms.sensing.layout import B_WIDTH, M_GRAVITY, M_TIME, T_COUNT, T_WIDTH
 
 FRESH, SEED, STEPS = range(3)
 """Whether the plant's outputs are those of its state; the seed of errors; steps taken."""
-(FROM, COUNT, TO, WRITTEN, ROW) = range(5)
+NEVER, EACH_STEP, AT_SAMPLES = range(3)
+"""When a function must write the plant's outputs before they are gathered."""
+(FROM, COUNT, TO, SAMPLED, ROW) = range(5)
 """A part of the motion: address of the plant's numbers (0: Python puts them into place), how many, where in the motion,
-and 1 where a function must write them first."""
+and 1 where only samples need them."""
 SENSORS = Layout(
     "Sensors",
     state("counts", 3, dtype=INTEGER), state("motion", "motion"), state("readings", "readings"),
@@ -30,8 +32,8 @@ SENSORS = Layout(
     part("inner", INNER),
 )  # fmt: skip
 """Columns: rtmms.sensing.layout. readings: measurements and memory of the sensors; gathered: parts of the motion;
-gravity: of the plant, world; written: 1 where a function must write the plant's outputs after each step; reads: 1 for
-each sensor whose samples need the function."""
+gravity: of the plant, world; written: NEVER, EACH_STEP or AT_SAMPLES; reads: 1 for each sensor
+that measures outputs other than the body's motion."""
 _sensors_at = SENSORS.type().at()
 
 
@@ -59,10 +61,8 @@ def enter_account(address: int) -> int:
 
 
 @kernel
-def needs_account(sensors: Any, time: float) -> bool:
-    """Return whether a sample that is due needs outputs that a function writes."""
-    if sensors.written:
-        return True
+def samples_outputs(sensors: Any, time: float) -> bool:
+    """Return whether a sample is due that needs outputs other than the body's motion."""
     timing, readings, reads = sensors.timing, sensors.readings, sensors.reads
     due = False
     for s in range(len(reads)):
@@ -75,20 +75,20 @@ def needs_account(sensors: Any, time: float) -> bool:
 def look_at_all(sensors: Any) -> None:
     """All sensors at the plant's present state.
 
-    The function that writes the plant's outputs can cost as much as the plant's step, so it runs only for the steps in
-    which a sensor samples them. In the other steps the motion keeps their last numbers, whatever the function's memory
-    has: the state must not depend on what others asked for in between.
+    The function that writes the plant's outputs can cost as much as the plant's step. Where only samples need it, it
+    runs only for steps with a sample. In the other steps the motion keeps the last sampled numbers, also where newer
+    ones are there: the state is the same with a function and without one.
     """
     motion, counts = sensors.motion, sensors.counts
     motion[M_TIME] = float(counts[STEPS]) * sensors.dt
     for k in range(3):
         motion[M_GRAVITY + k] = sensors.gravity[k]
-    written = needs_account(sensors, motion[M_TIME])
-    if written:
+    due = samples_outputs(sensors, motion[M_TIME])
+    if sensors.written == EACH_STEP or (due and sensors.written == AT_SAMPLES):
         write_account(sensors)
     rows = sensors.gathered
     for r in range(len(rows)):
-        if rows[r, FROM] and (written or not rows[r, WRITTEN]):
+        if rows[r, FROM] and (due or not rows[r, SAMPLED]):
             values, to = carray(numbers_at(rows[r, FROM]), (rows[r, COUNT],)), rows[r, TO]
             for k in range(len(values)):
                 motion[to + k] = values[k]

@@ -18,8 +18,11 @@ from rtmms.plant.stage import Stage, address_of_output
 from rtmms.plant.validation import read_seed
 from rtmms.sensing.data_sheets import Imu, Sensor
 from rtmms.sensing.entry import (
+    AT_SAMPLES,
+    EACH_STEP,
     FRESH,
     FROM,
+    NEVER,
     ROW,
     SEED,
     SENSORS,
@@ -31,7 +34,7 @@ from rtmms.sensing.entry import (
 )
 from rtmms.sensing.estimator import Estimator
 from rtmms.sensing.faults import FAULT, SENSOR_FAULTS, read_fault
-from rtmms.sensing.instruments import look, start
+from rtmms.sensing.instruments import look, samples_due, start
 from rtmms.sensing.layout import (
     M_BEFORE,
     M_EARLIER,
@@ -42,6 +45,7 @@ from rtmms.sensing.layout import (
     M_TIME,
     M_VECTORS,
     M_VELOCITY,
+    T_COUNT,
     T_FAULT,
 )
 from rtmms.sensing.suite import assemble
@@ -49,6 +53,7 @@ from rtmms.sensing.suite import assemble
 # A plant seen through its sensors: what they measure, and the truth under names of its own.
 
 
+_due: Any = getattr(samples_due, "py_func", samples_due)
 _MOVING = (("position", M_POSITION, 3), ("quaternion", M_QUATERNION, 4), ("velocity", M_VELOCITY, 3),
            ("angular_velocity", M_RATE, 3))  # fmt: skip
 
@@ -84,6 +89,8 @@ class Sensed(Stage):
         ]
         known = {channel.name for channel in plant.outputs}
         self._moving = [(name, slice(at, at + size)) for name, at, size in _MOVING if name in known]
+        self._own = len(self._moving)
+        self._sampling = [k for k in range(len(self.sensors)) if self.suite.measured_by(k)]
         self._moving += list(self.suite.vectors.items())
         self._seen: dict[str, Array] | None = None
         suite = self.suite
@@ -161,7 +168,7 @@ class Sensed(Stage):
     def _look(self) -> None:
         if not self._compiled:
             seen = self._seen = self.truth.observe()
-            for name, place in self._moving:
+            for name, place in self._moving if self._samples_outputs() else self._moving[: self._own]:
                 self._motion[place] = seen[name]
         if COMPILED:
             enter_look(self._address)
@@ -170,20 +177,26 @@ class Sensed(Stage):
             self._motion[M_TIME] = counts[STEPS] * self.dt
             look(suite.timing, suite.block, int(counts[SEED]), self._motion, self.system.scratch, self._state)
 
+    def _samples_outputs(self) -> bool:
+        """Return whether a sample is due that needs outputs other than the body's motion."""
+        time, timing = float(self._counts[STEPS]) * self.dt, self.suite.timing
+        return any(_due(timing[k], time) > self._state[int(timing[k, T_COUNT])] for k in self._sampling)
+
     def _bind(self, system: Any, forks: Sequence[Fork] | None, accounts: Sequence[CompiledOutputs | None]) -> bool:
         """Write where compiled code finds the parts of the motion; False where it does not find all of them."""
         fork = forks[0] if forks else None
         found = [address_of_output(name, fork, accounts[0]) for name, _ in self._moving]
         whole = all(address for address, _, _ in found)
-        written = {name for (name, _), (_, _, by_function) in zip(self._moving, found, strict=True) if by_function}
+        by_function = [written for _, _, written in found]
         # of the body's own motion the last steps matter, too: an accelerometer differentiates it
-        system.put(written=int(whole and any(name in written for name, _, _ in _MOVING)))
-        system.reads[:] = [whole and bool(written & self.suite.measured_by(k)) for k in range(len(self.sensors))]
+        when = EACH_STEP if any(by_function[: self._own]) else AT_SAMPLES if any(by_function) else NEVER
+        system.put(written=when if whole else NEVER)
+        system.reads[:] = [k in self._sampling for k in range(len(self.sensors))]
         system.gathered[:, FROM] = 0
         if whole:
             rows = [
-                (address, count, place.start, int(by_function))
-                for (address, count, by_function), (_, place) in zip(found, self._moving, strict=True)
+                (address, count, place.start, int(k >= self._own))
+                for k, ((address, count, _), (_, place)) in enumerate(zip(found, self._moving, strict=True))
             ]
             system.gathered[:] = np.array(rows, dtype=np.int64).reshape(-1, ROW)
         return whole
