@@ -48,14 +48,14 @@ def test_those_that_knock_and_send_nothing_take_nobodys_place() -> None:
             px4.frame()
         peer = sailing.bridged.bridge._peer  # type: ignore[attr-defined]
         wait(lambda: sailing.bridged.counts["received"] == 22)  # with its first two
-        peer._received -= 10.0  # as after ten seconds of silence
+        peer._received_at -= 10.0  # as after ten seconds of silence
         for _ in range(30):
             socket.create_connection(("127.0.0.1", port)).close()
         wait(lambda: sailing.bridged.counts.reasons().get("second") == 30)
         assert (sailing.bridged.counts["connections"], sailing.bridged.counts["resets"]) == (1, 0)
         px4.drive()
         wait(lambda: sailing.bridged.counts["received"] == 23)
-        peer._received -= 10.0
+        peer._received_at -= 10.0
         with Autopilot(port) as other:  # it sends who it is
             assert other.receive().time_usec > 0
             wait(lambda: sailing.plant.resets == 2)

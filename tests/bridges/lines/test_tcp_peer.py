@@ -29,7 +29,7 @@ def test_a_call_without_anything_to_read_turns_nobody_away() -> None:
     try:
         with socket.create_connection(place):
             found._on_knock()
-        found._received -= 10.0
+        found._received_at -= 10.0
         with socket.create_connection(place) as other:
             found._on_knock()
             waiting = found._next
