@@ -150,7 +150,7 @@ def test_a_run_that_fails_is_a_row_with_its_reason(tmp_path: Path, sweep: Any) -
         (("--vary", "dampng=1,2"), "unknown parameter of pendulum 'dampng'; did you mean damping"),
         (("--vary", "swing.amplitud=1,2"), "unknown parameter of controller 'swing' 'amplitud'"),
         (("--vary", "damping=1,2", "--columns", "mean_angle"), "unknown column 'mean_angle'; did you mean mean_angle_"),
-        (("--vary", "damping=1,2", "-o", "t.csv"), "expected a name that ends in .parquet"),
+        (("--vary", "damping=1,2", "-o", "t.txt"), "expected a name that ends in .parquet or .csv"),
         (("--vary", "damping=1,2", "--figure", "t.txt"), "expected a name that ends in .png"),
         (("--vary", "damping=1,2", "--dask", "tcp://127.0.0.1:1"), "expected one of them"),
         (("--vary", "damping=1,2", "-o", "own.parquet"), "is no Parquet file"),
