@@ -24,13 +24,13 @@ from fmpy.fmi3 import FMU3Slave
 folder = extract(sys.argv[1])
 about = read_model_description(folder)
 vr = {v.name: v.valueReference for v in about.modelVariables}
-said = []
+messages = []
 def receive(_, status, __, text):
-    said.append([status, text.decode()])
+    messages.append([status, text.decode()])
 def make(name):
     one = FMU3Slave(guid=about.guid, unzipDirectory=folder, instanceName=name,
                     modelIdentifier=about.coSimulation.modelIdentifier)
-    one.instantiate(logMessage=hear)
+    one.instantiate(logMessage=receive)
     one.enterInitializationMode(startTime=0.0)
     one.exitInitializationMode()
     return one
@@ -47,13 +47,13 @@ text = bytes(a.serializeFMUState(state))
 flip = text[:3000] + bytes([text[3000] ^ 1]) + text[3001:]
 answers = {}
 def attempt(name, call):
-    said.clear()
+    messages.clear()
     try:
         call()
     except Exception as fault:
-        answers[name] = [getattr(fault, "status", None), list(said)]
+        answers[name] = [getattr(fault, "status", None), list(messages)]
     else:
-        answers[name] = [0, list(said)]
+        answers[name] = [0, list(messages)]
 attempt("empty", lambda: a.deserializeFMUState(b""))
 attempt("short", lambda: a.deserializeFMUState(text[:-5]))
 attempt("flip", lambda: a.deserializeFMUState(flip))
