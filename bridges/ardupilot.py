@@ -42,7 +42,7 @@ _CHANNELS = 32
 _MIDDLE_US, _HALF_US = 1500.0, 500.0
 """Of a pulse that is a word: 1000 to 2000 us are -1 to 1."""
 _ALONE_S = 1.5
-"""For so long after its last packet an autopilot is the only one that is heard."""
+"""For so long after its last packet an autopilot is the only one that is read."""
 _FIRST_FRAMES = 100
 MIN_GYRO_HZ = 720.0
 """Rate of the gyroscope below which Copter and Sub do not arm: 1.8 times SCHED_LOOP_RATE (400 Hz)."""
@@ -185,7 +185,7 @@ class ArduPilot(Worded):
         self._gone = PeerGone(self, "ArduPilot", self.peer_gone_s)
         self._check_rate(plant)
         self._answered = b""  # the line of the frame `_frame`, b'' while it is under way
-        self._heard = self._asked = 0.0
+        self._received_at = self._asked = 0.0
         self._ahead = 0.0  # time that passed for the autopilot while the plant was silent
         place = f"UDP {self.host}:{self.port}"
         self._socket = bound(family_of(self.host), (self.host, self.port), place, "cannot listen on")
@@ -247,12 +247,12 @@ class ArduPilot(Worded):
         if not self._admission.admits(sender):
             raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
         now = monotonic()
-        if self._autopilot is not None and sender != self._autopilot and now - self._heard < _ALONE_S:
+        if self._autopilot is not None and sender != self._autopilot and now - self._received_at < _ALONE_S:
             raise Refusal("second", "another autopilot is here")
         if sender != self._autopilot:
             self.counts.add("autopilots")
             self.io.log(f"ArduPilot at {sender[0]}:{sender[1]}")
-        self._autopilot, self._heard, self.unmet = sender, now, ""
+        self._autopilot, self._received_at, self.unmet = sender, now, ""
         self._gone.silent(now)
 
     def _take(self, servo: Servo) -> None:

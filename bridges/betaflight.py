@@ -5,8 +5,8 @@ the spacing of their arrivals. Packets that wait in its socket arrive at once: t
 remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep it
 stamps them with the time at which they are sent.
 
-A Betaflight that starts bears no packet of motion, and discards a remote control. So it gets nothing before its port
-has been open for START_S. The bridge passes on the pulses of another program, which therefore need not wait.
+While Betaflight starts, a packet of motion ends it, and it discards a remote control. So the bridge sends nothing
+before its port has been open for START_S. The bridge passes on the pulses of another program, which need not wait.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ class Mavlink(Worded):
     key: Annotated[str, NamesFile("input"), Declared(
         "File with the signing key: then all is signed, and unsigned messages are refused.",
     )] = ""  # fmt: skip
-    system: Annotated[int, Declared("System that it says it is.", ge=1, le=255)] = 1
-    component: Annotated[int, Declared("Component that it says it is.", ge=1, le=255)] = 1
+    system: Annotated[int, Declared("Number of its system.", ge=1, le=255)] = 1
+    component: Annotated[int, Declared("Number of its component.", ge=1, le=255)] = 1
     vehicle_type: Annotated[int, Declared(
-        "MAV_TYPE that it says it is: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
+        "MAV_TYPE of its heartbeat: 12 submarine, 19 fixed wing, ...", ge=0, le=255,
     )] = 0  # fmt: skip
     autopilot: Annotated[int, Declared(
-        "MAV_AUTOPILOT that it says it is: 0 generic; 12 PX4, whose flight modes MAVSDK knows, too.", ge=0, le=255,
+        "MAV_AUTOPILOT of its heartbeat: 0 generic; 12 PX4, whose flight modes MAVSDK knows, too.", ge=0, le=255,
     )] = 0  # fmt: skip
     ground_m: Annotated[float, Declared(
         "Height of the ground, world: a robot in air that is near it and at rest has landed.", "m", signed=True,
@@ -284,7 +284,7 @@ class Mavlink(Worded):
             self._answer(message, _UNSUPPORTED)
 
     def _send_version(self) -> None:
-        """This package's version, and a number by which a station tells this plant from another one."""
+        """This package's version, and a number by which a station distinguishes this plant from others."""
         text = self.plant.session or self.plant.robot
         identity = sha256(text.encode()).digest()
         version = packed_version(rtmms.__version__)
@@ -368,21 +368,21 @@ class Mavlink(Worded):
     def _on_param_request_read(self, message: Any) -> None:
         one = self._parameters.find(message.param_id, message.param_index)
         if one is not None:
-            self._tell_parameter(one)
+            self._send_parameter(one)
 
     def _on_param_set(self, message: Any) -> None:
         one, value = self._parameters.find(message.param_id, -1), message.param_value
         if one is None:
             raise Refusal("parameter", "there is none of that name")
         if not isfinite(value):
-            self._tell_parameter(one)
+            self._send_parameter(one)
             raise Refusal("not_finite", "a parameter that is no number")
         try:
             assert one.change is not None
             one.change(value)
         except ValueError as fault:
             self.io.log(f"parameter {one.name}: {fault}")
-            self._tell_parameter(one)  # the old value says that the new one was not taken
+            self._send_parameter(one)  # the old value shows that the new one was not taken
             raise Refusal("range", str(fault)) from None
 
     def _set_rate(self, one: Parameter, attribute: str, value: float) -> None:
@@ -390,10 +390,10 @@ class Mavlink(Worded):
             raise ValueError(f"expected 0 to 1000 Hz, got {value:g}")
         setattr(self, attribute, value)
         one.value = value
-        self._tell_parameter(one)
+        self._send_parameter(one)
 
     def _set_plant(self, one: Parameter, value: float) -> None:
-        """Asks the plant, and tells the station when it has answered: the new value, or the old one."""
+        """Ask the plant, and send the station its answer: the new value, or the old one."""
         now = self.plant.parameters.get(one.plant)
         asked = bool(value) if isinstance(now, bool) else round(value) if isinstance(now, int) else value
 
@@ -403,11 +403,11 @@ class Mavlink(Worded):
             else:
                 self.counts.refuse("parameter")
                 self.io.log(f"parameter {one.plant}: {reason}")
-            self._tell_parameter(one)
+            self._send_parameter(one)
 
         self.io.ask("set", done, **{one.plant: asked})
 
-    def _tell_parameter(self, one: Parameter) -> None:
+    def _send_parameter(self, one: Parameter) -> None:
         self._send(self._of.MAVLink_param_value_message(
             one.name.encode(), one.value, _REAL32, len(self._parameters.all), self._parameters.index(one)
         ))  # fmt: skip
@@ -424,7 +424,7 @@ class Mavlink(Worded):
             self._send_system_state()
             self._send(self._of.MAVLink_system_time_message(round(time() * 1e6), self._boot_ms))
         for _ in range(min(_BURST, len(self._list))):
-            self._tell_parameter(self._list.popleft())
+            self._send_parameter(self._list.popleft())
         if self._axes_at and self.home_after_s and now - self._axes_at > self.home_after_s:
             self._axes_at = 0.0
             self.io.log("no MANUAL_CONTROL any more: what it drove goes to neutral")
@@ -432,7 +432,7 @@ class Mavlink(Worded):
             self._words.rest(AXES)
 
     def on_silence(self) -> None:
-        self._beat_at = 0.0  # the heartbeat tells of it at once
+        self._beat_at = 0.0  # the heartbeat shows it at once
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)

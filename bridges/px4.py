@@ -2,7 +2,7 @@
 
 The bridge is the TCP server, PX4 connects. Until PX4's first actuators the plant runs at the pace of wall time, because
 PX4 starts up on the sensors' clock; from then on each frame of sensors waits for PX4's answer to the one before, if PX4
-says that it runs in lockstep and the plant does too.
+states that it runs in lockstep and the plant does too.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ class Px4(Worded):
     def on_state(self, state: rtmms.State) -> None:
         due = self._pacer.on_state(state)
         if due is not None:
-            self._tell_px4(due)
+            self._send_px4(due)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
         super().plant_again(plant)
@@ -230,7 +230,7 @@ class Px4(Worded):
         self._frame_s = self._steps * plant.dt * self.every
         self.tick_s = min(0.05, self._frame_s)
 
-    def _tell_px4(self, state: rtmms.State) -> None:
+    def _send_px4(self, state: rtmms.State) -> None:
         us = round(state.time * 1e6) + self._offset_us
         if us <= self._stamp_us:  # the plant began anew; PX4's clock must not go back
             self._offset_us += self._stamp_us + round(self._frame_s * 1e6) - us
@@ -258,7 +258,7 @@ class Px4(Worded):
         for message in messages:  # HIL_SENSOR first: it sets the clock that the others are stamped with
             packed = self._writer.pack(message)
             self._peer.send(packed)
-            self._tell_ground(packed)
+            self._send_ground(packed)
 
     def _due(self, what: str, us: int) -> bool:
         slot = int(us * 1e-6 * self._rates[what] + 1e-6)
@@ -309,14 +309,14 @@ class Px4(Worded):
                 elif isinstance(meaning, Interval) and meaning.message == _HIL_STATE_QUATERNION:
                     self._rates["state"] = self.state_hz if meaning.rate_hz is None else meaning.rate_hz
                     self._slots["state"] = int(self._stamp_us * 1e-6 * self._rates["state"])
-                self._tell_ground(message.get_msgbuf())
+                self._send_ground(message.get_msgbuf())
 
-    def _take(self, said: Actuators) -> None:
+    def _take(self, message: Actuators) -> None:
         values = self.neutral()
-        if not said.armed:
+        if not message.armed:
             self._words.rest()
         else:
-            controls = {str(i): value for i, value in enumerate(said.controls, 1)}
+            controls = {str(i): value for i, value in enumerate(message.controls, 1)}
             try:
                 values = self._map.to_actuators(controls)
                 self._speak(controls)
@@ -326,7 +326,7 @@ class Px4(Worded):
                 self.io.log("a control of PX4's is no number: the last good values stand")
                 values = {}
         self._pacer.drive(values)
-        if self.waits and said.lockstep and not self._in_lock:
+        if self.waits and message.lockstep and not self._in_lock:
             self._in_lock = True
             self.io.log("PX4 is in lockstep")
         if self._in_lock:
@@ -345,9 +345,9 @@ class Px4(Worded):
             self._asked_at = monotonic()
             due = self._pacer.go(self._steps if self.waits else self._steps * self.every)
             if due is not None:
-                self._tell_px4(due)
+                self._send_px4(due)
 
-    def _tell_ground(self, packed: bytes) -> None:
+    def _send_ground(self, packed: bytes) -> None:
         if self._listener is not None:
             try:
                 self._listener.sendto(packed, self._ground or ())

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtmms.base.errors import ModelError
-from rtmms.base.toml_file import LONGEST_BYTES, MOST_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
+from rtmms.base.toml_file import MAX_BYTES, MAX_DOTS, read_toml, toml_comment, toml_key, toml_text, toml_value
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_what_would_take_long_is_refused(tmp_path: Path, text: str, message: str
 
 def test_what_people_write_is_read(tmp_path: Path) -> None:
     numbers = [0.25 * k for k in range(100)]
-    text = f"x = {numbers}\ny = '{'a sentence. ' * 40}'\n{'.'.join(['a'] * MOST_DOTS)} = 1.5\n"
+    text = f"x = {numbers}\ny = '{'a sentence. ' * 40}'\n{'.'.join(['a'] * MAX_DOTS)} = 1.5\n"
     (tmp_path / "good.toml").write_text(text)
     assert read_toml(tmp_path / "good.toml")["x"] == numbers
 
@@ -50,7 +50,7 @@ def test_files_of_other_editors_are_read_or_distinguished_from_damage(tmp_path: 
 
 def test_the_search_for_long_keys_is_one_pass(tmp_path: Path) -> None:
     took = []
-    for size in (LONGEST_BYTES // 64, LONGEST_BYTES // 8):
+    for size in (MAX_BYTES // 64, MAX_BYTES // 8):
         (tmp_path / "long.toml").write_text(f"x = '{'a' * size}'\n")
         before = time.process_time()
         read_toml(tmp_path / "long.toml")

@@ -139,7 +139,7 @@ class Sensors:
         self._force, self._read = self._imu.specific_force(motion), read or Read()
 
     def imu(self, motion: Motion, time_us: int, fields: int) -> Any:
-        """HIL_SENSOR with what `fields` says; the rest is 0."""
+        """HIL_SENSOR with the values of `fields`; the rest is 0."""
         own = self._read
         a = self._blurred(flu_frd(self._force), "accel") if own.accel is None else flu_frd(own.accel)
         w = self._blurred(motion.rate_frd, "gyro") if own.gyro is None else flu_frd(own.gyro)

@@ -1,4 +1,4 @@
-"""What ground stations say to drive a robot: a joystick's axes, and actuators by command."""
+"""Messages by which ground stations drive a robot: a joystick's axes, and actuators by command."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def check(names: Mapping[str, str]) -> None:
 
 
 class Further:
-    """Reads them of each state. Made once the plant is known; ModelError says which output it lacks.
+    """Reads them of each state. Made once the plant is known; ModelError names the output that it lacks.
 
     names   our key to OUTPUT or OUTPUT[INDEX]; velocity_wind to an output of 3 numbers, m/s, world or body
     """

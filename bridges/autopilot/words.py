@@ -1,4 +1,4 @@
-"""Sticks to a controller's words: what a ground station or an autopilot says in -1 to 1, set as parameters of a
+"""Sticks to a controller's words: what a ground station or an autopilot sends in -1 to 1, set as parameters of a
 controller."""
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Words:
         return bool(self._table)
 
     def open(self, ask: Ask, refused: Callable[[str], object]) -> None:
-        """ask: of the bridge; refused: gets a sentence when the plant did not take what was said."""
+        """ask: of the bridge; refused: gets a sentence when the plant did not take a value."""
         self._ask, self._refused = ask, refused
         self._begin()
 
@@ -65,7 +65,7 @@ class Words:
         self._publish({name: 0.0 for name in names if name in self._driven})
 
     def _begin(self) -> None:
-        self._said: dict[str, float] = {}
+        self._sent: dict[str, float] = {}
         self._wanted: dict[str, float] = {}
         self._driven: set[str] = set()
         self._under_way = False
@@ -74,23 +74,23 @@ class Words:
         self._wanted.update(values)
         if self._under_way or self._ask is None:
             return
-        news = {name: value for name, value in self._wanted.items() if self._said.get(name) != value}
+        news = {name: value for name, value in self._wanted.items() if self._sent.get(name) != value}
         self._wanted = {}
         if news:
             self._under_way = True
-            self._said.update(news)
+            self._sent.update(news)
             self._ask("set", self._done, **news)
 
     def _done(self, ok: bool, answer: Any) -> None:
         self._under_way = False
         if not ok:
-            self._said.clear()  # what is there now is not known
+            self._sent.clear()  # what is there now is not known
             self._refused(str(answer))
         self._publish({})
 
 
 class Worded(rtmms.Bridge):
-    """A bridge whose peer may speak in words, `_words`: what is told of them, and what they are when it is gone."""
+    """A bridge whose peer may speak in words, `_words`: what is reported of them, and what they are when it is gone."""
 
     if TYPE_CHECKING:
         _words: Words

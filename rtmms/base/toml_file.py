@@ -10,12 +10,12 @@ from typing import Any
 from rtmms.base.errors import ModelError, shown
 from rtmms.base.files import read_input_text
 
-LONGEST_BYTES = 1 << 22
+MAX_BYTES = 1 << 22
 EXPECTED = "a TOML file"
-MOST_DOTS = 32
+MAX_DOTS = 32
 """In one key: tomllib's time grows with their square."""
 
-_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*)" + f"{{{MOST_DOTS}}}")
+_LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*)" + f"{{{MAX_DOTS}}}")
 
 
 def read_toml(path: str | Path, place: str = "") -> dict[str, Any]:
@@ -29,7 +29,7 @@ def read_toml(path: str | Path, place: str = "") -> dict[str, Any]:
 def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any], str]:
     """The same, with the text that it stands in."""
     where = f"{place} {path}".lstrip()
-    content = read_input_text(Path(path).expanduser(), place=place, max_bytes=LONGEST_BYTES, expected=EXPECTED)
+    content = read_input_text(Path(path).expanduser(), place=place, max_bytes=MAX_BYTES, expected=EXPECTED)
     try:
         _refuse_long_keys(content, where)
         table = tomllib.loads(content)
@@ -100,4 +100,4 @@ def _refuse_long_keys(text: str, path: str | Path) -> None:
     found = _LONG_KEY.search(text)
     if found is not None:
         line = text.count("\n", 0, found.start()) + 1
-        raise ModelError(f"{path}:{line}: expected a key of at most {MOST_DOTS} parts, got more")
+        raise ModelError(f"{path}:{line}: expected a key of at most {MAX_DOTS} parts, got more")

@@ -1,4 +1,4 @@
-"""rtmms envelope: what link a scenario's controller bears."""
+"""rtmms envelope: what link a scenario's controller tolerates."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def envelope(
     scenario: str, output: Path, controller: str | None, delay: str, loss: str, jitter: str, rates: str, seeds: int,
     threads: int | None, dask: str | None, dask_security: Path | None, measure: bool, as_json: bool, quiet: bool,
 ) -> int:  # fmt: skip
-    """Find how much delay, jitter, loss, and how low a rate the controller of SCENARIO bears.
+    """Find how much delay, jitter, loss, and how low a rate the controller of SCENARIO tolerates.
 
     A run is within the tolerance where all that a run alone shows of [expect] holds: seeded runs in lockstep, with a
     link of each delay and loss, of each jitter, of each rate. Writes map.parquet, jitter.parquet, rate.parquet,

@@ -1,6 +1,6 @@
 """A verdict is a number held against a target, and nothing else: claims, the rows that they make, and their words.
 
-A claim is what a paper states, or what must hold of our own, with the range of numbers that bears it out. With a number
+A claim is what a paper states, or what must hold of our own, with the range of numbers that confirms it. With a number
 it becomes a row; the row's verdict is computed from the two each time it is asked for.
 """
 

@@ -1,4 +1,4 @@
-"""How much delay, jitter, and loss, and how low a rate, a controller bears before the scenario's tolerance is left.
+"""How much delay, jitter, and loss, and how low a rate, a controller tolerates before the scenario's tolerance is left.
 
 Three studies over `link.CONTROLLER.*` and seeds: a map over delay and loss, a line over jitter, a line over the rate.
 """

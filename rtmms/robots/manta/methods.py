@@ -15,7 +15,7 @@ from rtmms.mechanism.methods import RK4, ROS2, Tableau
 METHODS: dict[str, Tableau] = {"implicit": ROS2, "rk4": RK4}
 ORDERS = {"implicit": 2, "rk4": 4}
 STABILITY = {"implicit": None, "rk4": methods.METHODS["rk4"].stability}
-"""|lambda| dt that each bears, None where there is no bound."""
+"""|lambda| dt within which each is stable, None where there is no bound."""
 
 
 def _table(rows: list[tuple[float, ...]]) -> np.ndarray:

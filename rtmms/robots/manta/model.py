@@ -156,7 +156,7 @@ def largest_step(links: np.ndarray, limit: float, tip_speed: float = 1.0) -> flo
     """Largest dt (s) at which an explicit method holds every chain, straight and with its root at rest.
 
     links      (LINK_FIELDS, m, n) of fin_lanes
-    limit      |lambda| dt that the method bears (rtmms.mechanism.methods)
+    limit      |lambda| dt within which the method is stable (rtmms.mechanism.methods)
     tip_speed  m/s through the water, for the drag's share
     """
     length, mass, j_x, _, _, stiffness, drag, added, damping = links
