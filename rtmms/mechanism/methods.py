@@ -74,7 +74,7 @@ class Method:
     """One way of stepping a tree.
 
     order       of the error at a fixed time; evaluations of the equations of motion, each step
-    stability   the |lambda| dt within which it is stable, None without a bound. For rk4 the end of its negative real axis;
+    stability   the |lambda| dt within which it is stable, None without a bound. For rk4 the end of its real axis;
                 for abam the radius of the half disc that its region holds (its real axis ends at 1.41)
     tableau     of one step, or of what a multistep method starts with
     parts, mix  extrapolation: the step is taken in each of these numbers of parts, and the results are mixed
