@@ -44,8 +44,6 @@ _CHANNELS = 4
 _RC_CHANNELS = 16
 _MIDDLE_US, _HALF_US, _MAX_US = 1500.0, 500.0, 2500.0
 _PA_PER_HPA = 100.0
-_ALONE_S = 1.5
-"""For so long after its last packet a firmware is the only one that is accepted."""
 _GONE_S = 1.0
 """Silence after which a Betaflight that answers is another one, s of wall time."""
 FIRST_S = 0.01
@@ -193,6 +191,7 @@ class Betaflight(rtmms.Bridge):
         self._pacer = Pacer(self, self.waits, "Betaflight")
         self.tick_s = 0.01
         self._under_way = False
+        self._sender: Any = None
         self._sent_at = self._received_at = 0.0
         self._answers = 0
         self._flies, self._flew = False, False
@@ -238,8 +237,12 @@ class Betaflight(rtmms.Bridge):
         self._pacer.plant_again(self.waits)
         self._last, self._newest, self._under_way = None, None, False
 
-    def _send(self, state: rtmms.State) -> None:
-        """The remote control, and the motion of a state; again where it was sent before."""
+    def _send(self, state: rtmms.State, *, again: bool = False) -> None:
+        """Send the remote control and the motion of a state.
+
+        `again`: the motion before had no answer. Then the remote control is not sent: a Betaflight that has just taken
+        the place of another one would discard it for good.
+        """
         self._stamp = max(self._stamp, self._time_of(state))
         if state is not self._last:
             try:
@@ -248,7 +251,7 @@ class Betaflight(rtmms.Bridge):
                 self.counts.add("not_finite")
                 return
         self._last, self._sent_at, self._under_way = state, monotonic(), True
-        if self._awake and (self._rc or self._pulses):
+        if self._awake and not again and (self._rc or self._pulses):
             pulses = list(self._pulses or [round(_MIDDLE_US)] * _RC_CHANNELS)
             for channel, pulse in self._rc.items():
                 pulses[channel - 1] = pulse(state)
@@ -285,6 +288,9 @@ class Betaflight(rtmms.Bridge):
                 motors = parse(datagram)
                 if not self._admission.admits(sender):
                     raise Refusal("stranger", f"a packet from {sender[0]}:{sender[1]}")
+                if self._awake and sender != self._sender:  # each Betaflight that starts sends from another port
+                    self._lost()
+                self._sender = sender
                 self._take(motors)
 
     def _on_pulses(self) -> None:
@@ -327,7 +333,9 @@ class Betaflight(rtmms.Bridge):
         self._flies = self._flew = True
 
     def _lost(self) -> None:
+        """Wait for another Betaflight. It may be starting, so the bridge sends nothing for START_S."""
         self._answers, self._flies = 0, False
+        self._open_port.since = None
 
     def _has_started(self, now: float) -> bool:
         """Its port has been open for START_S."""
@@ -358,7 +366,7 @@ class Betaflight(rtmms.Bridge):
             self._lost()
         elif not self._flies or now - self._sent_at >= RESEND_S:
             self.counts.add("unanswered")
-            self._send(self._last if self.waits and self._last is not None else state)
+            self._send(self._last if self.waits and self._last is not None else state, again=True)
 
 
 def _pulse(word: str, plant: rtmms.PlantInfo, place: str) -> Any:

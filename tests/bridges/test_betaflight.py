@@ -14,7 +14,7 @@ import pytest
 import rtmms
 from rtmms.base.attitude import from_euler
 from rtmms.bridging.untrusted import Refusal
-from rtmms_bridges.betaflight import Betaflight, parse, write
+from rtmms_bridges.betaflight import START_S, Betaflight, parse, write
 from rtmms_bridges.motion.frames import Home
 from rtmms_bridges.motion.imu import Imu
 from rtmms_bridges.motion.pose import Motion
@@ -110,6 +110,24 @@ def test_it_holds_its_height_and_does_so_after_a_kill_and_a_restart(rehearse: An
         firmware.kill()
         run.run(5.0)
         assert mode == "lockstep" or run.plant.z == 0.0, "motors of one that is gone stop"
+
+
+@BOTH
+def test_one_that_takes_its_place_at_once_resets_the_plant(rehearse: Any, mode: str) -> None:
+    """The bridge never sees its port closed: the genuine one starts within milliseconds, and discards pulses then."""
+    run, firmware = rehearse(mode)
+    run.start(firmware)
+    run.run(9.0)
+    firmware.kill()
+    run.run(2e-3)
+    firmware.start_s = 0.0
+    run.start(firmware)
+    run.run(START_S)
+    assert firmware.pulses == ()
+    run.run(9.0)
+    assert run.plant.resets == 1
+    assert run.messages.count("Betaflight is there again") == 1
+    assert run.plant.z == pytest.approx(CLIMB_M, abs=0.05)
 
 
 def test_its_clock_does_not_leap_where_it_gets_no_core_for_a_moment(rehearse: Any) -> None:

@@ -5,6 +5,7 @@
 - Its clock runs at the rate of the stamps over the arrivals of the last two packets; the first of these rates divides
   by the time since the machine started. It takes no rate from stamps that are 20 ms apart.
 - A packet of motion in its first second ends it, and a remote control that came then is forgotten.
+- Its motors come from a port of the system's choice, which is another one after each start.
 - Without the remote control for a second of its clock it stops the motors.
 """
 
@@ -40,7 +41,11 @@ class ImitatedBetaflight:
         It answers packets after a silence alone, as one does whose scheduler was late in its first period.
     ended : bool
         A packet of motion came while it started.
+    start_s : float
+        Time that it takes to start, s.
     """
+
+    start_s = START_S
 
     def __init__(self, address: tuple[str, int], state_port: int, rc_port: int, home_m: float) -> None:
         self._address, self._ports, self._home_m = address, (state_port, rc_port), home_m
@@ -53,6 +58,7 @@ class ImitatedBetaflight:
             self._sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
             self._sockets[-1].bind(("127.0.0.1", port))
             self._sockets[-1].setblocking(False)
+        self._sockets.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
         self.clock, self.failsafe, self.stalled = 0.0, False, False
         self.motion: tuple[float, ...] = (0.0,) * 18
         self.pulses: tuple[int, ...] = ()
@@ -75,7 +81,7 @@ class ImitatedBetaflight:
         self._at = now
         for data in _waiting(self._sockets[1]):
             _, *pulses = RC.unpack(data)
-            if self._deaf or now - self._began < START_S:
+            if self._deaf or now - self._began < self.start_s:
                 self._deaf = True
                 continue
             self.pulses, self._controlled = tuple(pulses), max(self._controlled, self.clock)
@@ -95,7 +101,7 @@ class ImitatedBetaflight:
 
     def _take(self, motion: tuple[float, ...], now: float) -> None:
         stamp = motion[0]
-        if now - self._began < START_S:
+        if now - self._began < self.start_s:
             self.ended = True
             return
         if self._arrived < 0.0 or now - self._arrived > SILENT_S:
@@ -115,7 +121,7 @@ class ImitatedBetaflight:
             self._due = self.clock + PERIOD_S
 
     def _answer(self) -> None:
-        self._sockets[0].sendto(MOTORS.pack(*[self._motor()] * 4), self._address)
+        self._sockets[2].sendto(MOTORS.pack(*[self._motor()] * 4), self._address)
 
     def _motor(self) -> float:
         if self.failsafe or not self.pulses or self.pulses[4] < 1700:
