@@ -78,21 +78,33 @@ def event(text: str) -> str:
 
 
 TYPICAL = '[sensors]\nprofile = "typical"\n'
-CARRIES: dict[str, str] = {
-    "robots": TWO.format(keys=""), "controllers": replaced("frequency_hz = 0.9", "frequency_hz = 0.4"),
-    "links": link("delay_ms = 30"), "set_": replaced("1.4", "1.1"), "duration": replaced("0.2", "0.13"),
-    "dt": replaced("dt = 0.01", "dt = 0.005"), "coupling": one('coupling = "monolithic"'),
-    "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
-    "seed": one("seed = 7", tables=TYPICAL), "estimate": one("estimate = true", tables=TYPICAL),
-    "tracking_start": one("tracking-start = 0.1", tables='[[controller]]\nname = "gait"\nfrequency_hz = 0.7').replace(
-        '[[controller]]\nname = "gait"\nfrequency_hz = 0.9\n', ""),
-    "priority": one('priority = "off"'), "affinity": one('affinity = "off"'),
-    "exchange": one('exchange = "tcp://127.0.0.1:0"'), "step": one('step = "tcp://127.0.0.1:0"'),
-    "telemetry": one('telemetry = "tcp://127.0.0.1:0"'), "telemetry_hz": one("telemetry-hz = 10"),
-    "as_json": one("as_json = true"), "quiet": one("quiet = true"), "log": one('log = "one.mcap"'),
-    "trace": one('trace = "one.npz"'), "figure": one('figure = "one.png"'), "mode": one('mode = "lockstep"'),
+SHOWN: dict[str, str] = {
+    "controllers": replaced("frequency_hz = 0.9", "frequency_hz = 0.4"), "links": link("delay_ms = 30"),
+    "set_": replaced("1.4", "1.1"), "duration": replaced("0.2", "0.13"), "dt": replaced("dt = 0.01", "dt = 0.005"),
+    "coupling": one('coupling = "monolithic"'), "preset": one('preset = "paper"'), "sensors": one(tables=TYPICAL),
+    "seed": one("seed = 7", tables=TYPICAL),
 }  # fmt: skip
-"""Options with an example each of a scenario that a study carries."""
+"""Options that a study carries and that change the motion, each with an example."""
+OTHERS: dict[tuple[str, ...], str] = {
+    ("robots",): TWO.format(keys=""),
+    ("estimate", "tracking_start"): one("estimate = true\ntracking-start = 0.1", tables=TYPICAL),
+    ("priority", "affinity", "exchange", "step", "telemetry", "telemetry_hz", "as_json", "quiet", "log", "trace",
+     "figure", "mode"): one("""
+priority = "off"
+affinity = "off"
+exchange = "tcp://127.0.0.1:0"
+step = "tcp://127.0.0.1:0"
+telemetry = "tcp://127.0.0.1:0"
+telemetry-hz = 10
+as_json = true
+quiet = true
+log = "one.mcap"
+trace = "one.npz"
+figure = "one.png"
+mode = "lockstep"
+"""),
+}  # fmt: skip
+"""The other options that a study carries, in scenarios of several."""
 BRIDGE = one(tables='[[bridge]]\nname = "udp"')
 
 
@@ -110,49 +122,77 @@ def refused() -> dict[str, str]:
 REFUSES = {**refused(), "force": one("force = true")}
 """`force` is refused by every command."""
 
-TABLE: dict[str, str] = {
-    "robot": replaced('"manta"', '"manta"'), "parameters": one(parameters="current_m_s = [0.1, 0.0, 0.0]"),
-    "sensors": one(tables=TYPICAL + "[sensors.depth]\nrate_hz = 50.0"),
-    "controller": replaced("frequency_hz = 0.9", "amplitude_deg = 20.0"), "bridge": BRIDGE,
-    "link": link("loss = 0.5"), "event": event("at_s = 0.1\nset = { drag_coefficient = 0.7 }"),
-    "expect": one(tables='[expect]\n"final.rod_power" = ">= -1e9"'),
-    "sweep": one(tables="[sweep.over]\nseed = [0]"),
+TABLES_OF_ONE: dict[tuple[str, ...], str] = {
+    ("robot", "parameters", "sensors", "controller", "link", "event", "expect"): one(
+        parameters="current_m_s = [0.1, 0.0, 0.0]",
+        tables="""amplitude_deg = 20.0
+[sensors]
+profile = "typical"
+[sensors.depth]
+rate_hz = 50.0
+[[link]]
+controller = "gait"
+loss = 0.5
+[[event]]
+at_s = 0.1
+set = { drag_coefficient = 0.7 }
+[expect]
+"final.truth.rod_power" = ">= -1e9"
+""",
+    ),
+    ("sweep",): one(tables="[sweep.over]\nseed = [0]"),
+}
+"""Tables of a scenario; a study refuses `bridge`."""
+OF_ROBOT: dict[tuple[str, ...], str] = {
+    ("name", "robot", "position", "heading_deg", "parameters", "sees"): TWO.format(keys="""
+position = [0.0, 0.2, -1.5]
+heading_deg = 30.0
+parameters = { drag_coefficient = 0.9 }
+sees = ["follower"]
+"""),
+    ("estimate", "sensors"): TWO.format(keys='estimate = true\nsensors = "typical"'),
+    ("preset",): TWO.format(keys='preset = "paper"').replace("dt = 0.01", ""),  # both robots have its step
 }  # fmt: skip
-OF_ROBOT: dict[str, str] = {
-    "name": 'name = "leader"', "robot": 'robot = "manta"', "position": "position = [0.0, 0.2, -1.5]",
-    "heading_deg": "heading_deg = 30.0", "preset": 'preset = "paper"',
-    "parameters": "parameters = { drag_coefficient = 0.9 }", "sensors": 'sensors = "typical"',
-    "estimate": 'estimate = true\nsensors = "typical"', "sees": 'sees = ["follower"]',
+OF_EVENT: dict[tuple[str, ...], str] = {
+    ("at_s", "set", "fault", "target", "until_s"): one(tables="""
+[[event]]
+at_s = 0.05
+set = { drag_coefficient = 0.7 }
+[[event]]
+at_s = 0.1
+set = { "gait.frequency_hz" = 0.3 }
+[[event]]
+at_s = 0.05
+fault = "stuck"
+target = "left.front"
+until_s = 0.1
+[[event]]
+at_s = 0.05
+fault = "stuck"
+target = "right.back"
+"""),
+    ("value",): event('at_s = 0.05\nfault = "stuck"\ntarget = "left.front"\nvalue = 0.1'),
 }  # fmt: skip
-OF_EVENT: dict[str, str] = {
-    "at_s": "at_s = 0.05\nset = { drag_coefficient = 0.7 }",
-    "set": 'at_s = 0.1\nset = { "gait.frequency_hz" = 0.3 }',
-    "fault": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"',
-    "target": 'at_s = 0.05\nfault = "stuck"\ntarget = "right.back"',
-    "until_s": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"\nuntil_s = 0.1',
-    "value": 'at_s = 0.05\nfault = "stuck"\ntarget = "left.front"\nvalue = 0.1',
-}  # fmt: skip
-OF_LINK: dict[str, str] = {
-    "delay_ms": "delay_ms = 20", "jitter_ms": "delay_ms = 30\njitter_ms = 20", "loss": "loss = 0.4",
-    "duplicate": "duplicate = 0.5\ndelay_ms = 20", "reorder": "reorder = 0.5", "rate_hz": "rate_hz = 20",
-    "from_s": "loss = 1.0\nfrom_s = 0.1", "until_s": "loss = 1.0\nuntil_s = 0.1",
-}  # fmt: skip
+OF_LINK: dict[tuple[str, ...], str] = {
+    ("delay_ms", "jitter_ms", "loss", "duplicate", "reorder"): link(
+        "delay_ms = 30\njitter_ms = 20\nloss = 0.4\nduplicate = 0.5\nreorder = 0.5"
+    ),
+    ("rate_hz",): link("rate_hz = 20"),
+    ("from_s", "until_s"): link("loss = 1.0\nfrom_s = 0.05\nuntil_s = 0.1"),
+}
+KEYS = {
+    f"{kind} {' '.join(names)}": text
+    for kind, examples in (("table", TABLES_OF_ONE), ("robot", OF_ROBOT), ("event", OF_EVENT), ("link", OF_LINK))
+    for names, text in examples.items()
+}
 
 
-def keys() -> dict[str, str]:
-    """Every key with its example, by a name of the test's own."""
-    found = {f"[{name}]": text for name, text in TABLE.items() if name != "bridge"}
-    found |= {f"robot.{name}": in_robot(text) for name, text in OF_ROBOT.items()}
-    found |= {f"event.{name}": event(text) for name, text in OF_EVENT.items()}
-    return found | {f"link.{name}": link(text) for name, text in OF_LINK.items()}
-
-
-def in_robot(text: str) -> str:
-    if text.startswith(("name", "robot")):
-        return TWO.format(keys="")
-    if text.startswith("preset"):  # both robots have its step
-        return TWO.format(keys=text).replace("dt = 0.01", "")
-    return TWO.format(keys=text)
+def names_of(examples: dict[tuple[str, ...], str]) -> set[str]:
+    """The keys of all scenarios, each of which contains those that it is for."""
+    for names, text in examples.items():
+        for name in names:
+            assert re.search(name.rstrip("_").replace("_", "[-_]"), text) or name in ("mode", "robots"), name
+    return {name for names in examples for name in names}
 
 
 # --- That nothing is left out
@@ -160,16 +200,16 @@ def in_robot(text: str) -> str:
 
 def test_every_option_that_a_study_carries_has_an_example() -> None:
     carried = {name for name, one in run_options().items() if one.study is not StudyUse.REFUSED}
-    assert {"robots", "mode", *carried} == {*CARRIES, "force", "keys"}, (
+    assert {"robots", "mode", *carried} == {*SHOWN, *names_of(OTHERS), "force", "keys"}, (
         "an option that a study carries needs an example"
     )
 
 
 def test_every_key_of_a_scenario_has_an_example() -> None:
-    assert set(TABLE) == set(TABLES)
-    assert set(OF_ROBOT) == set(parameters_of(RobotTable))
-    assert set(OF_EVENT) == set(parameters_of(EventTable))
-    assert set(OF_LINK) == set(LINK_KEYS)
+    assert {*names_of(TABLES_OF_ONE), "bridge"} == set(TABLES)
+    assert names_of(OF_ROBOT) == set(parameters_of(RobotTable))
+    assert names_of(OF_EVENT) == set(parameters_of(EventTable))
+    assert names_of(OF_LINK) == set(LINK_KEYS)
 
 
 def test_defaults_are_carried() -> None:
@@ -257,23 +297,37 @@ def assert_same(row: dict[str, Any], report: dict[str, Any]) -> None:
     assert found >= 8
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("name", CARRIES)
-def test_an_option_in_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str) -> None:
-    row, report = row_of(tmp_path, CARRIES[name]), run_of(tmp_path, CARRIES[name])
-    assert_same(row, report)
-    if name in ("coupling", "preset", "dt", "duration", "set_", "controllers", "links", "sensors", "seed"):
-        plain = row_of(tmp_path, one(tables=TYPICAL) if name == "seed" else one())
-        assert {key: value for key, value in row.items() if key.startswith("final.")} != {
-            key: value for key, value in plain.items() if key.startswith("final.")
-        }, "the example shows nothing"
+def motion_of(row: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if key.startswith("final.")}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, dict[str, Any]]:
+    """The end of the scenario without any option, and with sensors: True."""
+    folder = tmp_path_factory.mktemp("plain")
+    return {False: motion_of(row_of(folder, one())), True: motion_of(row_of(folder, one(tables=TYPICAL)))}
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("name", keys())
-def test_a_key_of_a_scenario_gives_the_bits_of_run(tmp_path: Path, name: str) -> None:
-    text = keys()[name]
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_option_in_a_scenario_gives_the_bits_of_run(
+    tmp_path: Path, name: str, plain: dict[bool, dict[str, Any]]
+) -> None:
+    row = row_of(tmp_path, SHOWN[name])
+    assert_same(row, run_of(tmp_path, SHOWN[name]))
+    assert motion_of(row) != plain[name == "seed"], "the example shows nothing"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("text", OTHERS.values(), ids=[" ".join(names) for names in OTHERS])
+def test_other_options_in_a_scenario_give_the_bits_of_run(tmp_path: Path, text: str) -> None:
     assert_same(row_of(tmp_path, text), run_of(tmp_path, text))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_of_a_scenario_give_the_bits_of_run(tmp_path: Path, name: str) -> None:
+    assert_same(row_of(tmp_path, KEYS[name]), run_of(tmp_path, KEYS[name]))
 
 
 @pytest.mark.full
