@@ -351,7 +351,7 @@ class Readiness:
         Whether the memory is locked.
     affinity : list[int], optional
         Cores of the loop's thread.
-    cores : Cores, default Cores
+    cores : Cores, optional
         Pinned cores of each part.
     allowed : list[int], optional
         Cores before the pinning.
@@ -361,7 +361,7 @@ class Readiness:
         Latency limit of the power states, us; None if not set.
     done, failed : list[str], optional
         Sentences about the parts.
-    claim : CoreClaim, default CoreClaim
+    claim : CoreClaim, optional
         Claim of the loop's core.
     children : list[dict[str, Any]], optional
         Name, scheduler, priority and cores of each controller that was started.
