@@ -1,4 +1,5 @@
-"""One bridge a file, found by entry points of group rtmms.bridges; template.py is where a new one begins.
+"""Bridges, one a file, as entry points of group rtmms.bridges; template.py is the start of a new one.
 
-What several share lies in rooms: motion, shapes, lines, autopilot, messages. examples/NAME.toml configures each.
+Common parts are in packages: motion, lines, bus, sea, autopilot, federation, messages. examples/NAME.toml configures
+each bridge.
 """

@@ -1,11 +1,11 @@
 """ArduPilot's SITL with the JSON backend (--model JSON): pulse widths in, the robot's motion out, in lockstep.
 
-The autopilot sends a packet for each of its frames and waits for the answer; with none it sends the same again after
-about a second. So a frame is answered once it is simulated, again and unchanged when it is repeated, and a count that
-falls means that the autopilot began anew.
+The autopilot sends a packet for each of its frames and waits for the answer. Without one it repeats the packet after
+about a second. So a frame is answered once it is simulated, and a repeated one receives the same answer again. A
+falling count means that the autopilot has restarted.
 
-The packet's `frame_rate` is no request. ArduPilot computes it from the time stamps that it got before, so a bridge that
-obeys it makes each long frame last for ever.
+The packet's `frame_rate` is no request. ArduPilot computes it from the time stamps that it received before. A bridge
+that obeys it makes each long frame last for ever.
 """
 
 from __future__ import annotations
@@ -40,19 +40,28 @@ from .motion.pose import Motion, PoseNames, PoseReader
 _FORMS = {18458: struct.Struct("<HHI16H"), 29569: struct.Struct("<HHI32H")}
 _CHANNELS = 32
 _MIDDLE_US, _HALF_US = 1500.0, 500.0
-"""Of a pulse that is a word: 1000 to 2000 us are -1 to 1."""
+"""Middle and half width of a pulse for a parameter, us: 1000 to 2000 us are -1 to 1."""
 _ALONE_S = 1.5
-"""For so long after its last packet an autopilot is the only one that is read."""
+"""Time after its last packet in which no other autopilot is read, s."""
 _FIRST_FRAMES = 100
 MIN_GYRO_HZ = 720.0
 """Rate of the gyroscope below which Copter and Sub do not arm: 1.8 times SCHED_LOOP_RATE (400 Hz)."""
 _LATE_S = 1.0
-"""Simulated time after which a first autopilot comes late to a plant that does not wait for it."""
+"""Simulated time from which a first autopilot is late, s, for a plant that does not wait for it."""
 
 
 class Servo(NamedTuple):
-    """One packet: ArduPilot's own measure of its frame rate (Hz), the frame's number, and pulse widths in us (0: no
-    pulse)."""
+    """Packet of ArduPilot.
+
+    Parameters
+    ----------
+    frame_rate : int
+        ArduPilot's own measure of its frame rate, Hz.
+    frame_count : int
+        Number of the frame.
+    pulses : tuple[int, ...]
+        Pulse widths, us; 0 for no pulse.
+    """
 
     frame_rate: int
     frame_count: int
@@ -60,7 +69,23 @@ class Servo(NamedTuple):
 
 
 def parse(datagram: bytes) -> Servo:
-    """Refusal (length, magic, range) for what is not a servo packet."""
+    """Return a servo packet.
+
+    Parameters
+    ----------
+    datagram : bytes
+        The received bytes.
+
+    Returns
+    -------
+    Servo
+        The packet.
+
+    Raises
+    ------
+    Refusal
+        With reason length, magic or range.
+    """
     if len(datagram) not in {form.size for form in _FORMS.values()}:
         raise Refusal("length", f"expected 40 or 72 bytes, got {len(datagram)}")
     (magic,) = struct.unpack_from("<H", datagram)
@@ -74,7 +99,13 @@ def parse(datagram: bytes) -> Servo:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for the fuzz tests, and packets of both sizes."""
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     packets = ((18458, 16), (29569, 32))
     return fuzz(parse), [struct.pack(f"<HHI{n}H", magic, 400, 7, *range(1000, 1000 + n)) for magic, n in packets]
 
@@ -84,7 +115,31 @@ def _word(pulse: int) -> float:
 
 
 def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping[str, Any]) -> bytes:
-    """The line it reads: keys in its order, no spaces, a newline at both ends. ValueError for what is not finite."""
+    """Return the line of JSON that ArduPilot reads: keys in its order, no spaces, a newline at both ends.
+
+    Parameters
+    ----------
+    time : float
+        Simulated time, s.
+    motion : Motion
+        Motion of the robot.
+    imu : Imu
+        Accelerometer.
+    x_bearing : float
+        Compass bearing of the world's x axis, rad.
+    more : Mapping[str, Any]
+        Further keys.
+
+    Returns
+    -------
+    bytes
+        The line.
+
+    Raises
+    ------
+    ValueError
+        If a number is not finite.
+    """
     force, gyro = imu.frd(motion)
     position, attitude, velocity = motion.ned(x_bearing)
     fields = {
@@ -96,7 +151,43 @@ def write(time: float, motion: Motion, imu: Imu, x_bearing: float, more: Mapping
 
 @dataclass(kw_only=True)
 class ArduPilot(Worded):
-    """Drives the plant from ArduPilot's software in the loop (--model JSON), and sends it the robot's motion."""
+    """Drives the plant from ArduPilot's software in the loop (--model JSON), and sends it the robot's motion.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address where it listens.
+    port : int, default 9002
+        Port where it listens; further instances of ArduPilot use 9012, 9022, ...; 0: a free one.
+    peer : tuple[str, ...], optional
+        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim), value in us; none: those of the
+        airframe, or channel i is actuator i; its limits are at 1000 and 2000 us, an ROV's at 1100 and 1900 us.
+    parameter_channels : dict[str, str], optional
+        Channels (1000 to 2000 us are -1 to 1) that set parameters of a controller, as `3=mixer.thrust`; '-' before the
+        name changes the sign.
+    frame_rate : float, default 0.0
+        Frames of whole plant steps per second of simulated time; 0: each step of the plant is a frame. Unit: Hz.
+    home : Home, optional
+        Compass bearing of the world's x axis (x_bearing_deg); the autopilot itself knows the place (--custom-location).
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    more : dict[str, str], optional
+        Further keys of its JSON (rng_1 to rng_6, airspeed, windvane_direction, windvane_speed; of some versions
+        velocity_wind, rc_1 to rc_12, battery_voltage, battery_current), each an output or `output[index]`.
+    time_sync : bool | None, optional
+        ArduPilot paces itself by wall time; false: it sends `no_time_sync`; none: true in lockstep, else false.
+    peer_timeout_s : float, default 1.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    peer_gone_s : float, default PEER_GONE_S
+        Silence of an autopilot after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
+    reset : bool, default True
+        A restarted autopilot resets the plant, at most once in 2 s.
+    plant_silent : Literal['wait', 'still'], default 'wait'
+        What the autopilot gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or the
+        last place, at rest.
+    """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
@@ -145,6 +236,7 @@ class ArduPilot(Worded):
     extra: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: each frame gets a state; frame_rate sets how many there are")
@@ -154,6 +246,13 @@ class ArduPilot(Worded):
             raise rtmms.ModelError("plant_silent=still: needs watchdog_periods, after which it acts")
 
     def claims(self) -> tuple[str, ...]:
+        """Return the actuators of the channels, or else `claim`, or else all without parameter channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return (
             tuple(entry.actuator for entry in self.channels)
             or self.claim
@@ -161,12 +260,31 @@ class ArduPilot(Worded):
         )
 
     def requirements(self) -> Requirements:
-        """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames, and ground for one that drives;
-        an observer needs each state."""
+        """Return steps with which ArduPilot arms, unless `frame_rate` sets the frames.
+
+        A driving one needs ground; an observer needs each state.
+
+        Returns
+        -------
+        Requirements
+            The requirements.
+        """
         dt = inf if self.frame_rate else 1.0 / MIN_GYRO_HZ / self.every
         return Requirements(dt, not self.claims(), FLOOR if self.claims() else ())
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Bind the socket, and find the outputs and channels.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         if plant.dt * self.every >= LONGEST_S:
             raise rtmms.ModelError(f"a step of {plant.dt * self.every} s: ArduPilot takes no frame of 0.1 s or longer")
         alone = self._words and not self.channels
@@ -198,7 +316,7 @@ class ArduPilot(Worded):
         return map_channels(self.channels, plant, "ardupilot", *pulses_of(plant.airframe), _CHANNELS)
 
     def _check_rate(self, plant: rtmms.PlantInfo) -> None:
-        """Report what keeps ArduPilot from arming, or frames from being as short as they are meant to be."""
+        """Log why ArduPilot would not arm, or why frames are longer than intended."""
         if self._step_s > 1.0 / MIN_GYRO_HZ:
             self.io.log(
                 f"frames of {self._step_s * 1e3:.3g} ms: Copter and Sub need {MIN_GYRO_HZ:g} Hz to arm "
@@ -213,15 +331,30 @@ class ArduPilot(Worded):
     # -- the plant ---------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Answer the autopilot's frame if it ends with this state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         due = self._pacer.on_state(state)
         if due is not None:
             self._answer(due, self._read(due))
 
     def on_silence(self) -> None:
+        """Log that the autopilot receives the robot at rest, if `plant_silent` is "still"."""
         if self.plant_silent == "still":
             self.io.log("the plant is silent: the autopilot gets the robot at rest")
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._wait_or_not(plant)
@@ -282,7 +415,7 @@ class ArduPilot(Worded):
             self._answer(due, self._read(due))
 
     def _begin_with(self, servo: Servo) -> None:
-        """The first autopilot of all: a plant that has run on without it begins anew."""
+        """Reset a plant that has run on without the first autopilot."""
         newest = self._pacer.newest
         late = newest is not None and newest.time > _LATE_S
         if newest is not None and late and self.reset and not self.waits and servo.frame_count <= _FIRST_FRAMES:
@@ -290,7 +423,7 @@ class ArduPilot(Worded):
             self._pacer.reset()
 
     def _values(self, pulses: tuple[int, ...]) -> dict[str, float]:
-        """Actuator values; those beyond the plant's limits are limited by it, and flagged."""
+        """Return actuator values; the plant clamps those beyond its limits, and flags them."""
         values = {}
         for entry in self._map.entries:
             at = int(entry.channel) - 1
@@ -317,6 +450,13 @@ class ArduPilot(Worded):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Handle time-outs, and answer with the robot at rest while the plant is silent.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
         newest = self._pacer.newest
         self._gone.check(now, newest.time if newest is not None else 0.0)

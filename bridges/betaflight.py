@@ -1,9 +1,9 @@
 """Betaflight's software in the loop: the robot's motion out, motors in, and pulses of a remote control, over UDP.
 
 Betaflight answers each packet of motion with one of motors. Its clock runs at the spacing of the packets' stamps over
-the spacing of their arrivals. Packets that wait in its socket arrive at once: the clock leaps, Betaflight takes the
-remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep it
-stamps them with the time at which they are sent.
+the spacing of their arrivals. Packets that wait in its socket arrive at once. Then the clock leaps, Betaflight takes
+the remote control for lost, and stops the motors. So this bridge never has two packets under way, and outside lockstep
+it stamps them with the time at which they are sent.
 
 While Betaflight starts, a packet of motion ends it, and it discards a remote control. So the bridge sends nothing
 before its port has been open for START_S. The bridge passes on the pulses of another program, which need not wait.
@@ -47,32 +47,70 @@ _PA_PER_HPA = 100.0
 _GONE_S = 1.0
 """Silence after which a Betaflight that answers is another one, s of wall time."""
 FIRST_S = 0.01
-"""Time without its first motors after which Betaflight gets the motion again, with a later stamp, s of wall time. Its
-clock stops with the first packet after a silence, because it divides by the time since its start, and goes on with the
-second one. It takes a rate from two stamps that differ by less than 20 ms alone."""
+"""Time without its first motors after which Betaflight gets the motion again, with a later stamp, s of wall time.
+
+Its clock stops with the first packet after a silence, because it divides by the time since its start. It continues with
+the second one. It takes a rate only from two stamps that differ by less than 20 ms.
+"""
 RESEND_S = 0.1
-"""Time without motors in flight after which it gets the motion again, s of wall time. So much longer than a rate that
-its clock does not leap where both packets waited in its socket."""
+"""Time without motors in flight after which it gets the motion again, s of wall time.
+
+It is so much longer than a period that its clock does not leap if both packets waited in its socket.
+"""
 START_S = 2.0
-"""Time for which Betaflight's port has to be open before the first motion, s of wall time. A motion that arrives while
-Betaflight starts makes it end, or send no motors for good."""
+"""Time for which Betaflight's port has to be open before the first motion, s of wall time.
+
+A motion that arrives while Betaflight starts makes it end, or send no motors for good.
+"""
 PROBE_S = 0.6
 """Time between two packets of motion to a Betaflight that has not answered, s of wall time."""
 PROBES = 3
-"""Answers after which Betaflight gets each motion. It answers a packet after 0.5 s of silence without its sensors."""
+"""Answers after which Betaflight gets each motion; without sensors it answers a packet after 0.5 s of silence."""
 _IGNORED = b"?"
-"""A packet that Betaflight ignores, because its length is not that of a motion."""
+"""Packet that Betaflight ignores, because its length is not that of a motion."""
 
 
 def parse(datagram: bytes) -> tuple[float, ...]:
-    """Return the four motors, 0 to 1; Refusal (length, not_finite) for anything else."""
+    """Return the four motors.
+
+    Parameters
+    ----------
+    datagram : bytes
+        The received bytes.
+
+    Returns
+    -------
+    tuple[float, ...]
+        Values from 0 to 1.
+
+    Raises
+    ------
+    Refusal
+        With reason length or not_finite.
+    """
     if len(datagram) != _MOTORS.size:
         raise Refusal("length", f"expected {_MOTORS.size} bytes, got {len(datagram)}")
     return tuple(finite(value, "motor") for value in _MOTORS.unpack(datagram))
 
 
 def parse_pulses(datagram: bytes) -> tuple[int, ...]:
-    """Return the 16 pulses of a remote control, us; Refusal (length, out_of_range) for anything else."""
+    """Return the 16 pulses of a remote control.
+
+    Parameters
+    ----------
+    datagram : bytes
+        The received bytes.
+
+    Returns
+    -------
+    tuple[int, ...]
+        Pulses, us.
+
+    Raises
+    ------
+    Refusal
+        With reason length or out_of_range.
+    """
     if len(datagram) != _RC.size:
         raise Refusal("length", f"expected {_RC.size} bytes, got {len(datagram)}")
     _, *pulses = _RC.unpack(datagram)
@@ -82,7 +120,13 @@ def parse_pulses(datagram: bytes) -> tuple[int, ...]:
 
 
 def fuzzed() -> Fuzzed:
-    """Return the parsers of a stranger's bytes, for the fuzz tests, and packets as Betaflight and a pilot send them."""
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     examples = [_MOTORS.pack(0.25, 0.5, 0.75, 1.0), _RC.pack(1.5, *[1500] * _RC_CHANNELS)]
     return fuzz(lambda data: parse_pulses(data) if len(data) > _MOTORS.size else parse(data)), examples
 
@@ -102,7 +146,7 @@ def write(
         Accelerometer.
     home : Home
         Place of the world's origin.
-    errors : tuple
+    errors : tuple[Vector, Vector], optional
         Errors of the receiver: position, m, world, and velocity, m/s, world.
 
     Returns
@@ -113,8 +157,8 @@ def write(
 
     Notes
     -----
-    Betaflight's simulator changes the sign of two elements of the attitude's matrix (imuComputeRotationMatrix of 4.6):
-    its pitch is positive with the nose down, as its rate of pitch is, and its heading clockwise, for FRD to NED alone.
+    Betaflight's simulator changes the sign of two elements of the attitude's matrix (imuComputeRotationMatrix of 4.6).
+    Its pitch is positive with the nose down, as its rate of pitch is, and its heading clockwise, for FRD to NED alone.
     """
     x, y, z = imu.specific_force(motion)
     position = [value + error for value, error in zip(motion.position, errors[0], strict=True)]
@@ -127,7 +171,42 @@ def write(
 
 @dataclass(kw_only=True)
 class Betaflight(rtmms.Bridge):
-    """Lets Betaflight's software in the loop drive the plant's motors, and sends it the robot's motion."""
+    """Lets Betaflight's software in the loop drive the plant's motors, and sends it the robot's motion.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address where motors arrive.
+    port : int, default 9002
+        Port where motors arrive, 9002 of Betaflight; 0: a free one.
+    peer : str, default '127.0.0.1'
+        Host of Betaflight; others are refused.
+    state_port : int, default 9003
+        Betaflight's port for the motion.
+    rc_port : int, default 9004
+        Betaflight's port for the remote control.
+    channels : tuple[ChannelMapping, ...], optional
+        Motors 1 to 4, each with its actuator: actuator = scale (value - trim), value 0 to 1; none: those of the
+        airframe, or motor i is actuator i, over its limits.
+    rc : dict[str, str], optional
+        Channels 1 to 16 of the remote control, each a pulse in us, or an output of the plant (-1 to 1 are 1000 to 2000
+        us); others are 1500 us; none: another program sends them to Betaflight, or to rc_listen.
+    rc_listen : int, default 0
+        Port where another program's remote control arrives, which Betaflight gets once it has started; `rc` replaces
+        channels of it; 0: none.
+    home : Home, optional
+        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    noise : float, default 1.0
+        Factor on the usual errors of the receiver; 0: none.
+    peer_timeout_s : float, default 1.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    peer_gone_s : float, default PEER_GONE_S
+        Silence of Betaflight after its first packet that ends a run with a duration (wall time); 0: never. Unit: s.
+    reset : bool, default True
+        A restarted Betaflight resets the plant, at most once in 2 s.
+    """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where motors arrive.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
@@ -165,6 +244,7 @@ class Betaflight(rtmms.Bridge):
     extra: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: Betaflight gets each state, as fast as it answers")
@@ -173,13 +253,38 @@ class Betaflight(rtmms.Bridge):
                 raise rtmms.ModelError(f"rc: expected a channel from 1 to {_RC_CHANNELS}, got '{channel}'")
 
     def claims(self) -> tuple[str, ...]:
+        """Return the actuators of the channels, or else `claim`, or else all.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return tuple(entry.actuator for entry in self.channels) or self.claim or ("*",)
 
     def requirements(self) -> Requirements:
-        """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one."""
+        """Return steps of at most 1 ms: Betaflight computes with the gyroscope's last value until the next one.
+
+        Returns
+        -------
+        Requirements
+            The requirements.
+        """
         return Requirements(max_dt_s=1e-3 / self.every, parameters=FLOOR)
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Bind the sockets, and find the outputs and channels.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._map = self._channel_map(plant)
         self._read, self._imu = PoseReader(self.pose, plant), Imu(gravity_of(plant))
         self._rc = {int(channel): _pulse(word, plant, f"rc.{channel}") for channel, word in self.rc.items()}
@@ -226,12 +331,26 @@ class Betaflight(rtmms.Bridge):
     # -- the plant ---------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the motion, if Betaflight is ready for it.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         due = self._pacer.on_state(state)
         self._newest = state
         if due is not None if self.waits else self._awake and not self._under_way:
             self._send(state)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._wait_or_not(plant)
         self._pacer.plant_again(self.waits)
@@ -259,8 +378,10 @@ class Betaflight(rtmms.Bridge):
         send(self._socket, _STAMP.pack(self._stamp) + self._packet[_STAMP.size :], self._state_address, self.counts)
 
     def _time_of(self, state: rtmms.State) -> float:
-        """Stamp, s: of the plant in lockstep, without what no frame asked for; else the wall's. It never falls, because
-        Betaflight drops what is older than the packet before."""
+        """Return the stamp, s: of the plant in lockstep, without steps that no frame asked for; else the wall's.
+
+        It never falls, because Betaflight drops packets that are older than the one before.
+        """
         if not self.waits:
             return monotonic() - self._begun
         if state is self._last and not self._flies:
@@ -271,7 +392,7 @@ class Betaflight(rtmms.Bridge):
         return time + self._offset_s
 
     def _errors(self) -> tuple[Vector, Vector]:
-        """Errors of the receiver that last for seconds, and white ones: position and velocity."""
+        """Return slow and white errors of the receiver: position and velocity."""
         us = round(self._stamp * 1e6)
         found = []
         for name in ("gps", "gps_velocity"):
@@ -322,11 +443,11 @@ class Betaflight(rtmms.Bridge):
 
     @property
     def _awake(self) -> bool:
-        """It has started, and gets each motion."""
+        """Whether it has started, and gets each motion."""
         return self._answers >= PROBES
 
     def _begin(self) -> None:
-        """The first motors of a Betaflight that has started."""
+        """Handle the first motors of a Betaflight that has started."""
         self.io.log("Betaflight is there again" if self._flew else "Betaflight is there")
         if self._flew and self.reset:
             self._pacer.reset()
@@ -338,13 +459,20 @@ class Betaflight(rtmms.Bridge):
         self._open_port.since = None
 
     def _has_started(self, now: float) -> bool:
-        """Its port has been open for START_S."""
+        """Return whether its port has been open for START_S."""
         self._open_port.ask(now)
         return self._open_port.since is not None and now - self._open_port.since >= START_S
 
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Handle time-outs, and send the motion again if necessary.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
         self._gone.check(now, self._last.time if self._last is not None else 0.0)
         state = self._newest
@@ -370,7 +498,7 @@ class Betaflight(rtmms.Bridge):
 
 
 def _pulse(word: str, plant: rtmms.PlantInfo, place: str) -> Any:
-    """Return a function of a state that gives a channel of the remote control, us."""
+    """Return a function from a state to a channel of the remote control, us."""
     try:
         constant = float(word)
     except ValueError:

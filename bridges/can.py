@@ -1,4 +1,4 @@
-"""CAN: a robot's outputs and actuators as messages laid out by a DBC file, and its actuators as CiA 402 drives."""
+"""CAN: a robot's outputs and actuators as messages in the layout of a DBC file, and its actuators as CiA 402 drives."""
 
 from __future__ import annotations
 
@@ -28,7 +28,50 @@ _FAR = 1e6
 
 @dataclass(kw_only=True)
 class Can(rtmms.Bridge):
-    """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives."""
+    """CAN: outputs and sensors as cyclic messages by a DBC file, actuators from messages; and as CiA 402 drives.
+
+    Parameters
+    ----------
+    interface : str, default 'socketcan'
+        Interface of python-can: socketcan, udp_multicast, pcan, slcan, ...
+    channel : str, default 'can0'
+        Channel of the interface: can0, 239.74.163.2, ...
+    options : dict[str, str], optional
+        Further options of the interface, as bitrate=500000; those that name a file or a library are refused.
+    fd : bool, default False
+        CAN FD.
+    far : bool, default False
+        Other machines may join the group of udp_multicast.
+    dbc : str, default ''
+        FILE.dbc; own: the robot's own, as --write-dbc writes it; none: the drives' messages only; '': own, or none with
+        drives.
+    first_id : int, default 256
+        First identifier, dbc=own.
+    cycle_ms : int, default 10
+        Cycle of messages that the file has no cycle of, in simulated time. Unit: ms.
+    signals : dict[str, str], optional
+        With a file: [MESSAGE.]SIGNAL to OUTPUT[INDEX] or OUTPUT[INDEX]*SCALE.
+    channels : tuple[ChannelMapping, ...], optional
+        With a file: [MESSAGE.]SIGNAL, each with its actuator: actuator = scale (value - trim).
+    counter : str, default 'Counter'
+        Name of the signals that are counters; '': none.
+    checksum : str, default 'Checksum'
+        Name of the signals that are checksums; '': none.
+    checksum_kind : Checksum, default 'crc8'
+        Checksum: crc8 (SAE J1850), xor or sum.
+    time_out_cycles : float, default 5.0
+        Cycles after which a command is late (peer_timeout_s where the file has no cycle); 0: never.
+    time_out : Literal['peer_lost', 'loop'], default 'peer_lost'
+        A late command: its actuators do what `peer_lost` has, or the plant gets no command and its miss policy acts.
+    drives : tuple[DriveAt, ...], optional
+        Actuators as CiA 402 drives, NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
+    drive_ms : int, default 10
+        Time between TPDOs that answer no SYNC (wall time). Unit: ms.
+    heartbeat_ms : int, default 500
+        Heartbeats of the drives. Unit: ms.
+    peer_timeout_s : float, default 1.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    """
 
     interface: Annotated[str, Parameter(
         "Interface of python-can: socketcan, udp_multicast, pcan, slcan, ...",
@@ -77,6 +120,7 @@ class Can(rtmms.Bridge):
     requires: ClassVar[dict[str, str]] = {"can": "python-can", "cantools": "cantools", "canopen": "canopen"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         check_interface(self.interface, self.channel, self.options)
         self._dbc = self.dbc or (NONE if self.drives else OWN)
@@ -96,21 +140,57 @@ class Can(rtmms.Bridge):
             raise rtmms.ModelError(f"drives: '{min(both)}' is driven by messages as well")
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge. A real bus does."""
+        """Return the parameters that reach beyond this machine; a real bus does. See `rtmms.Bridge`.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         here = self.interface == "virtual" or (self.interface == "udp_multicast" and not self.far)
         found = super().beyond() | ({} if here else {"interface": f"{self.interface} {self.channel}".strip()})
         return found | ({"options.hop_limit": self.options["hop_limit"]} if "hop_limit" in self.options else {})
 
     def claims(self) -> tuple[str, ...]:
+        """Return the actuators of the messages and the drives.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return (self.claim or self._map.actuators) + self._driven
 
     def dbc_of(self, plant: PlantInfo) -> str:
-        """The robot's own file, for --write-dbc."""
+        """Return the robot's own DBC file, for --write-dbc.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+
+        Returns
+        -------
+        str
+            The text of the file.
+        """
         return RobotDbc(plant, self.first_id, self.cycle_ms).text
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Read the DBC file, create the drives, and open the bus.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._sent: list[Sent] = []
         self._taken: dict[tuple[int, bool], DrivingMessage] = {}
         if self._dbc != NONE:
@@ -203,6 +283,13 @@ class Can(rtmms.Bridge):
     # -- out ---------------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the messages that are due, and drive the actuators of the drives.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         lapse = state.time - self._time if self._time >= 0.0 else 0.0
         if lapse < 0.0:  # the plant began anew
             lapse = 0.0
@@ -270,6 +357,13 @@ class Can(rtmms.Bridge):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Handle time-outs, periodic messages and the bus.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._bus.tick(now)
         for node in self._nodes.values():
             node.network.tick(now)
@@ -293,7 +387,13 @@ class Can(rtmms.Bridge):
             self.io.command({name: value for name, value in self.neutral().items() if name in names})
 
     def on_peer_lost(self, why: str) -> None:
-        """The controller of the drives: those that it has switched on are in fault."""
+        """Put the enabled drives into fault, because their controller is gone.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         self.counts.add("peer_lost")
         for node in self._nodes.values():
             if node.operational and node.drive.power.name == "OPERATION_ENABLED":
@@ -313,6 +413,13 @@ class Can(rtmms.Bridge):
         self.on_peer_lost(why)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._time, self.waits = -1.0, False
         self._late.clear()
@@ -323,7 +430,7 @@ class Can(rtmms.Bridge):
 
 
 def _scaled(text: str, plant: PlantInfo, place: str) -> tuple[Field, float]:
-    """OUTPUT[INDEX], or OUTPUT[INDEX]*SCALE."""
+    """Return field and scale of OUTPUT[INDEX], or OUTPUT[INDEX]*SCALE."""
     name, star, scale = text.partition("*")
     try:
         number = float(scale) if star else 1.0
@@ -335,7 +442,7 @@ def _scaled(text: str, plant: PlantInfo, place: str) -> tuple[Field, float]:
 
 
 def _ends(channel: Any) -> tuple[float, float]:
-    """Limits of an actuator, far away where it has none."""
+    """Return the limits of an actuator, far away if it has none."""
     low = channel.lower if channel.lower is not None and isfinite(channel.lower) else -_FAR
     high = channel.upper if channel.upper is not None and isfinite(channel.upper) else _FAR
     return low, high

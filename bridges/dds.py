@@ -1,7 +1,7 @@
-"""The robot as ROS 2 tools see one, over DDS and with no ROS installed: odometry, IMU, joints, clock, transforms.
+"""Robot for ROS 2 tools, over DDS and without ROS: odometry, IMU, joints, clock, transforms.
 
-Names of topics and types, and the encoding, are those of ROS 2 (docs/bridges/dds.md). Cyclone DDS receives in a thread
-of its own; that something came reaches the bridge's loop through an inbox.
+Names of topics and types, and the encoding, are those of ROS 2 (docs/bridges/dds.md). Cyclone DDS receives in its own
+thread; an inbox signals the bridge's loop that something came.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
 AT_ONCE = 16
-"""Commands that are looked at together; of more, the oldest are dropped."""
+"""Commands that are read together; of more, the oldest are dropped."""
 
 HASHES = {
     "Odometry": "3cc97dc7fb7502f8714462c526d369e35b603cfc34d946e3f2eda2766dfec6e0",
@@ -40,14 +40,15 @@ HASHES = {
     "TFMessage": "e369d0f05a23ae52508854b66f6aa0437f3449d652e8cbf22d5abe85d020f087",
     "Float64MultiArray": "1025ddc6b9552d191f89ef1a8d2f60f3d373e28b283d8891ddcc974e8c55397f",
 }
-"""What ROS 2 sends of a type beside its name (REP 2011), from Iron on; older ones do not look."""
+"""Hashes that ROS 2 sends with a type's name (REP 2011), from Iron on; older versions ignore them."""
 
 _CONFIGURED = """<CycloneDDS><Domain><General><Interfaces><NetworkInterface {}={}/></Interfaces>{}</General>{}
 <Internal><MaxSampleSize>256 KiB</MaxSampleSize></Internal></Domain></CycloneDDS>"""
-"""A longer sample is not read at all: the library reads them in Python, at some 0.3 s a MiB."""
+"""Configuration of Cyclone DDS; longer samples are refused, because the library reads them in Python, at 0.3 s a MiB.
+"""
 _FATAL, _ERROR = 1, 2
 _INTERFACE = re.compile(r"[A-Za-z0-9_.:%-]{1,64}")
-"""Name or address of a network interface: Cyclone DDS would expand ${VARIABLE} in other texts."""
+"""Name or address of a network interface; Cyclone DDS would expand ${VARIABLE} in other texts."""
 _ALONE = "<AllowMulticast>false</AllowMulticast>"
 _LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
 <ParticipantIndex>auto</ParticipantIndex><MaxAutoParticipantIndex>32</MaxAutoParticipantIndex>
@@ -55,12 +56,27 @@ _LOCAL = """<Discovery><SPDPInterval>1s</SPDPInterval>
 
 
 def is_loopback(interface: str) -> bool:
+    """Return whether an interface is loopback.
+
+    Parameters
+    ----------
+    interface : str
+        Its name or address.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     return interface in ("lo", "lo0", "::1") or interface.startswith("127.")
 
 
 def hush() -> None:
-    """Errors of Cyclone DDS's alone to standard error: it writes a line of 300 bytes for each packet of a stranger's
-    that makes no sense, 10,000 a second if they come, and has no word for that in its configuration."""
+    """Limit Cyclone DDS's output to its errors.
+
+    Otherwise it writes a line of 300 bytes for each malformed packet of a stranger, 10,000 a second. Its configuration
+    has no such option.
+    """
     with contextlib.suppress(ImportError, AttributeError):  # it offers this in C alone
         from cyclonedds.internal import DDS
 
@@ -68,9 +84,21 @@ def hush() -> None:
 
 
 def configuration(interface: str) -> str:
-    """Cyclone DDS's for one interface, by name or address. On loopback there is no multicast, and localhost is the only
-    peer, to whom it makes itself known each second, because others may look by multicast alone; elsewhere others are
-    found as DDS does by default."""
+    """Return Cyclone DDS's configuration for one interface.
+
+    On loopback there is no multicast, and localhost is the only peer. The bridge announces itself to it each second,
+    because others may search by multicast alone. On other interfaces DDS finds others as by default.
+
+    Parameters
+    ----------
+    interface : str
+        Its name or address.
+
+    Returns
+    -------
+    str
+        The XML.
+    """
     try:
         ipaddress.ip_address(interface)
         kind = "address"
@@ -81,14 +109,29 @@ def configuration(interface: str) -> str:
 
 
 MEMBERS = {"rad/s": "velocity", "m/s": "velocity", "N m": "effort", "N": "effort"}
-"""Of a JointState, by the actuator's unit; all others are positions."""
+"""Member of a JointState by the actuator's unit; all others are positions."""
 
 
 def values_of(message: Any, actuators: Mapping[str, str]) -> dict[str, float]:
-    """Actuator values of a JointState (by name, each from the member that has its unit) or of a Float64MultiArray (in
-    the order of the actuators that were claimed). Refusal.
+    """Return the actuator values of a message.
 
-    actuators   those that were claimed, and their units
+    Parameters
+    ----------
+    message : Any
+        A JointState (by name, each from the member with its unit) or a Float64MultiArray (in the order of the claimed
+        actuators).
+    actuators : Mapping[str, str]
+        Units of the claimed actuators by name.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name.
+
+    Raises
+    ------
+    Refusal
+        If a name is unknown or occurs twice, or if a number is missing or not finite.
     """
     if not hasattr(message, "name"):
         names = list(actuators)
@@ -116,12 +159,35 @@ def _picked(wanted: list[str], names: list[str], numbers: Any) -> dict[str, floa
 
 
 def fuzzed() -> Fuzzed:
-    """From the bytes of a JointState on, through the library's own reading of them."""
+    """Return the parser of a JointState's bytes, through the library's own reader, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     from .messages.ros2 import JointState
 
     names = {"left.front": "rad", "left.back": "N m"}
 
     def parse(data: bytes) -> dict[str, float]:
+        """Return the values of a JointState.
+
+        Parameters
+        ----------
+        data : bytes
+            The serialized message.
+
+        Returns
+        -------
+        dict[str, float]
+            Values by name.
+
+        Raises
+        ------
+        Refusal
+            If it is no JointState.
+        """
         try:
             message = JointState.deserialize(data)
         except Exception:  # the library's, of many kinds
@@ -133,7 +199,39 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Dds(rtmms.Bridge):
-    """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms."""
+    """The robot over DDS as ROS 2 tools see one: odometry, IMU, joints, clock, transforms.
+
+    Parameters
+    ----------
+    outputs : tuple[str, ...], optional
+        Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
+    rate_hz : float, default 50.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    domain : int, default 0
+        ROS_DOMAIN_ID.
+    interface : str, default '127.0.0.1'
+        Network interface, by address or name; auto: as Cyclone DDS is configured (CYCLONEDDS_URI).
+    namespace : str, default ''
+        Names before those of the topics: rt/NAMESPACE/odom; clock and tf have none.
+    odom : str, default 'odom'
+        Frame of the odometry.
+    body : str, default 'base_link'
+        Frame of the body.
+    tf : bool, default True
+        Also publishes odom to body as rt/tf.
+    fin_joints : bool, default False
+        Also the joints of each chain of a fin in joint_states (`left_fin_LINK_CHAIN`).
+    reliability : Literal['reliable', 'best_effort'], default 'reliable'
+        Quality of service of the topics; a best-effort reader reads either.
+    depth : int, default 10
+        Messages kept for a slow reader.
+    command_type : Literal['JointState', 'Float64MultiArray'], default 'JointState'
+        Type of rt/joint_commands, which needs a `claim`.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    gravity : float | None, optional
+        Gravity for the IMU; none: the plant's own. Unit: m/s2.
+    """
 
     outputs: tuple[str, ...] = ("*",)
     rate_hz: float = 50.0
@@ -168,6 +266,7 @@ class Dds(rtmms.Bridge):
     requires = {"cyclonedds": "cyclonedds"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if not _INTERFACE.fullmatch(self.interface):
             raise ModelError(f"interface: expected the name or address of an interface, got {self.interface!r:.80}")
@@ -178,10 +277,28 @@ class Dds(rtmms.Bridge):
             raise ModelError(f"namespace: expected names parted by '/', got '{self.namespace}'")
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge."""
+        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         return super().beyond() | ({} if is_loopback(self.interface) else {"interface": self.interface})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Join the domain, and create the topics.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         from cyclonedds.core import DDSException
         from cyclonedds.domain import DomainParticipant
 
@@ -212,7 +329,7 @@ class Dds(rtmms.Bridge):
             self._reader = self._listening()
 
     def _configured(self) -> Any:
-        """The domain with our configuration; None where it is Cyclone's business, or this process has it already."""
+        """Return the domain with our configuration; None if Cyclone has its own, or this process has it already."""
         from cyclonedds.core import DDSException
         from cyclonedds.domain import Domain
 
@@ -226,7 +343,10 @@ class Dds(rtmms.Bridge):
             raise
 
     def _qos(self, kind: str) -> Any:
-        """ROS 2's default: reliable, the last 10, no history for late joiners; but a write never waits for a reader."""
+        """Return ROS 2's default: reliable, the last 10, no history for late joiners.
+
+        But a write never waits for a reader.
+        """
         from cyclonedds.core import Policy, Qos
 
         reliable = self.reliability == "reliable"
@@ -275,6 +395,13 @@ class Dds(rtmms.Bridge):
         return DataReader(self.participant, topic, qos=qos, listener=Notified())
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         from .messages import ros2 as ros
 
         motion = self._motion(state)
@@ -316,7 +443,7 @@ class Dds(rtmms.Bridge):
             self.counts.add("dropped")
 
     def on_message(self) -> None:
-        """Commands of others: the newest wins."""
+        """Read commands of others; the newest wins."""
         self.inbox.take_all()
         try:
             messages = self._reader.take(AT_ONCE)
@@ -334,6 +461,13 @@ class Dds(rtmms.Bridge):
             self.on_peer_lost("nobody is left who publishes commands")
 
     def close(self, reason: str) -> None:
+        """Leave the domain.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if hasattr(self, "participant"):
             self._reader = None
             self._writers = {}
@@ -343,7 +477,7 @@ class Dds(rtmms.Bridge):
 
 
 _UNKNOWN = (-1.0, *(0.0,) * 35)
-"""A covariance that means: not known."""
+"""Covariance for unknown values."""
 
 _PUBLISHED = (
     ("clock", "Clock"), ("odom", "Odometry"), ("imu", "Imu"), ("tf", "TFMessage"), ("joint_states", "JointState"),
@@ -351,7 +485,7 @@ _PUBLISHED = (
 
 
 def _time(time: float) -> Any:
-    """Simulated s as ROS 2's Time."""
+    """Return simulated s as ROS 2's Time."""
     from .messages.ros2 import Time
 
     whole = floor(time)

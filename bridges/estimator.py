@@ -1,4 +1,4 @@
-"""The estimator as a process of its own: reads a plant's sensors and publishes the robot's state as JSON over UDP."""
+"""Estimator as its own process: it reads a plant's sensors and publishes the robot's state as JSON over UDP."""
 
 from __future__ import annotations
 
@@ -30,7 +30,21 @@ _ANEW_S = 3.0
 
 @dataclass(kw_only=True)
 class Estimator(rtmms.Bridge):
-    """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate."""
+    """Publishes position, attitude and velocity as the plant's sensors have them: JSON, a datagram an estimate.
+
+    Parameters
+    ----------
+    to : tuple[Annotated[str, NamesAddress(connect)], ...], optional
+        Targets of the estimates, HOST:PORT each.
+    sensors : str, default 'typical'
+        What is known of the sensors: typical, or the FILE.toml of --sensors.
+    position : tuple[float, ...], optional
+        Place of the robot at the start and after a reset, known to 0.1 m; none: the origin. Unit: m.
+    heading_deg : float, default 0.0
+        Heading at that time, from world x to the left, known to 3 deg. Unit: deg.
+    publish_hz : float, default 0.0
+        Estimates per second of simulated time; 0: one a sample of the imu. Unit: Hz.
+    """
 
     to: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Parameter(
         "Targets of the estimates, HOST:PORT each.",
@@ -49,6 +63,7 @@ class Estimator(rtmms.Bridge):
     )] = 0.0  # fmt: skip
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.claim:
             raise rtmms.ModelError("claim: this bridge drives nothing; expected none")
@@ -71,6 +86,18 @@ class Estimator(rtmms.Bridge):
             raise rtmms.UnknownNameError("sensors", self.sensors, ("typical",), "or a FILE.toml")
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Create the filter and the sockets.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         from rtmms.sensing.estimator import compile_ahead, sensors_of
 
         compile_ahead()
@@ -94,6 +121,13 @@ class Estimator(rtmms.Bridge):
         self.io.log("estimates to " + ", ".join(self.to))
 
     def on_state(self, state: rtmms.State) -> None:
+        """Update the estimate, and publish it if it is due.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if state.time < self._time:
             self._begin()  # the plant was reset
         self._time = state.time
@@ -114,6 +148,13 @@ class Estimator(rtmms.Bridge):
             send(self._sockets[family], message, place, self.counts)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Begin anew with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._begin()
 
@@ -128,7 +169,7 @@ class Estimator(rtmms.Bridge):
         self._time, self._slot, self._lost_since = -inf, -1, inf
 
     def _see_to(self, now: Estimate) -> None:
-        """An estimate that several sensors contradict starts anew after a while, with a line in the log."""
+        """Restart an estimate that several sensors contradict for a while, with a line in the log."""
         if len(now.doubted) < 2:
             self._lost_since = inf
             return
@@ -142,7 +183,18 @@ class Estimator(rtmms.Bridge):
 
 
 def as_data(now: Estimate) -> dict[str, Any]:
-    """What is published, by name: plain numbers, lists and words."""
+    """Return an estimate for publication.
+
+    Parameters
+    ----------
+    now : Estimate
+        The estimate.
+
+    Returns
+    -------
+    dict[str, Any]
+        Plain numbers, lists and texts by name.
+    """
     w, x, y, z = now.quaternion.tolist()
     a, b, c = now.velocity.tolist()
     found: dict[str, Any] = {

@@ -1,7 +1,7 @@
-"""A live server for Foxglove and Lichtblick: transforms, the robot's shape, joints, odometry, and every output to plot.
+"""Live server for Foxglove and Lichtblick: transforms, the robot's shape, joints, odometry, and every output to plot.
 
-docs/bridges/foxglove.md has the topics. The library answers its clients in threads of its own; what they send comes to
-the bridge's loop through an inbox.
+docs/bridges/foxglove.md has the topics. The library answers its clients in its own threads; an inbox passes their
+messages to the bridge's loop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .motion.joints import Joints
 from .motion.pose import Motion, PoseNames, PoseReader
 
 LONGEST = 64
-"""Outputs of more numbers than this (fields) are not in /outputs."""
+"""Numbers up to which an output is in /outputs; fields are not."""
 
 COMMAND = "/command"
 OPEN_TO_ALL = (
@@ -43,18 +43,41 @@ STOP_S = 1.0
 
 
 def parse(message: bytes) -> dict[str, float]:
-    """{"values": {actuator: number}} -> the values; Refusal for anything else."""
+    """Return the values of {"values": {actuator: number}}.
+
+    Parameters
+    ----------
+    message : bytes
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     return values_in(read_json(message))
 
 
 def fuzzed() -> Fuzzed:
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz(parse), [b'{"values": {"left.front": 0.25, "left.back": -1}}', b'{"values": {}}']
 
 
 class _Listener:
-    """What the server calls, in a thread of its own: of interest are commands, and that somebody is there.
+    """Callbacks of the server, in its own thread: commands, and the presence of clients.
 
-    The inbox gets each command, and None when the client that gave the last one has left.
+    The inbox gets each command, and None when the client of the last one has left.
     """
 
     def __init__(self, inbox: Inbox[bytes | None]) -> None:
@@ -64,29 +87,34 @@ class _Listener:
         self._last: tuple[int, int] | None = None
 
     def on_subscribe(self, client: Any, channel: Any) -> None:
+        """Send small messages at once, because each state has several, and the library delays them."""
         send_at_once(self.port)  # each state is several messages, and the library lets them wait for each other
 
-    def on_unsubscribe(self, client: Any, channel: Any) -> None: ...
+    def on_unsubscribe(self, client: Any, channel: Any) -> None:
+        """Do nothing."""
 
     def on_client_advertise(self, client: Any, channel: Any) -> None:
+        """Record a client's channel for commands."""
         mine = sum(one == client.id for one, _ in self._commanding)
         if channel.topic == COMMAND and mine < _MOST_CHANNELS:
             self._commanding.add((client.id, channel.id))
 
     def on_client_unadvertise(self, client: Any, client_channel_id: int) -> None:
+        """Remove a client's channel."""
         self._commanding.discard((client.id, client_channel_id))
         if self._last == (client.id, client_channel_id):
             self._last = None
             self._inbox.put(None)
 
     def on_message_data(self, client: Any, client_channel_id: int, data: bytes) -> None:
+        """Pass a command to the inbox."""
         if (client.id, client_channel_id) in self._commanding:
             self._last = (client.id, client_channel_id)
             self._inbox.put(bytes(data))
 
 
 ORIGINS = ("https://app.foxglove.dev",)
-"""Sites whose pages may connect by default."""
+"""Sites with pages that may connect by default."""
 
 
 @dataclass(kw_only=True)
@@ -94,6 +122,33 @@ class Foxglove(rtmms.Bridge):
     """A live server for Foxglove and Lichtblick: transforms, shape, joints, odometry, plots.
 
     With a `claim` clients may publish commands as JSON on /command; without one nothing is taken from them.
+
+    Parameters
+    ----------
+    outputs : tuple[str, ...], optional
+        Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
+    rate_hz : float, default 30.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    host : str, default '127.0.0.1'
+        Address where it listens.
+    port : int, default 8765
+        Port where it listens; 0: a free one.
+    backlog : int, default 64
+        Messages kept for a client that reads too slowly; beyond that its oldest are dropped.
+    tls_cert : str, default ''
+        PEM file of the certificate; with it the server speaks wss:// only.
+    tls_key : str, default ''
+        PEM file of its key.
+    world : str, default 'world'
+        Frame of the world.
+    body : str, default 'body'
+        Frame of the body.
+    fin_joints : bool, default False
+        Also the joints of each chain of a fin in /joint_states.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    origins : tuple[str, ...], default ORIGINS
+        Sites whose pages may connect; pages of other sites in a browser are refused.
     """
 
     outputs: tuple[str, ...] = ("*",)
@@ -122,6 +177,7 @@ class Foxglove(rtmms.Bridge):
     requires = {"foxglove": "foxglove-sdk"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if bool(self.tls_cert) != bool(self.tls_key):
             raise ModelError("tls_cert and tls_key: expected both or none")
@@ -130,11 +186,31 @@ class Foxglove(rtmms.Bridge):
                 raise ModelError(f"origins: expected sites as https://robot.example, got '{origin}'")
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge. A page of another site is on another machine."""
+        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
+
+        A page of another site is on another machine.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         others = [origin for origin in self.origins if origin not in ORIGINS]
         return super().beyond() | ({"origins": others[0]} if others else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Start the server, and create the topics.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         import foxglove
         from foxglove.channels import FrameTransformsChannel, JointStatesChannel, OdometryChannel, SceneUpdateChannel
 
@@ -189,7 +265,7 @@ class Foxglove(rtmms.Bridge):
         return server
 
     def _tls(self) -> ssl.SSLContext | None:
-        """ModelError where the certificate cannot be had."""
+        """Return the context of the certificate; ModelError if it cannot be read."""
         if not self.tls_cert:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -204,7 +280,7 @@ class Foxglove(rtmms.Bridge):
         return context
 
     def _on_stranger(self) -> None:
-        """Those that the relay refused."""
+        """Count and log connections that the relay refused."""
         for origin in self._strangers.take_all()[0]:
             self.counts.refuse("origin" if origin else "handshake")
             if origin:
@@ -215,6 +291,13 @@ class Foxglove(rtmms.Bridge):
         return f"{self.plant.session or 'rtmms'}-{self.counts['resets']}"
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if state.time < self._time:  # the plant was reset: clients forget what they have
             self.counts.add("resets")
             self.server.clear_session(self._session())
@@ -270,7 +353,7 @@ class Foxglove(rtmms.Bridge):
         return json.dumps(message, allow_nan=False).encode()
 
     def on_message(self) -> None:
-        """Commands of clients: the newest wins."""
+        """Read commands of clients; the newest wins."""
         messages, dropped = self.inbox.take_all()
         if dropped:
             self.counts.add("dropped", dropped)
@@ -305,12 +388,12 @@ def _xyz(v: Any) -> dict[str, float]:
 
 
 def _key(name: str) -> str:
-    """Dots part the fields of a path in Foxglove."""
+    """Return a name without dots, which separate the fields of a path in Foxglove."""
     return name.replace(".", "_")
 
 
 def _schema(channels: list[rtmms.Channel]) -> dict[str, Any]:
-    """A JSON schema, from which viewers know what can be plotted, and in which unit."""
+    """Return a JSON schema, from which viewers know the numbers to plot, and their units."""
     number = {"type": "number"}
     known: dict[str, Any] = {
         "time": {**number, "description": "simulated s"},
@@ -330,7 +413,7 @@ def _schema(channels: list[rtmms.Channel]) -> dict[str, Any]:
 
 
 def _quiet() -> None:
-    """The library logs what strangers send it: they could fill a disk with it."""
+    """Silence the library's log of strangers' messages, because they could fill a disk with it."""
     import logging
 
     logging.getLogger("foxglove").setLevel(logging.CRITICAL)

@@ -1,7 +1,7 @@
-"""The robot as a federate of HELICS: outputs as publications, actuators as inputs or by an endpoint.
+"""Robot as a federate of HELICS: outputs as publications, actuators as inputs or by an endpoint.
 
-HELICS blocks where time is asked for, so the federate lives in a thread (federation/federate.py). The bridge's loop
-hands it a frame, the state at each period of the federation, and gets the grant; in real time the plant runs on
+A request for time blocks in HELICS, so the federate has its own thread (federation/federate.py). The bridge's loop
+passes it a frame, the state at each period of the federation, and receives the grant. In real time the plant continues
 meanwhile.
 """
 
@@ -33,28 +33,104 @@ TYPED_KEYS = (
     "broker, broker_key, local_interface, local_port, timeout_s, network_timeout_s, heartbeat_s, slow_responding, "
     "encryption_config"
 )
-"""Parameters that replace free words for the core."""
+"""Parameters that replace free arguments of the core."""
 _END_S = 1.0
 _EVENTS = 256
 _NAME = re.compile(r"[A-Za-z0-9_][\w.:/@+\[\]-]*")
 _MAX_NAME = 120
 _NO_CONFIG = "--config=/dev/null"
-"""HELICS reads `helics_config.toml` of the working directory where nothing else is named, and writes its `logfile`."""
+"""Argument against a default configuration.
+
+HELICS reads `helics_config.toml` of the working directory if no other file is named, and writes its `logfile`.
+"""
 
 
 def parse(message: bytes) -> dict[str, float]:
-    """{"values": {actuator: number}}; Refusal for anything else."""
+    """Return the values of {"values": {actuator: number}}.
+
+    Parameters
+    ----------
+    message : bytes
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     return values_in(read_json(message))
 
 
 def fuzzed() -> Fuzzed:
-    """What reads the endpoint's messages."""
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz(parse), [b'{"values": {"left.front": 0.25}}', b'{"values": {}}']
 
 
 @dataclass(kw_only=True)
 class Helics(rtmms.Bridge):
-    """The robot as a federate of a HELICS federation."""
+    """The robot as a federate of a HELICS federation.
+
+    Parameters
+    ----------
+    federate : str, default '{robot}'
+        Name in the federation; {robot} is the plant's name, {name} the bridge's.
+    core : str, default 'zmq'
+        Type of the core.
+    broker : str, default ''
+        HOST or HOST:PORT; a broker's name for ipc and inproc; '': HELICS' own default.
+    broker_key : str, default ''
+        Key that broker and core share; '': none.
+    local_interface : str, default ''
+        Address where the core itself listens; '': HELICS' own default, which is loopback.
+    local_port : int, default 0
+        Port where the core itself listens; 0: HELICS' own default.
+    timeout_s : float, default 0.0
+        Time that the core waits for a connection (`timeout`); 0: HELICS' own default. Unit: s.
+    network_timeout_s : float, default 0.0
+        Time that the core waits for the broker (`networktimeout`); 0: HELICS' own default. Unit: s.
+    heartbeat_s : float, default 0.0
+        Time between the core's heartbeats (`tick`); 0: HELICS' own default. Unit: s.
+    slow_responding : bool, default False
+        The broker keeps a core that answers heartbeats late.
+    encryption_config : str, default ''
+        JSON file of HELICS' encryption, for a HELICS that was built with it; '': not encrypted.
+    core_words : str, default ''
+        Refused: it could name files that HELICS writes.
+    period_s : float, default 0.01
+        Period of the federation: a multiple of the plant's step. Unit: s.
+    layout : Literal['arrays', 'numbers'], default 'arrays'
+        An array is one publication, or each of its numbers is one, FEDERATE/OUTPUT[0]: HELICS converts units of scalars
+        only.
+    commands : Literal['inputs', 'endpoint'], default 'inputs'
+        An input FEDERATE/ACTUATOR for each claimed actuator, or JSON messages to the endpoint FEDERATE/command.
+    subscribe : dict[str, str], optional
+        Publications of others to actuators, as {"pilot/thrust" = "left.front"}.
+    realtime : bool, default False
+        Real-time federate: HELICS grants by the wall clock.
+    rt_lag_s : float, default 0.05
+        Real-time federate: how much later than the wall clock a grant may be. Unit: s.
+    rt_lead_s : float, default 0.05
+        Real-time federate: how much earlier than the wall clock a grant may be. Unit: s.
+    stall_s : float, default 0.5
+        A partner that keeps a grant back, or does not answer, for longer is named. Unit: s.
+    on_stall : Literal['wait', 'leave'], default 'wait'
+        The plant goes on without the federation (lockstep: waits) until that goes on, or leaves it.
+    partners : tuple[str, ...], optional
+        Federates whose silence counts as a loss; none: all.
+    patience_s : float, default 20.0
+        Time to look for a broker, and for the others at the start. Unit: s.
+    """
 
     federate: Annotated[str, Parameter(
         "Name in the federation; {robot} is the plant's name, {name} the bridge's.",
@@ -121,6 +197,7 @@ class Helics(rtmms.Bridge):
     requires: ClassVar[dict[str, str]] = {"helics": "helics"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         try:
             self.federate.format(robot="robot", name="name")
@@ -146,16 +223,43 @@ class Helics(rtmms.Bridge):
         self._host, self._port = self._place()
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge. The broker of a local core is only a name."""
+        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
+
+        The broker of a local core is only a name.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         found = super().beyond()
         return {} if self.core in LOCAL_CORES else found
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim` and the actuators with a subscription.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return (*self.claim, *(name for name in self.subscribe.values() if name not in self.claim))
 
     # --- hooks --------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Start the federate.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         steps = steps_of(self.period_s, plant, "period_s")
         self._name = self.federate.format(robot=robot_part(plant.robot), name=self.name)
         outputs = [one for one in plant.outputs if one.name in plant.selected]
@@ -198,10 +302,29 @@ class Helics(rtmms.Bridge):
         self._federate.start()
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state if a frame begins with it.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if not self._over:
             self._send(self._frames.on_state(state))
 
     def tick(self, now: float) -> None:
+        """Handle time-outs and silent partners.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Raises
+        ------
+        RtmmsError
+            If there is no broker.
+        """
         self._frames.tick(now)
         self._grants.tick(now)
         if self._over:
@@ -215,18 +338,38 @@ class Helics(rtmms.Bridge):
         self._look_at_partners(now)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self.waits = plant.mode == "lockstep" and bool(plant.granted) and not self._over
         self._frames.again(self.waits)
 
     def let_go(self, values: dict[str, float]) -> None:  # type: ignore[override]
-        """In lockstep no step begins with them."""
+        """Set the values of a lost peer; in lockstep no step begins with them.
+
+        Parameters
+        ----------
+        values : dict[str, float]
+            Values by name of the actuator.
+        """
         if self.waits:
             self._frames.idle(values)
         else:
             super().let_go(values)
 
     def close(self, reason: str) -> None:
+        """Leave the federation.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if hasattr(self, "_federate"):
             self._federate.end(_END_S)
         super().close(reason)
@@ -234,7 +377,7 @@ class Helics(rtmms.Bridge):
     # --- the federation -----------------------------------------------------------------------------------------------
 
     def _send(self, state: rtmms.State | None) -> None:
-        """The state of a frame."""
+        """Publish the state of a frame."""
         if state is None:
             return
         values: list[Any] = []
@@ -285,7 +428,7 @@ class Helics(rtmms.Bridge):
         self._send(self._frames.go(None if self._silent else values))
 
     def _look_at_partners(self, now: float) -> None:
-        """Name those who keep a grant back, or who are dead."""
+        """Log partners that delay a grant, or that are dead."""
         watched = list(self._federate.partners.values())
         silent = {one.name for one in watched if one.unanswered_s(now) > self.stall_s}
         for name in sorted(silent - self._silent):
@@ -313,7 +456,7 @@ class Helics(rtmms.Bridge):
             self.io.log(why)
 
     def _leave(self, why: str) -> None:
-        """The plant goes on without the federation."""
+        """Let the plant continue without the federation."""
         self._over = True
         self.io.log(f"{why}; the plant goes on alone")
         self._frames.leave()
@@ -362,7 +505,7 @@ def _check_name(place: str, name: str) -> None:
 
 
 def _check_word(place: str, text: str) -> None:
-    """Raise ModelError for a text that the core's command line could read as more than one word."""
+    """Raise ModelError for a text that the core's command line could read as more than one argument."""
     if not text.isprintable() or any(one.isspace() or one in "\"'`{}()[]$\\;=," for one in text) or "--" in text:
         raise rtmms.ModelError(
             f"{place}: expected one printable word without spaces, quotes, '=' and '--', got {text!r:.80}"

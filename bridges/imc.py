@@ -46,7 +46,39 @@ Kind = Literal["UUV", "USV", "UAV", "UGV"]
 
 @dataclass(kw_only=True)
 class Imc(Worded):
-    """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators."""
+    """IMC over UDP with discovery: Neptus shows the robot and steers it, DUNE's tasks drive its actuators.
+
+    Parameters
+    ----------
+    system : str, default ''
+        Name under which it announces itself; '': the robot's.
+    number : int, default 2049
+        IMC number.
+    kind : Kind, default 'UUV'
+        Kind of vehicle.
+    network : str, default '127.0.0.1'
+        Address of its network; 127.0.0.1: this machine only.
+    port : int, default 6002
+        Port where messages come in; 0: a free one.
+    peer : tuple[str, ...], optional
+        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all of the network.
+    nodes : tuple[Annotated[str, NamesAddress(connect)], ...], optional
+        HOST:PORT of each node that gets everything without an announcement of its own.
+    home : Home, optional
+        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
+    state_hz : float, default 5.0
+        EstimatedState per second of simulated time. Unit: Hz.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim); channels servo.N and thruster.N.
+    parameter_channels : dict[str, str], optional
+        heading_deg, depth_m, speed_m_s, pitch_deg that set parameters of a controller; plans need heading_deg.
+    reached_m : float, default 2.0
+        Distance within which a plan's waypoint counts as reached. Unit: m.
+    peer_timeout_s : float, default 10.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    """
 
     system: Annotated[str, Parameter("Name under which it announces itself; '': the robot's.")] = ""
     number: Annotated[int, Parameter("IMC number.", ge=1, le=EVERYONE - 1)] = 0x0801
@@ -87,6 +119,7 @@ class Imc(Worded):
     requires: ClassVar[dict[str, str]] = {"imcpy": "imcpy"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         try:
             usable = not ipaddress.IPv4Address(self.network).is_unspecified  # others send there
@@ -102,11 +135,30 @@ class Imc(Worded):
         self._words = Words(self.parameter_channels, CHANNELS)
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim`, or else the actuators of the channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Bind the sockets, and find the outputs and channels.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         import imcpy
 
         self._of: Any = imcpy
@@ -140,6 +192,13 @@ class Imc(Worded):
             self.io.log(self._admission.sentence(f"UDP {self.network}:{self._port}"))
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the estimated state if it is due, and follow a plan.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if state.time < self._time:
             self._slot = -1  # the plant began anew
         self._time = state.time
@@ -157,6 +216,13 @@ class Imc(Worded):
         self._send_to_all(self._estimated(motion))
 
     def tick(self, now: float) -> None:
+        """Send announces and periodic messages, and remove silent nodes.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         for node in self._nodes.forget(now):
             self.io.log(f"'{node.name}' is gone")
         if now >= self._announce_at:
@@ -168,10 +234,23 @@ class Imc(Worded):
                 self._send_to_all(message)
 
     def on_peer_lost(self, why: str) -> None:
-        """Set-points stay, as at an autopilot; a plan goes on by itself."""
+        """Handle a lost peer; set-points remain, as at an autopilot, and a plan continues by itself.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         rtmms.Bridge.on_peer_lost(self, why)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._end_plan(False)
@@ -187,7 +266,7 @@ class Imc(Worded):
         send(self._socket, data, place, self.counts)
 
     def _send_to_all(self, message: Any) -> None:
-        """To all that are there."""
+        """Send a message to all nodes."""
         for node in self._nodes:
             self._send(self._pack(message, node.number), node.place)
         for place in self._fixed:
@@ -301,7 +380,7 @@ class Imc(Worded):
             self._on_set_points(set_points(message, self.home))
 
     def _allow_plan(self, now: float) -> None:
-        """imcpy loses up to 0.5 kB for each plan that is broken inside: so few of them are read, and no flood."""
+        """Limit messages about plans, because imcpy loses up to 0.5 kB for each that is broken inside."""
         self._plans_left = min(_PLANS_AT_ONCE, self._plans_left + (now - self._plans_at) * _PLANS_PER_S)
         self._plans_at = now
         if self._plans_left < 1.0:
@@ -403,7 +482,7 @@ class Imc(Worded):
         self.io.log(f"plan '{self._plan[:40]}': {len(course)} waypoints")
 
     def _follow(self, motion: Motion) -> None:
-        """Heads for the waypoint; on to the next one where it is reached, or has taken too long."""
+        """Head for the waypoint, and take the next one if it is reached, or has taken too long."""
         here, there = motion.position, self._course[0]
         away = hypot(there.x - here[0], there.y - here[1])
         late = 0.0 < there.timeout_s < self._time - self._leg_at
@@ -432,7 +511,7 @@ class Imc(Worded):
         self._beat_at = 0.0
 
     def _abort(self) -> None:
-        """All that is driven from here stops."""
+        """Stop all that is driven from here."""
         self.io.log("abort")
         self._end_plan(False)
         self._words.rest(("speed_m_s",))
@@ -441,7 +520,10 @@ class Imc(Worded):
 
 
 def _names(names: PoseNames, plant: rtmms.PlantInfo) -> PoseNames:
-    """The estimate where the plant has one; else its own outputs, or the truth where that was asked for."""
+    """Return the estimate's names if the plant has one.
+
+    Otherwise they are its own outputs, or the truth if that was selected.
+    """
     known = set(plant.selected)
     if names == PoseNames() and {ESTIMATE + "position", ESTIMATE + "quaternion"} <= known:
         return replace(

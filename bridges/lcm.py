@@ -21,7 +21,7 @@ from .messages.selected import selected
 from .motion.pose import Motion, PoseNames, PoseReader
 
 POSE, OUTPUTS, COMMAND = 0x2E16EFB052B0105E, 0xE8A13C08306C69EA, 0xB3E508B7A78DAF3A
-"""Fingerprints, which stand before each message: of the members' names and types, as lcm-gen computes them."""
+"""Fingerprints before each message, of the members' names and types, as lcm-gen computes them."""
 
 _POSE = struct.Struct(">Qq16d")
 _HEAD = struct.Struct(">Qqi")
@@ -29,19 +29,45 @@ _MOST = 1024
 _AT_ONCE = 16
 _LONGEST_CHANNEL = 63
 _URL = re.compile(r"udpm://([\d.]+):(\d{1,5})(?:\?(?:ttl|recv_buf_size)=\d{1,9}(?:&(?:ttl|recv_buf_size)=\d{1,9})*)?")
-"""The address of a multicast group. LCM's other addresses are refused: file:// reads and writes files."""
+"""Address of a multicast group; LCM's other addresses are refused, because file:// reads and writes files."""
 _FAR = re.compile(r"[?&]ttl=0*[1-9]")
 
 
 def encode_pose(motion: Motion) -> bytes:
-    """A pose_t."""
+    """Return a pose_t.
+
+    Parameters
+    ----------
+    motion : Motion
+        Motion of the robot.
+
+    Returns
+    -------
+    bytes
+        The encoded message.
+    """
     acceleration = motion.acceleration or (0.0, 0.0, 0.0)
     place = (*motion.position, *motion.velocity, *motion.attitude)
     return _POSE.pack(POSE, _microseconds(motion.time), *place, *motion.rate, *acceleration)
 
 
 def encode_outputs(time: float, step: int, outputs: Mapping[str, Any]) -> bytes:
-    """An outputs_t."""
+    """Return an outputs_t.
+
+    Parameters
+    ----------
+    time : float
+        Simulated time, s.
+    step : int
+        Index of the step.
+    outputs : Mapping[str, Any]
+        Outputs by name.
+
+    Returns
+    -------
+    bytes
+        The encoded message.
+    """
     parts = [struct.pack(">Qqqi", OUTPUTS, _microseconds(time), step, len(outputs))]
     for name, value in outputs.items():
         values = value if isinstance(value, list) else [value]
@@ -50,13 +76,42 @@ def encode_outputs(time: float, step: int, outputs: Mapping[str, Any]) -> bytes:
 
 
 def encode_command(utime: int, values: Mapping[str, float]) -> bytes:
-    """A command_t, as a peer sends it."""
+    """Return a command_t, as a peer sends it.
+
+    Parameters
+    ----------
+    utime : int
+        Time stamp, us.
+    values : Mapping[str, float]
+        Values by name of the actuator.
+
+    Returns
+    -------
+    bytes
+        The encoded message.
+    """
     head = _HEAD.pack(COMMAND, utime, len(values))
     return b"".join((head, *map(_text, values), struct.pack(f">{len(values)}d", *values.values())))
 
 
 def parse(data: bytes) -> dict[str, float]:
-    """The values of a command_t; Refusal for anything else."""
+    """Return the values of a command_t.
+
+    Parameters
+    ----------
+    data : bytes
+        The encoded message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name of the actuator.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     if len(data) > LONGEST:
         raise Refusal("oversize", f"a message may have {LONGEST} bytes, got {len(data)}")
     try:
@@ -86,6 +141,13 @@ def parse(data: bytes) -> dict[str, float]:
 
 
 def fuzzed() -> Fuzzed:
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz(parse), [encode_command(1, {"left.front": 0.25, "left.back": -1.0}), encode_command(0, {})]
 
 
@@ -94,6 +156,17 @@ class Lcm(rtmms.Bridge):
     """States as LCM messages, and commands from them.
 
     Commands are taken only with a `claim`.
+
+    Parameters
+    ----------
+    rate_hz : float, default 100.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    url : str, default 'udpm://239.255.76.67:7667?ttl=0'
+        udpm://GROUP:PORT?ttl=N; N 0, or none: this machine only, both ways; 1: its network.
+    prefix : str, default 'RTMMS'
+        Begin of the channels: PREFIX_POSE, PREFIX_OUTPUTS, PREFIX_COMMAND.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
     """
 
     rate_hz: float = 100.0
@@ -109,6 +182,7 @@ class Lcm(rtmms.Bridge):
     requires = {"lcm": "lcm"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         found = _URL.fullmatch(self.url)  # no others: tcpq waits for its relay, which a bridge must not
         if not found or not _is_group(found[1]) or not 0 < int(found[2]) < 65536:
@@ -118,10 +192,28 @@ class Lcm(rtmms.Bridge):
             raise ModelError(f"prefix: expected 1 to {longest} printable ASCII characters, got {self.prefix!r:.80}")
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge. Messages with a ttl leave it."""
+        """Return the parameters that reach beyond this machine; messages with a ttl leave it. See `rtmms.Bridge`.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         return super().beyond() | ({"url": self.url} if _FAR.search(self.url) else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Open the multicast group.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         import lcm
 
         plant = selected(plant)
@@ -143,6 +235,13 @@ class Lcm(rtmms.Bridge):
             self.io.watch(self.lcm.fileno(), self.on_message)
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if self._motion is not None:
             self._publish("POSE", encode_pose(self._motion(state)))
         outputs = {name: state.outputs[name] for name in self._outputs if name in state.outputs}
@@ -156,16 +255,32 @@ class Lcm(rtmms.Bridge):
             self.counts.add("dropped")
 
     def on_message(self) -> None:
-        """What waits, and no more than so many at a time."""
+        """Read a few waiting messages."""
         for _ in range(_AT_ONCE):
             if not self.lcm.handle_timeout(0):
                 return
 
     def on_command(self, channel: str, data: bytes) -> None:
+        """Handle a command.
+
+        Parameters
+        ----------
+        channel : str
+            Its channel.
+        data : bytes
+            The encoded message.
+        """
         with self.counts.message():
             self.command(self.claimed(parse(bytes(data))))
 
     def close(self, reason: str) -> None:
+        """Leave the group.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if hasattr(self, "lcm"):
             if self.claim:
                 self.io.unwatch(self.lcm.fileno())

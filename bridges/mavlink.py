@@ -43,13 +43,55 @@ _PX4_MODES = {"manual": 1 << 16, "hold": 4 << 16 | 3 << 24}
 """PX4's custom modes: main mode in bits 16 to 23, sub mode in bits 24 to 31."""
 _ON_GROUND, _IN_AIR = 1, 2
 _NEAR_M, _SLOW_M_S = 0.2, 0.1
-"""A robot within this height over the ground, and slower than this, is on it."""
+"""Height over the ground, m, and speed, m/s, up to which a robot is on the ground."""
 _RATES = {"ATTITUDE": "attitude_hz", "POSITION": "position_hz", "VALUES": "values_hz"}
 
 
 @dataclass(kw_only=True)
 class Mavlink(Worded):
-    """Telemetry for ground stations (QGroundControl, Mission Planner, ...), parameters, and set-points from them."""
+    """Telemetry for ground stations (QGroundControl, Mission Planner, ...), parameters, and set-points from them.
+
+    Parameters
+    ----------
+    stations : tuple[Annotated[str, NamesAddress(connect)], ...], optional
+        HOST:PORT of each ground station: all is sent there, and nothing is accepted from others.
+    host : str, default '127.0.0.1'
+        Address from which it sends, and where answers arrive.
+    port : int, default 0
+        Port from which it sends; 0: a free one.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim). Channels are x, y, z, r
+        (MANUAL_CONTROL) and 1 to 12 (MAV_CMD_DO_SET_ACTUATOR), values -1 to 1; none: it drives nothing.
+    parameter_channels : dict[str, str], optional
+        Channels that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the sign.
+    armed : bool, default False
+        Whether set-points count from the start; false: after a station has armed the robot.
+    peer_timeout_s : float, default 5.0
+        Silence after its first message by which a peer counts as lost, s of wall time; 0: never.
+    home_after_s : float, default 1.0
+        Time without MANUAL_CONTROL after which actuators of axes go to neutral, s of wall time; 0: never.
+    key : str, default ''
+        File with the signing key: then all is signed, and unsigned messages are refused.
+    system, component : int, default 1
+        Numbers of its system and its component.
+    vehicle_type : int, default 0
+        MAV_TYPE of its heartbeat: 12 submarine, 19 fixed wing, ...
+    autopilot : int, default 0
+        MAV_AUTOPILOT of its heartbeat: 0 generic; 12 PX4, with flight modes that MAVSDK knows, too.
+    ground_m : float, default 0.0
+        Height of the ground, m, world: a robot in air that is near it and at rest has landed.
+    attitude_hz, position_hz, values_hz : float, default 20.0
+        Messages of attitude, position and values per second of simulated time, Hz.
+    values : dict[str, str], optional
+        NAMED_VALUE_FLOAT: names of at most 10 letters, each with an output or `output[index]`.
+    home : Home | None, optional
+        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg); None:
+        no GLOBAL_POSITION_INT.
+    x_bearing_deg : float, default 90.0
+        Compass bearing of the world's x axis without `home`, deg.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    """
 
     stations: Annotated[tuple[Annotated[str, NamesAddress("connect")], ...], Declared(
         "HOST:PORT of each ground station: all is sent there, and nothing is accepted from others.",
@@ -109,6 +151,7 @@ class Mavlink(Worded):
     requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if not self.stations:
             raise rtmms.ModelError("stations: expected at least one HOST:PORT")
@@ -126,9 +169,28 @@ class Mavlink(Worded):
         self._signing = Signing(_key(self.key)) if self.key else None
 
     def claims(self) -> tuple[str, ...]:
+        """Return the actuators of the channels, or else `claim`.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self._map.actuators or self.claim
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Bind the socket, and find the outputs, channels and parameters.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         from pymavlink.dialects.v20 import common
 
         self._of = common
@@ -176,6 +238,13 @@ class Mavlink(Worded):
     # -- the plant ---------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the messages that are due.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         self._boot_ms = round(state.time * 1e3) & 0xFFFFFFFF
         self._seen_at = monotonic()
         due = [name for name in _RATES if self._due(name, state.time)]
@@ -195,7 +264,7 @@ class Mavlink(Worded):
         return slot > was or slot < was  # lower: the plant began anew
 
     def _judge_landed(self, motion: Motion) -> None:
-        """A robot in water neither flies nor lands: its state stays undefined."""
+        """Decide whether the robot has landed; of a robot in water this remains undefined."""
         if not self._flies:
             return
         low = motion.position[2] - self.ground_m <= _NEAR_M
@@ -284,7 +353,7 @@ class Mavlink(Worded):
             self._answer(message, _UNSUPPORTED)
 
     def _send_version(self) -> None:
-        """This package's version, and a number by which a station distinguishes this plant from others."""
+        """Send this package's version, and a number by which a station distinguishes this plant from others."""
         text = self.plant.session or self.plant.robot
         identity = sha256(text.encode()).digest()
         version = packed_version(rtmms.__version__)
@@ -294,7 +363,10 @@ class Mavlink(Worded):
         ))  # fmt: skip
 
     def _mode(self) -> tuple[int, int]:
-        """Base mode and custom mode: manual where stations drive it, else hold; what a station shows of them."""
+        """Return base mode and custom mode for a station's display.
+
+        The mode is manual if stations drive the robot, else hold.
+        """
         mode = (_ARMED if self._armed and self._drives else 0) | (_MANUAL if self._drives else 0)
         if self.autopilot != _PX4:
             return mode, 0
@@ -314,7 +386,7 @@ class Mavlink(Worded):
             self._send(self._of.MAVLink_timesync_message(monotonic_ns(), message.ts1))
 
     def _on_mission_request_list(self, message: Any) -> None:
-        """There never are any; without an answer a station asks again and again."""
+        """Answer that there are none; without an answer a station repeats the request."""
         self._send(self._of.MAVLink_mission_count_message(
             message.get_srcSystem(), message.get_srcComponent(), 0, getattr(message, "mission_type", 0)
         ))  # fmt: skip
@@ -415,6 +487,13 @@ class Mavlink(Worded):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Send the heartbeat and parameters, and handle time-outs.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if now - self._beat_at >= 1.0:
             self._beat_at = now
             mode, custom = self._mode()
@@ -432,9 +511,17 @@ class Mavlink(Worded):
             self._words.rest(AXES)
 
     def on_silence(self) -> None:
+        """Send the heartbeat at once, which shows the silence."""
         self._beat_at = 0.0  # the heartbeat shows it at once
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._list.clear()  # of the last plant's parameters
         self._words.open(self.io.ask, self._not_taken)
@@ -442,7 +529,23 @@ class Mavlink(Worded):
 
 
 def packed_version(text: str) -> int:
-    """Return a version as AUTOPILOT_VERSION has it: major, minor, patch, and 255 for a release, 0 for another one."""
+    """Return a version for AUTOPILOT_VERSION: major, minor, patch, and 255 for a release, 0 for another one.
+
+    Parameters
+    ----------
+    text : str
+        The version.
+
+    Returns
+    -------
+    int
+        One byte for each part.
+
+    Examples
+    --------
+    >>> hex(packed_version("1.2.3"))
+    '0x10203ff'
+    """
     found = re.match(r"(\d+)\.(\d+)(?:\.(\d+))?(.*)", text)
     if found is None:
         return 0

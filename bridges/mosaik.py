@@ -1,7 +1,7 @@
-"""A plant that runs as a simulator of mosaik, which connects to the bridge: {"connect": "127.0.0.1:5678"}.
+"""Running plant as a simulator of mosaik, which connects to the bridge: {"connect": "127.0.0.1:5678"}.
 
-mosaik's own protocol is served by its library, in a thread with an event loop; `federation/simulator.py` has the calls.
-Plants within mosaik's own process are there, too.
+mosaik's library implements its protocol, in a thread with an event loop. `federation/simulator.py` has the calls, and
+plants within mosaik's own process.
 """
 
 from __future__ import annotations
@@ -29,23 +29,26 @@ from .lines.pacing import Pacer
 _END_S = 1.0
 _AGAIN_S = 0.1
 _FIRST_S = 10.0
-"""Within this time a connection begins mosaik's protocol; else it is closed, so that others may connect."""
+"""Time in which a connection must begin mosaik's protocol, s; else it is closed, so that others may connect."""
 _MAX_MESSAGE = 1 << 20
 """Bytes that a message may announce in its header, which has room for 4 GiB."""
 _MAX_WAITING = 16
-"""Requests that may wait for the one before them. mosaik sends the next one when the last is answered."""
+"""Requests that may wait for earlier ones; mosaik sends the next one when the last is answered."""
 
 
 @dataclass
 class _Ask:
-    """mosaik's step at time_s, with the values that hold from there on, and the future of mosaik's loop to answer."""
+    """Step of mosaik at time_s, with the values that hold from there on.
+
+    `answer` is the future of mosaik's loop for the outputs.
+    """
 
     time_s: float
     values: dict[str, float]
     answer: asyncio.Future[Any]
 
     def reply(self, found: Any) -> None:
-        """Give the outputs, or an exception, to mosaik's loop; from the thread of the bridge."""
+        """Pass the outputs, or an exception, to mosaik's loop, from the thread of the bridge."""
         with contextlib.suppress(RuntimeError):  # that loop has ended
             self.answer.get_loop().call_soon_threadsafe(self._settle, found)
 
@@ -62,8 +65,23 @@ class _Ask:
 class Mosaik(rtmms.Bridge):
     """The plant as a simulator of mosaik, time-based or hybrid, with one entity of the model 'Robot'.
 
-    In lockstep the run ends when mosaik stops it; otherwise it goes on (peer_lost), and mosaik may come again. A mosaik
-    that leaves without a stop is lost: its step ends at once, in lockstep the plant waits for another one.
+    In lockstep the run ends when mosaik stops it. Otherwise it continues (peer_lost), and mosaik may come again. A
+    mosaik that leaves without a stop is lost: its step ends at once, and in lockstep the plant waits for another one.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address where it listens.
+    port : int, default 5678
+        Port where to listen for mosaik.
+    step_s : float, default 0.01
+        From step to step: a multiple of the plant's step. Unit: s.
+    kind : Literal['time-based', 'hybrid'], default 'time-based'
+        Simulator of mosaik: in hybrid, a new value of an actuator makes a step at its own time.
+    stall_s : float, default 1.0
+        When mosaik does not ask for longer, it is named; 0: never. Unit: s.
+    on_stall : Literal['wait', 'leave'], default 'wait'
+        The plant goes on without mosaik (lockstep: waits), or the bridge disconnects.
     """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
@@ -82,6 +100,7 @@ class Mosaik(rtmms.Bridge):
     requires: ClassVar[dict[str, str]] = {"mosaik_api_v3": "mosaik-api-v3"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: mosaik's steps set the rate here: step_s")
@@ -89,6 +108,20 @@ class Mosaik(rtmms.Bridge):
     # --- hooks --------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Start the server.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        RtmmsError
+            If it cannot listen at the address.
+        """
         steps_of(self.step_s, plant, "step_s")
         # a port that is taken is reported now, not by the thread
         try:
@@ -116,12 +149,26 @@ class Mosaik(rtmms.Bridge):
         )
 
     def on_state(self, state: rtmms.State) -> None:
+        """Handle a state, and answer mosaik's step if it is reached.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if self._origin < 0:
             self._origin = state.step
         self._pacer.on_state(state)
         self._reply()
 
     def tick(self, now: float) -> None:
+        """Handle time-outs.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
         self._grants.tick(now)
         late = now - self._answered if self._answered else 0.0
@@ -140,13 +187,26 @@ class Mosaik(rtmms.Bridge):
             self.on_peer_lost(why)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self.waits = plant.mode == "lockstep" and bool(plant.granted) and not self._over
         self._pacer.plant_again(self.waits)
         self._origin = -1
 
     def let_go(self, values: Mapping[str, float]) -> None:
-        """Drive the actuators of a mosaik that is lost; in lockstep no step begins with that."""
+        """Drive the actuators of a lost mosaik; in lockstep no step begins with that.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
         if self.waits:
             self._values.update(values)
             self._pacer.idle(values)
@@ -154,6 +214,13 @@ class Mosaik(rtmms.Bridge):
             super().let_go(values)
 
     def close(self, reason: str) -> None:
+        """Close the server.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         self._over = True
         if hasattr(self, "_loop"):
             self._hang_up()
@@ -202,7 +269,7 @@ class Mosaik(rtmms.Bridge):
         return (state.step - self._origin) * self.plant.dt
 
     def _reply(self) -> None:
-        """The outputs at mosaik's time, once the plant is there."""
+        """Send the outputs at mosaik's time, once the plant is there."""
         ask, newest = self._ask, self._pacer.newest
         if ask is None or newest is None or newest.step < self._target(ask):
             return
@@ -231,7 +298,10 @@ class Mosaik(rtmms.Bridge):
             self.on_peer_lost(f"mosaik has ended at t = {self._time_s:.6g} s")
 
     def _left(self) -> None:
-        """The connection is gone without a stop: the steps that it asked for end here, and another mosaik may come."""
+        """Handle a connection that closed without a stop.
+
+        Its requested steps end here, and another mosaik may come.
+        """
         self._ask, self._answered = None, 0.0
         if self._over:
             return
@@ -286,7 +356,7 @@ class Mosaik(rtmms.Bridge):
         self._loop.close()
 
     def _asked(self, time_s: float, values: dict[str, float]) -> asyncio.Future[Any]:
-        """Ask for the outputs at that time; in the thread."""
+        """Ask for the outputs at a time, in mosaik's thread."""
         ask = _Ask(time_s, values, asyncio.get_running_loop().create_future())
         self._inbox.put(ask)
         return ask.answer
@@ -303,14 +373,14 @@ def _announce_end(channel: Any, call: Callable[[str], None]) -> None:
 
 
 class _BoundedReader:
-    """Reads a stream for mosaik's library, which would allocate whatever a message announces."""
+    """Reader of a stream for mosaik's library, which would allocate whatever a message announces."""
 
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self._stream = stream
         self.waiting: Callable[[], int] = lambda: 0
 
     async def readexactly(self, count: int) -> bytes:
-        """Return so many bytes; ValueError for more than a message may have, and for too many requests at once."""
+        """Return `count` bytes; ValueError for too long a message, and for too many requests at once."""
         if count > _MAX_MESSAGE:
             raise ValueError(f"a message may have {_MAX_MESSAGE} bytes, got {count}")
         if self.waiting() > _MAX_WAITING:
@@ -321,7 +391,8 @@ class _BoundedReader:
 async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
     """Listen until a connection comes, and return it as a channel of mosaik's; meanwhile others are closed.
 
-    listening   set while a connection is taken. `stopped` of the channel: mosaik has sent its stop"""
+    `listening` is set while a connection is accepted. The channel's `stopped` is set when mosaik has sent its stop.
+    """
     from mosaik_api_v3.connection import Channel
 
     class Bounded(Channel):
@@ -356,8 +427,11 @@ async def _accepted(host: str, port: int, listening: threading.Event) -> Any:
 
 
 async def _served(channel: Any, running: Any) -> None:
-    """Until mosaik ends, or leaves. The library waits for ever where its reader failed: what that raised is raised
-    here. A step under way ends when the connection does."""
+    """Serve mosaik until it ends or leaves.
+
+    The library waits for ever if its reader failed; its exception is raised here. A step under way ends with the
+    connection.
+    """
     from mosaik_api_v3 import run_simulator
 
     reading = channel._receiver_task

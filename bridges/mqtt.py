@@ -32,19 +32,34 @@ if TYPE_CHECKING:
 
 _LONGEST_IN = 8192
 _LONGEST_PACKET = 2 * _LONGEST_IN + 65536
-"""Bytes: a topic may have 65535 beside what is in the message. Of a longer one the end is not kept."""
+"""Bytes of a packet that are stored: a topic may have 65535 in addition to the message."""
 _IN_FLIGHT = 16
 _KEPT = 8
-"""Room for status and info beside the states, with a broker that acknowledges nothing."""
+"""Room for status and info in addition to the states, with a broker that acknowledges nothing."""
 _MOST_IN = 256
 _FAREWELL_S = 0.5
 PASSWORD = "RTMMS_MQTT_PASSWORD"
 
 
 def parse(name: str, payload: bytes) -> dict[str, float]:
-    """The values of a command; Refusal.
+    """Return the values of a command.
 
-    name   '' for a message to TOPIC/command, an object {"values": {channel: number}}; else the channel, a number alone
+    Parameters
+    ----------
+    name : str
+        Empty for a message to TOPIC/command, an object {"values": {channel: number}}; else the channel of a number.
+    payload : bytes
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by channel.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
     """
     message = read_json(payload, _LONGEST_IN)
     if name:
@@ -53,9 +68,22 @@ def parse(name: str, payload: bytes) -> dict[str, float]:
 
 
 def fuzzed() -> Fuzzed:
-    """Both kinds of command, for the fuzz tests."""
+    """Return the parser of both kinds of commands, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
 
     def read(payload: bytes) -> None:
+        """Parse a message as both kinds.
+
+        Parameters
+        ----------
+        payload : bytes
+            The message.
+        """
         with contextlib.suppress(Refusal):
             parse("left.front", payload)
         parse("", payload)
@@ -65,7 +93,41 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Mqtt(rtmms.Bridge):
-    """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS."""
+    """States as MQTT topics at a chosen rate, commands in, last will, reconnecting, TLS.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address of the broker.
+    port : int, default 0
+        Port of the broker; 0: 1883, or 8883 with TLS.
+    topic : str, default 'rtmms/{robot}'
+        Begin of all topics; {robot} is the plant's name, {name} the bridge's.
+    client_id : str, default ''
+        Name of this client at the broker; '': the broker chooses.
+    layout : Literal['json', 'topics', 'both'], default 'json'
+        All of a state in TOPIC/state, each output in TOPIC/state/NAME, or both.
+    rate_hz : float, default 10.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    qos : Literal[0, 1], default 0
+        Quality of service of states and commands; status and info have 1.
+    user : str, default ''
+        User at the broker; '': none.
+    password_file : str, default ''
+        File whose first line is the password; '': the environment variable RTMMS_MQTT_PASSWORD, if it exists.
+    tls : bool, default False
+        Encrypts, and checks the broker's certificate.
+    ca_file : str, default ''
+        Certificates against which the broker's is checked; '': the system's.
+    cert_file : str, default ''
+        Certificate of this client, where the broker asks for one.
+    key_file : str, default ''
+        Key of that certificate.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
+    waiting : int, default 100
+        States kept for a broker that is slow; the oldest go first.
+    """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address of the broker.")] = "127.0.0.1"
     port: Annotated[int, Parameter("Port of the broker; 0: 1883, or 8883 with TLS.", ge=0, le=65535)] = 0
@@ -102,6 +164,7 @@ class Mqtt(rtmms.Bridge):
     requires: ClassVar[dict[str, str]] = {"paho.mqtt": "paho-mqtt"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         try:
             self._prefix = self.topic.format(robot="robot", name="name")
@@ -131,11 +194,30 @@ class Mqtt(rtmms.Bridge):
         self._connected, self._greeted, self._status, self._gone = False, False, "", False
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim`, or else the actuators of the channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Start the client, and name the topics.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._map.check(plant)
         known = [entry.channel for entry in self._map.entries] or [channel.name for channel in plant.actuators]
         self._channels = {topic: name for name, topic in parts(known, "channels").items()}
@@ -155,6 +237,13 @@ class Mqtt(rtmms.Bridge):
         self._client.loop_start()  # paho connects, and connects again, in a thread of its own: that may wait
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if not self._connected:
             self.counts.add("unsent")
             return
@@ -167,13 +256,28 @@ class Mqtt(rtmms.Bridge):
         self._flush()
 
     def on_silence(self) -> None:
+        """Publish the status."""
         self._publish_status()
 
     def plant_gone(self, reason: str) -> None:
+        """Publish that the plant is gone.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         self._gone = True
         self._publish_status()
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._gone = False
         if self._connected:
@@ -181,9 +285,23 @@ class Mqtt(rtmms.Bridge):
             self._publish_status()
 
     def tick(self, now: float) -> None:
+        """Send waiting messages.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._flush()
 
     def close(self, reason: str) -> None:
+        """Publish the last status, and disconnect.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         client = self._client
         if client is None:
             return
@@ -210,7 +328,7 @@ class Mqtt(rtmms.Bridge):
         self._outbox.put((f"{self._prefix}/{name}", payload))
 
     def _flush(self) -> None:
-        """To the client as much as it can have under way: what it has, it keeps without a limit."""
+        """Pass messages to the client up to its limit under way, because it stores any number."""
         assert self._client is not None
         while self._done:
             self._under_way.discard(self._done.popleft())
@@ -269,7 +387,7 @@ class Mqtt(rtmms.Bridge):
             self.io.log(f"no connection to a broker at {self.host}:{self._port} ({why}); trying again")
 
     def _take_commands(self) -> None:
-        """What has come by now; of each actuator the newest counts."""
+        """Read all commands; of each actuator the newest counts."""
         values: dict[str, float] = {}
         messages, dropped = self._messages.take_all()
         for message in messages:
@@ -357,7 +475,18 @@ class Mqtt(rtmms.Bridge):
 
 
 def vars_of(channel: rtmms.Channel) -> dict[str, Any]:
-    """A channel for TOPIC/info."""
+    """Return a channel for TOPIC/info.
+
+    Parameters
+    ----------
+    channel : rtmms.Channel
+        The channel.
+
+    Returns
+    -------
+    dict[str, Any]
+        Its fields by name.
+    """
     return {
         "name": channel.name, "unit": channel.unit, "shape": list(channel.shape), "frame": channel.frame,
         "lower": channel.lower, "upper": channel.upper, "neutral": channel.neutral,

@@ -1,6 +1,6 @@
-"""NMEA 0183: what a robot's instruments read as sentences over UDP, TCP or a serial line, and set-points from them.
+"""NMEA 0183: readings of a robot's instruments as sentences over UDP, TCP or a serial line, and set-points from them.
 
-A Doppler log's ensembles (Teledyne PD6) go out over a wire of their own.
+A Doppler log's ensembles (Teledyne PD6) are sent on a wire of their own.
 """
 
 from __future__ import annotations
@@ -31,13 +31,62 @@ TALKERS = {
     "DBT": "SD", "MTW": "YX", "XDR": "YX",
 }  # fmt: skip
 RATES_HZ = dict.fromkeys(TALKERS, 10.0) | {"MTW": 1.0}
-"""At most: no more than the instrument has readings."""
+"""Highest rates, Hz: no more than the instrument has readings."""
 _WATER_C = 15.0
 
 
 @dataclass(kw_only=True)
 class Nmea(Worded):
-    """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, your own sentences); PD6."""
+    """NMEA 0183 sentences out over UDP, TCP or a serial line; set-points in (APB, RMB, your own sentences); PD6.
+
+    Parameters
+    ----------
+    to : str, default 'udp://127.0.0.1:10110'
+        Target of the sentences: udp://HOST:PORT, tcp://HOST:PORT (one client connects), or DEVICE[@BAUD] (4800).
+    listen : str, default 'udp://127.0.0.1:10111'
+        Address where set-points arrive if `to` is UDP.
+    peer : tuple[str, ...], optional
+        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: all that reach the port.
+    sentences : tuple[str, ...], optional
+        Sentences, [TALKER]TYPE[:HZ] each; none: all that the robot has instruments for.
+    source : Source, default 'instruments'
+        What the sensors read (of a plant without sensors the truth), or the truth.
+    home : Home, optional
+        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
+    variation_deg : float | None, optional
+        Variation of the compass, east positive; none: the World Magnetic Model's at home. Unit: deg.
+    bottom_m : float | None, optional
+        Height of the bottom in the world, for DPT, DBT and PD6 of the truth; none: unknown. Unit: m.
+    beam_deg : float, default 22.5
+        Angle of the Doppler log's beams against its axis. Unit: deg.
+    water_speed : str, default ''
+        Output that is the speed through the water, OUTPUT[INDEX]; '': over the ground along the bow, where the truth is
+        sent.
+    water_c : float | None, optional
+        Temperature of the water, for MTW and PD6; none: no MTW. Unit: deg C.
+    epoch : str, default ''
+        UTC at simulated time 0, as 2026-06-01T12:00:00; '': the first state is now.
+    pd6 : str, default ''
+        Target of a Doppler log's ensembles, as `to`; '': none.
+    pd6_hz : float, default 10.0
+        Ensembles of pd6 per second, at most. Unit: Hz.
+    sound_m_s : float, default 1500.0
+        Speed of sound that pd6 sends. Unit: m/s.
+    set_points : dict[str, str], optional
+        Sentences of your own: NAME to FIELD[:compass|knots], separated by '/'.
+    checksums : of.Checksums, default 'required'
+        Whether a sentence needs a checksum.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim); channels are set-points.
+    parameter_channels : dict[str, str], optional
+        Set-points that set parameters of a controller, as `APB.heading_deg=autopilot.heading_deg`.
+    lost : dict[str, float], optional
+        New values of `parameter_channels` by channel when the peer is lost; the others keep theirs.
+    peer_timeout_s : float, default 10.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    """
 
     to: Annotated[str, NamesAddress("connect"), NamesFile("device"), Parameter(
         "Target of the sentences: udp://HOST:PORT, tcp://HOST:PORT (one client connects), or DEVICE[@BAUD] "
@@ -106,6 +155,7 @@ class Nmea(Worded):
     requires: ClassVar[dict[str, str]] = {"pynmea2": "pynmea2", "serial": "pyserial", "pygeomag": "pygeomag"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         self._to = Address.from_text(self.to, "to")
         self._listen = Address.from_text(self.listen, "listen")
@@ -127,11 +177,30 @@ class Nmea(Worded):
                 raise rtmms.ModelError(f"lost: {rtmms.UnknownNameError('channel', channel, self.parameter_channels)}")
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim`, or else the actuators of the channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Open the wires, and find the instruments and sentences.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._map.check(plant)
         self._words.open(self.io.ask, self._not_taken)
         speed = find_field(self.water_speed, plant, "water_speed") if self.water_speed else None
@@ -175,6 +244,13 @@ class Nmea(Worded):
     # -- out ---------------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the sentences and ensembles that are due.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         if self._clock is None or state.time < self._time:  # at the start, and where the plant begins anew
             self._clock = of.Clock(self._epoch or datetime.now(UTC) - timedelta(seconds=state.time))
             self._ensembles = Ensembles(self._clock, self.sound_m_s)
@@ -221,8 +297,10 @@ class Nmea(Worded):
         self.counts.add("ensembles")
 
     def _all_tellers(self) -> list[_Teller]:
-        """Of the sentences that are asked for, or of all that there are instruments for; ModelError for one that is
-        asked for and cannot be."""
+        """Return the requested sentences, or all that there are instruments for.
+
+        ModelError is raised for a requested one without its instrument.
+        """
         found = []
         for sentence in self._listed or [of.SentenceSpec(kind, TALKERS[kind], RATES_HZ[kind]) for kind in TALKERS]:
             try:
@@ -273,7 +351,7 @@ class Nmea(Worded):
         return of.vhw(head, speed, attitude, self._variation)
 
     def _xdr(self, head: str, state: rtmms.State, now: Attitude) -> str:
-        """PTCH and ROLL as OpenCPN has them, and the robot's own depth."""
+        """Return PTCH and ROLL as OpenCPN has them, and the robot's own depth."""
         transducers = [("A", now.pitch_deg, "D", "PTCH"), ("A", now.roll_deg, "D", "ROLL")]
         depth = self._instruments.depth.now(state) if self._instruments.depth is not None else None
         if depth is not None:
@@ -283,7 +361,7 @@ class Nmea(Worded):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_bytes(self, data: bytes, whole: bool) -> None:
-        """The newest of each set-point counts."""
+        """Read sentences; the newest of each set-point counts."""
         values: dict[str, float] = {}
         lines = self._lines.feed(data, whole)
         for line in lines[-of.NEWEST :]:
@@ -300,7 +378,13 @@ class Nmea(Worded):
             self.command(actuators)
 
     def on_peer_lost(self, why: str) -> None:
-        """A course that was set stays set, but for the words of `lost`."""
+        """Handle a lost peer; a course remains set, except for the channels of `lost`.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         rtmms.Bridge.on_peer_lost(self, why)
         if self.lost:
             self.io.log(
@@ -311,22 +395,36 @@ class Nmea(Worded):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Handle the wires.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._wire.tick(now)
         if self._pd6 is not None:
             self._pd6.tick(now)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
 
 
 class _Lacking(Exception):
-    """An instrument that the robot does not have; the text names it."""
+    """Missing instrument of the robot; the text names it."""
 
 
 @dataclass
 class _Teller:
-    """A sentence, what it is about, and in which period of its rate it was sent last."""
+    """Sentence, its instrument, and the last period of its rate in which it was sent."""
 
     sentence: of.SentenceSpec
     instrument: Instrument[Any]

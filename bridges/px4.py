@@ -1,8 +1,8 @@
 """PX4's software in the loop over MAVLink (its interface for simulators): sensors out, actuators in, in lockstep.
 
 The bridge is the TCP server, PX4 connects. Until PX4's first actuators the plant runs at the pace of wall time, because
-PX4 starts up on the sensors' clock; from then on each frame of sensors waits for PX4's answer to the one before, if PX4
-states that it runs in lockstep and the plant does too.
+PX4 starts up on the sensors' clock. From then on each frame of sensors waits for PX4's answer to the one before, if
+both PX4 and the plant run in lockstep.
 """
 
 from __future__ import annotations
@@ -41,11 +41,21 @@ _FIRST_US = 1_000_000
 _FAST_HZ = 1000.0
 _PATIENCE_S = 0.05
 _MOST_GARBAGE = 65536
-"""Bytes without one message of MAVLink's, after which the client is no PX4."""
+"""Bytes without a message of MAVLink after which the client is no PX4."""
 
 
 class Actuators(NamedTuple):
-    """HIL_ACTUATOR_CONTROLS: 16 values, as PX4 sends them; whether it is armed, and whether it runs in lockstep."""
+    """HIL_ACTUATOR_CONTROLS.
+
+    Parameters
+    ----------
+    controls : tuple[float, ...]
+        16 values, as PX4 sends them.
+    armed : bool
+        Whether PX4 is armed.
+    lockstep : bool
+        Whether PX4 runs in lockstep.
+    """
 
     controls: tuple[float, ...]
     armed: bool
@@ -53,14 +63,38 @@ class Actuators(NamedTuple):
 
 
 class Interval(NamedTuple):
-    """PX4 asks for a message at this rate; None for the usual, 0 for none."""
+    """Request of PX4 for the rate of a message.
+
+    Parameters
+    ----------
+    message : int
+        Number of the message.
+    rate_hz : float | None
+        Rate, Hz; None for the default, 0 for none.
+    """
 
     message: int
     rate_hz: float | None
 
 
 def parse(message: Any) -> Actuators | Interval | None:
-    """What a message of PX4's means to us, None for nothing; Refusal for numbers that make no sense."""
+    """Return the meaning of a message of PX4.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+
+    Returns
+    -------
+    Actuators | Interval | None
+        None if it has no meaning here.
+
+    Raises
+    ------
+    Refusal
+        If a number is not finite.
+    """
     kind = message.get_type()
     if kind == "HIL_ACTUATOR_CONTROLS":
         return Actuators(tuple(message.controls), bool(message.mode & _ARMED), bool(message.flags & _LOCKSTEP))
@@ -73,7 +107,13 @@ def parse(message: Any) -> Actuators | Interval | None:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for the fuzz tests, and frames as PX4 sends them."""
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     from pymavlink.dialects.v20 import common as of
 
     writer = Writer(1, 1)
@@ -86,7 +126,54 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Px4(Worded):
-    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and sends it readings of sensors."""
+    """Lets PX4's software in the loop drive the plant (MAVLink HIL, TCP server), and sends it readings of sensors.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address where it listens.
+    port : int, default 4560
+        Port where it listens; instance n of PX4 connects to 4560 + n; 0: a free one.
+    peer : tuple[str, ...], optional
+        Hosts that may connect: HOST or NETWORK/BITS; none: all that reach the port.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim), value -1 to 1; none: those of the
+        airframe, or channel i is actuator i; over its limits, from 0 where the lower limit is 0, else from -1.
+    parameter_channels : dict[str, str], optional
+        Controls that set parameters of a controller, as `3=mixer.thrust`; '-' before the name changes the sign; 0 while
+        not armed.
+    sensor_hz : float, default 250.0
+        Frames of HIL_SENSOR, of whole plant steps, per second of simulated time. Unit: Hz.
+    mag_hz : float, default 50.0
+        Rate of the magnetic field within the frames. Unit: Hz.
+    baro_hz : float, default 50.0
+        Rate of the pressure within the frames. Unit: Hz.
+    gps_hz : float, default 10.0
+        Rate of HIL_GPS. Unit: Hz.
+    state_hz : float, default 50.0
+        Rate of HIL_STATE_QUATERNION, until PX4 asks for another. Unit: Hz.
+    home : Home, optional
+        Place of the world's origin (lat_deg, lon_deg, alt_m) and compass bearing of its x axis (x_bearing_deg).
+    field_ned_gauss : tuple[float, ...], optional
+        Magnetic field, north, east, down; none: the World Magnetic Model's at home. Unit: G.
+    pose : PoseNames, optional
+        Outputs of the plant that have its motion.
+    noise : float, default 1.0
+        Factor on the usual noise of sensors that the plant has not; PX4 takes 0 for broken sensors.
+    unanswered_s : float, default 1.0
+        Time after which a frame without an answer is followed by the next (wall time); 0: never. Unit: s.
+    peer_timeout_s : float, default 1.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    peer_gone_s : float, default PEER_GONE_S
+        Time after which a run with a duration ends when PX4 has gone (wall time); 0: never. Unit: s.
+    reset : bool, default True
+        A PX4 that connects again resets the plant, at most once in 2 s.
+    ground : str, default ''
+        HOST:PORT of a ground station that gets a copy of all messages (UDP).
+    plant_silent : Literal['wait', 'still'], default 'wait'
+        What PX4 gets while the plant is silent (watchdog_periods): nothing, so that its clock waits, or a robot at
+        rest.
+    """
 
     host: Annotated[str, NamesAddress("listen"), Parameter("Address where it listens.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
@@ -146,6 +233,7 @@ class Px4(Worded):
     requires: ClassVar[dict[str, str]] = {"pymavlink": "pymavlink", "pygeomag": "pygeomag"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.rate_hz:
             raise rtmms.ModelError("rate_hz: sensor_hz sets the rate here")
@@ -158,6 +246,13 @@ class Px4(Worded):
             host_port(self.ground, "ground")
 
     def claims(self) -> tuple[str, ...]:
+        """Return the actuators of the channels, or else `claim`, or else all without parameter channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return (
             tuple(entry.actuator for entry in self.channels)
             or self.claim
@@ -165,10 +260,28 @@ class Px4(Worded):
         )
 
     def requirements(self) -> Requirements:
-        """Each state where it claims nothing, because telemetry has fewer than PX4 has frames."""
+        """Return the need of each state without a claim, because telemetry has fewer states than PX4 has frames.
+
+        Returns
+        -------
+        Requirements
+            The requirements.
+        """
         return Requirements(every_state=not self.claims(), parameters=FLOOR if self.claims() else ())
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Start the server, and find the outputs and channels.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         alone = self._words and not self.channels
         self._map = ChannelMap(()) if alone else self._channel_map(plant)
         self._words.open(self.io.ask, self._not_taken)
@@ -206,24 +319,41 @@ class Px4(Worded):
         self.io.log(f"waiting for PX4 on {place}; {admission.sentence(place)}")
 
     def _channel_map(self, plant: rtmms.PlantInfo) -> ChannelMap:
-        """PX4 sends 0 to 1 for what turns or pushes one way, such as a motor, and -1 to 1 for the rest."""
+        """Return the channel map.
+
+        PX4 sends 0 to 1 for one-way actuators, such as a motor, and -1 to 1 for the others.
+        """
         return map_channels(self.channels, plant, "px4", -1.0, 1.0, _CONTROLS, stop=0.0)
 
     # -- the plant ---------------------------------------------------------------------------------------------------
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send sensors if a frame ends with this state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         due = self._pacer.on_state(state)
         if due is not None:
             self._send_px4(due)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._words.open(self.io.ask, self._not_taken)
         self._pace(plant)
         self._pacer.plant_again(self.waits)
 
     def _pace(self, plant: rtmms.PlantInfo) -> None:
-        """How long a frame is, and whether the plant waits for us."""
+        """Set the length of a frame, and whether the plant waits for us."""
         self.waits = plant.mode == "lockstep" and bool(plant.granted)
         self.peer_watch.limit_s = 0.0 if self.waits else self.peer_timeout_s  # in lockstep the plant waits for it
         self._steps = substeps(self.sensor_hz, plant.dt * self.every, 0.0)
@@ -274,7 +404,7 @@ class Px4(Worded):
         self._in_lock, self._here = False, False
 
     def _greeted(self) -> None:
-        """Its first message: it is PX4, and not only somebody who knocked."""
+        """Handle the first message, which shows that the client is PX4."""
         self._here, self._next, self.unmet = True, monotonic(), ""
         self._departure.present()
         if self._before and self.reset:
@@ -290,6 +420,13 @@ class Px4(Worded):
             self.on_peer_lost("PX4 is gone; waiting for it")
 
     def let_go(self, values: Mapping[str, float]) -> None:
+        """Set the values of a lost PX4, and take no more steps for it.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
         self._pacer.idle(values)
 
     def _on_bytes(self, data: bytes) -> None:
@@ -333,14 +470,14 @@ class Px4(Worded):
             self._ask()
 
     def _speak(self, controls: Mapping[str, float]) -> None:
-        """The words; ValueError where one of them is no number."""
+        """Set the parameters of channels; ValueError if a value is not finite."""
         spoken = {channel: value for channel, value in controls.items() if self._words.knows((channel,))}
         if not all(map(isfinite, spoken.values())):
             raise ValueError
         self._words.take({channel: round(max(-1.0, min(1.0, value)), 3) for channel, value in spoken.items()})
 
     def _ask(self) -> None:
-        """The next frame, unless one is under way."""
+        """Begin the next frame, unless one is under way."""
         if not self._pacer.asked:
             self._asked_at = monotonic()
             due = self._pacer.go(self._steps if self.waits else self._steps * self.every)
@@ -357,6 +494,13 @@ class Px4(Worded):
     # -- time --------------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
+        """Handle time-outs.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
         newest = self._pacer.newest
         self._departure.check(now, newest.time if newest is not None else 0.0)
@@ -374,7 +518,7 @@ class Px4(Worded):
             self._stand_in(now)
 
     def _stand_in(self, now: float) -> None:
-        """The plant is silent: the next frame of a robot at rest."""
+        """Send the next frame of a robot at rest, because the plant is silent."""
         newest = self._pacer.newest
         if newest is not None and now - self._sent_at >= self._frame_s:
             self._stamp_us += round(self._frame_s * 1e6)

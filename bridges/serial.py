@@ -1,7 +1,7 @@
-"""A device on a serial line (UART, USB): packed states out and commands in, in COBS frames with a CRC.
+"""Device on a serial line (UART, USB): packed states out and commands in, in COBS frames with a CRC.
 
-The line is never given more than it carries: while a frame is on its way only the newest state waits, and what it
-replaces is counted. A device that is unplugged is looked for until it is there again.
+The line never gets more than it carries: while a frame is on its way only the newest state waits, and replaced ones are
+counted. An unplugged device is searched for until it is there again.
 """
 
 from __future__ import annotations
@@ -27,13 +27,31 @@ _AGAIN_S = 0.1
 
 
 def fuzzed() -> Fuzzed:
-    """Frames from a line, one after the other into the same reader, for the fuzz tests."""
+    """Return the parser of frames for fuzz tests, one after the other into the same reader.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     words = ("=171:u8", "seq:u8", "1:i16:1000", "2:f32")
     unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
     reasons: list[str] = []
     stream = Deframer(unpack.size, reasons.append)
 
     def read(data: bytes) -> str:
+        """Read frames.
+
+        Parameters
+        ----------
+        data : bytes
+            New bytes of the line.
+
+        Returns
+        -------
+        str
+            The first reason of a refusal, or 'taken'.
+        """
         reasons.clear()
         for payload in stream.feed(data + END):
             try:
@@ -47,7 +65,33 @@ def fuzzed() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Serial(rtmms.Bridge):
-    """Packed states out and commands in over a serial line, in COBS frames with a CRC: a device in the loop."""
+    """Packed states out and commands in over a serial line, in COBS frames with a CRC: a device in the loop.
+
+    Parameters
+    ----------
+    device : str
+        Serial device, as /dev/ttyUSB0 or /dev/serial/by-id/...; it may be unplugged and plugged in again.
+    baud : int, default 115200
+        Baud rate.
+    parity : Parity, default 'none'
+        Parity.
+    stop_bits : StopBits, default 1
+        Stop bits.
+    flow : Flow, default 'none'
+        Flow control.
+    endian : Endian, default 'little'
+        Byte order of structures.
+    state_fields : tuple[Packed, ...]
+        Fields of a state, in order: FIELD:TYPE[:SCALE] each.
+    command_fields : tuple[Packed, ...], optional
+        Fields of a command, in order; needed with a claim or channels.
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
+    safe : dict[str, float], optional
+        Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
+    paced : bool, default False
+        The device's next command answers each state, so that in lockstep the device sets the pace.
+    """
 
     device: Annotated[str, NamesFile("device"), Parameter(
         "Serial device, as /dev/ttyUSB0 or /dev/serial/by-id/...; it may be unplugged and plugged in again.",
@@ -77,6 +121,7 @@ class Serial(rtmms.Bridge):
     requires: ClassVar[dict[str, str]] = {"serial": "pyserial", "cobs": "cobs", "fastcrc": "fastcrc"}
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         checked_device(self.device, self.baud)
         self._map = ChannelMap(self.channels)
@@ -94,11 +139,30 @@ class Serial(rtmms.Bridge):
         self._seq, self._newest = 0, -1
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim`, or else the actuators of the channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Open the line, and find the fields.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._map.check(plant)
         self._pack = Packer(self.state_fields, self.endian, plant, "state_fields")
         self._check_channels(plant)
@@ -115,6 +179,13 @@ class Serial(rtmms.Bridge):
         self._line.plug_in(monotonic())
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         self._last = state
         self._pacer.on_state(state)
         frame = self._message(state, None)
@@ -123,15 +194,30 @@ class Serial(rtmms.Bridge):
         self._line.put(frame)
 
     def on_silence(self) -> None:
+        """Send the safe values."""
         if self.safe:
             self.io.log("the plant is silent: the device gets the safe values")
             self._put_safe()
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._pacer.plant_again(self.paced and plant.mode == "lockstep")
 
     def tick(self, now: float) -> None:
+        """Handle the line, and repeat messages.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
         if not self._line.tick(now):
             return
@@ -146,6 +232,13 @@ class Serial(rtmms.Bridge):
         self._line.pump(now)
 
     def close(self, reason: str) -> None:
+        """Send the safe values, and close the line.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if hasattr(self, "_line"):
             self._line.close(self._message(self._last, self.safe) if self.safe and self._last is not None else b"")
 
@@ -162,12 +255,25 @@ class Serial(rtmms.Bridge):
             self._line.put(self._turns.message)
 
     def on_peer_lost(self, why: str) -> None:
-        """Nobody there who could answer. In lockstep the plant waits for the device to be there again."""
+        """Handle a lost device; in lockstep the plant waits for its return.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         self._turns.forget()
         self.waits = self._pacer.locked
         super().on_peer_lost(why)
 
     def let_go(self, values: Mapping[str, float]) -> None:
+        """Set the values of a lost peer; in lockstep no step begins with them.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
         self._pacer.idle(values)
 
     # -- out ---------------------------------------------------------------------------------------------------------
@@ -183,7 +289,7 @@ class Serial(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_bytes(self, data: bytes) -> None:
-        """All that was there; the newest command counts."""
+        """Read frames; the newest command counts."""
         over, now = False, monotonic()
         for payload in self._deframer.feed(data):
             try:
@@ -198,7 +304,7 @@ class Serial(rtmms.Bridge):
             self._answer()
 
     def _answer(self) -> None:
-        """The device's newest values; in lockstep they let the next step begin."""
+        """Send the device's newest values; in lockstep they let the next step begin."""
         if not self._pacer.locked:
             self.command(self._kept)
             return
@@ -209,7 +315,7 @@ class Serial(rtmms.Bridge):
             self._pacer.wake()
 
     def _read(self, payload: bytes) -> tuple[dict[str, float], bool]:
-        """Actuator values of one command, and whether it states that it answers what is asked; Refusal."""
+        """Return the values of a command, and whether it states that it answers the present state; Refusal."""
         if self._unpack is None:
             raise Refusal("unasked", "there are no command_fields")
         values, seq, step = self._unpack(payload)

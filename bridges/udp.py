@@ -1,4 +1,4 @@
-"""UDP: states out and commands in, as JSON or as packed structures laid out in the configuration."""
+"""UDP: states out and commands in, as JSON or as packed structures in the layout of the configuration."""
 
 from __future__ import annotations
 
@@ -25,7 +25,23 @@ _LONGEST_IN = 8192
 
 
 def parse_json(data: bytes) -> UnpackedCommand:
-    """{"values": {channel: number}, "seq": n, "step": n}, the last two as the peer likes; Refusal."""
+    """Return the command {"values": {channel: number}, "seq": n, "step": n}; the last two are optional.
+
+    Parameters
+    ----------
+    data : bytes
+        The received bytes.
+
+    Returns
+    -------
+    UnpackedCommand
+        The command.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     message = read_json(data, _LONGEST_IN)
     if not isinstance(message, dict):
         raise Refusal("wrong_type", "expected an object")
@@ -36,12 +52,24 @@ def parse_json(data: bytes) -> UnpackedCommand:
 
 
 def fuzzed() -> Fuzzed:
-    """JSON, for the fuzz tests."""
+    """Return the parser of JSON, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz(parse_json), [b'{"values": {"left.front": 0.25, "2": -1}, "seq": 3}', b'{"values": {}}']
 
 
 def fuzzed_struct() -> Fuzzed:
-    """A packed structure."""
+    """Return the parser of a packed structure, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     words = ("=43981:u16", "seq:u32", "1:i16:1000", "2:f32", "3:f64", "_:pad")
     unpack = Unpacker([Packed.from_word(word, "") for word in words], "little", "")
     return fuzz(unpack), [unpack.struct.pack(43981, 1, 250, 0.5, -0.5)]
@@ -49,7 +77,39 @@ def fuzzed_struct() -> Fuzzed:
 
 @dataclass(kw_only=True)
 class Udp(rtmms.Bridge):
-    """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts."""
+    """States out and commands in over UDP, as JSON or packed structures: microcontrollers, MATLAB, scripts.
+
+    Parameters
+    ----------
+    host : str, default '127.0.0.1'
+        Address where states go.
+    port : int, default 9900
+        Port where states go; 0: to where the last good command came from.
+    bind : str, default '127.0.0.1'
+        Address where commands come in; 0.0.0.0 for other machines.
+    bind_port : int, default 9901
+        Port where commands come in.
+    peer : tuple[str, ...], optional
+        Senders that are accepted: HOST, HOST:PORT or NETWORK/BITS; none: `host`, from any port.
+    format : Literal['json', 'struct'], default 'json'
+        Format, both ways.
+    command_format : Literal['json', 'struct'] | None, optional
+        Format of commands; none: `format`.
+    endian : Endian, default 'little'
+        Byte order of structures.
+    state_fields : tuple[Packed, ...], optional
+        Fields of a state, in order: FIELD:TYPE[:SCALE] each; none (JSON): everything.
+    command_fields : tuple[Packed, ...], optional
+        Fields of a command, in order (struct).
+    channels : tuple[ChannelMapping, ...], optional
+        Channels of the peer, each with its actuator: actuator = scale (value - trim); none: the actuators' names.
+    safe : dict[str, float], optional
+        Values by field that replace the last ones while the plant is silent and at the end; none: nothing is sent.
+    paced : bool, default False
+        The peer's next command answers each state, so that in lockstep the peer sets the pace.
+    strangers : bool, default False
+        Without `peer`: accepts commands from everyone.
+    """
 
     host: Annotated[str, NamesAddress("connect"), Parameter("Address where states go.")] = "127.0.0.1"
     port: Annotated[int, Parameter(
@@ -83,6 +143,7 @@ class Udp(rtmms.Bridge):
     strangers: Annotated[bool, Parameter("Without `peer`: accepts commands from everyone.")] = False
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         if self.format == "struct" and not self.state_fields:
             raise rtmms.ModelError("state_fields: format=struct needs them, in their order")
@@ -105,11 +166,30 @@ class Udp(rtmms.Bridge):
         self._kept: dict[str, float] = {}
 
     def claims(self) -> tuple[str, ...]:
+        """Return `claim`, or else the actuators of the channels.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim or self._map.actuators
 
     # -- hooks -------------------------------------------------------------------------------------------------------
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Bind the socket, and find the fields.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         self._map.check(plant)
         self.waits = self.paced
         self.tick_s = 0.02 if self.paced else 0.1
@@ -128,6 +208,13 @@ class Udp(rtmms.Bridge):
             self.io.log(self._admission.sentence(f"UDP {self.bind}:{self._socket.getsockname()[1]}"))
 
     def on_state(self, state: rtmms.State) -> None:
+        """Send the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         self._last = state
         if self._peer is not None:
             try:
@@ -140,10 +227,18 @@ class Udp(rtmms.Bridge):
             self._send(message)
 
     def on_silence(self) -> None:
+        """Send the safe values."""
         if self.safe and self._last is not None:
             self._send(self._message(self._last, self.safe))
 
     def tick(self, now: float) -> None:
+        """Repeat messages that may be lost.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self.silent:
             self.on_silence()  # again: one may have been lost
         again = self._turns.due(now)
@@ -154,15 +249,36 @@ class Udp(rtmms.Bridge):
             self.io.command(self._kept)
 
     def on_peer_lost(self, why: str) -> None:
+        """Handle a lost peer, and answer states without it.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         self.waits = False
         self._turns.forget()
         super().on_peer_lost(why)
 
     def plant_again(self, plant: rtmms.PlantInfo) -> None:
+        """Continue with the next plant.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+        """
         super().plant_again(plant)
         self._turns.forget()
 
     def close(self, reason: str) -> None:
+        """Send the safe values, and close the socket.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if self._socket is not None and self.safe and self._last is not None:
             self._send(self._message(self._last, self.safe))
         super().close(reason)
@@ -188,7 +304,7 @@ class Udp(rtmms.Bridge):
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def _on_readable(self) -> None:
-        """What is there, a few datagrams and bytes at a time; the newest counts."""
+        """Read a few waiting datagrams and bytes; the newest counts."""
         assert self._socket is not None
         over, now, left = False, monotonic(), _BYTES
         for data, peer in datagrams(self._socket, _LONGEST_IN + 1, _READS):  # one byte more shows that it is too long
@@ -206,7 +322,7 @@ class Udp(rtmms.Bridge):
             self.command(self._kept)
 
     def _read(self, data: bytes, peer: Any) -> tuple[dict[str, float], bool]:
-        """Actuator values of one datagram, and whether it states that it answers what is asked; Refusal."""
+        """Return the values of a datagram, and whether it states that it answers the present state; Refusal."""
         if not self._admission.admits(peer):
             raise Refusal("stranger", f"a command from {peer[0]}")
         values, seq, step = self._unpack(data) if self._unpack is not None else parse_json(data)

@@ -1,7 +1,7 @@
 """States as Zenoh keys and commands from them: rtmms/ROBOT/state, rtmms/ROBOT/velocity, ..., rtmms/ROBOT/command.
 
-Zenoh receives in threads of its own; what comes reaches the bridge's loop through an inbox. Its puts never wait: they
-are dropped where a link is full.
+Zenoh receives in its own threads; an inbox passes messages to the bridge's loop. Its puts never wait: they are dropped
+if a link is full.
 """
 
 from __future__ import annotations
@@ -26,12 +26,30 @@ from .messages.topics import parts, robot_part
 
 _STOP_S = 1.0
 _LONGEST_IN = 1 << 20
-"""Bytes of a message that Zenoh puts together from its pieces; what is longer is left out there, uncounted. Zenoh 1.10
-takes 12 MB nevertheless, and 20 MB not (without it: 1 GiB)."""
+"""Bytes of a message that Zenoh assembles from its pieces; longer ones are left out there, uncounted.
+
+Zenoh 1.10 accepts 12 MB nevertheless, and 20 MB not (without it: 1 GiB).
+"""
 
 
 def read_msgpack(data: bytes) -> Any:
-    """A msgpack document; Refusal (oversize, malformed)."""
+    """Return a msgpack document.
+
+    Parameters
+    ----------
+    data : bytes
+        The document.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    Refusal
+        With reason oversize or malformed.
+    """
     from msgpack import unpackb  # type: ignore[attr-defined]
 
     unpack: Callable[..., Any] = unpackb
@@ -44,7 +62,27 @@ def read_msgpack(data: bytes) -> Any:
 
 
 def parse(data: bytes, actuator: str = "", read: Callable[[bytes], Any] = read_json) -> dict[str, float]:
-    """{"values": {actuator: number}}, or a number for the one actuator; Refusal for anything else."""
+    """Return the values of {"values": {actuator: number}}, or of a number for one actuator.
+
+    Parameters
+    ----------
+    data : bytes
+        The message.
+    actuator : str, default ''
+        The one actuator; empty for an object.
+    read : Callable[[bytes], Any], default read_json
+        Reader of the encoding.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     message = read(data)
     if actuator:
         return {actuator: finite(message, "command")}
@@ -52,11 +90,24 @@ def parse(data: bytes, actuator: str = "", read: Callable[[bytes], Any] = read_j
 
 
 def fuzzed() -> Fuzzed:
-    """JSON."""
+    """Return the parser of JSON, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz(parse), [b'{"values": {"left.front": 0.25}}', b'{"values": {}}']
 
 
 def fuzzed_msgpack() -> Fuzzed:
+    """Return the parser of msgpack, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     import msgpack
 
     pack: Callable[[Any], bytes] = msgpack.packb
@@ -66,7 +117,7 @@ def fuzzed_msgpack() -> Fuzzed:
 
 
 SCHEMES = ("tcp", "udp", "tls", "quic", "ws")
-"""Of endpoints. Those that are files (unixsock-stream, unixpipe) are not taken: Zenoh deletes what stands there."""
+"""Schemes of endpoints; files (unixsock-stream, unixpipe) are refused, because Zenoh deletes what is there."""
 
 
 def _refuse_schemes(endpoints: Iterable[str], what: str) -> None:
@@ -80,6 +131,25 @@ class Zenoh(rtmms.Bridge):
     """States as Zenoh keys, and commands from them.
 
     Commands are taken only with a `claim`.
+
+    Parameters
+    ----------
+    prefix : str, default 'rtmms/{robot}'
+        Begin of all keys; {robot} is the plant's name.
+    layout : Literal['both', 'outputs', 'state'], default 'both'
+        One key for each output, one with all of a state, or both.
+    encoding : Literal['json', 'msgpack'], default 'json'
+        Encoding, both ways.
+    rate_hz : float, default 50.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    listen : tuple[Annotated[str, NamesAddress(listen)], ...], optional
+        Endpoints where it listens.
+    connect : tuple[Annotated[str, NamesAddress(connect)], ...], optional
+        Endpoints of others, as a router's; it tries again until they answer.
+    scouting : bool, default False
+        Finds others, and is found, by multicast and gossip.
+    zenoh_config : str, default ''
+        File for Zenoh itself (TLS, users, routers), which then has listen, connect and scouting.
     """
 
     prefix: Annotated[str, Parameter("Begin of all keys; {robot} is the plant's name.")] = "rtmms/{robot}"
@@ -103,6 +173,7 @@ class Zenoh(rtmms.Bridge):
     requires = {"zenoh": "eclipse-zenoh"}  # noqa: RUF012
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         super().__post_init__()
         try:
             self.prefix.format(robot="robot")
@@ -116,11 +187,31 @@ class Zenoh(rtmms.Bridge):
                                  f"TLS is set in zenoh_config; got '{endpoint}'")  # fmt: skip
 
     def beyond(self) -> dict[str, str]:
-        """Return what reaches beyond this machine; see rtmms.Bridge. A file for Zenoh may open any endpoint."""
+        """Return the parameters that reach beyond this machine; see `rtmms.Bridge`.
+
+        A file for Zenoh may open any endpoint.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name of the parameter.
+        """
         opened = {"scouting": "true"} if self.scouting else {}
         return super().beyond() | opened | ({"zenoh_config": self.zenoh_config} if self.zenoh_config else {})
 
     def open(self, plant: rtmms.PlantInfo) -> None:
+        """Open the session, and declare the keys.
+
+        Parameters
+        ----------
+        plant : rtmms.PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
         import zenoh
 
         self.inbox: Inbox[tuple[str, bytes]] = Inbox()
@@ -204,15 +295,22 @@ class Zenoh(rtmms.Bridge):
         })  # fmt: skip
 
     def _answer(self, query: Any) -> None:
-        """In one of Zenoh's threads: somebody asks what this is."""
+        """Answer a query about the plant, in one of Zenoh's threads."""
         query.reply(f"{self.root}/info", self._info)
 
     def _on_data(self, sample: Any) -> None:
-        """In one of Zenoh's threads."""
+        """Pass a command to the inbox, in one of Zenoh's threads."""
         key = str(sample.key_expr)[len(self.root) + len("/command") :].lstrip("/")
         self.inbox.put((self._actuators.get(key, key), sample.payload.to_bytes()[: LONGEST + 1]))  # more is only kept
 
     def on_state(self, state: rtmms.State) -> None:
+        """Publish the state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+        """
         at = self._pack({"time": state.time, "step": state.step})
         for name, publisher in self._publishers.items():
             try:
@@ -226,7 +324,7 @@ class Zenoh(rtmms.Bridge):
                 self.counts.add("not_finite")
 
     def on_message(self) -> None:
-        """Commands: the newest wins."""
+        """Read commands; the newest wins."""
         messages, dropped = self.inbox.take_all()
         if dropped:
             self.counts.add("commands_dropped", dropped)
@@ -235,6 +333,13 @@ class Zenoh(rtmms.Bridge):
                 self.command(self.claimed(parse(data, actuator, self._unpack)))
 
     def close(self, reason: str) -> None:
+        """Close the session.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         if hasattr(self, "session"):
             # it waits for what it may be connecting to: several seconds where nobody answers
             ending = threading.Thread(target=self.session.close, daemon=True)
@@ -244,7 +349,7 @@ class Zenoh(rtmms.Bridge):
 
 
 def _refuse_plugins(config: Any, file: str) -> None:
-    """Raise ModelError where a file for Zenoh loads plugins: these are native code from its search folders."""
+    """Raise ModelError if a file for Zenoh loads plugins, native code from its search folders."""
     if json.loads(config.get_json("plugins_loading/enabled")):
         raise ModelError(f"zenoh: {file}: plugins_loading: expected enabled = false: plugins are native code")
 
@@ -254,5 +359,5 @@ def _json(value: Any) -> bytes:
 
 
 def _short(fault: Exception) -> str:
-    """Without the place in the library's own source."""
+    """Return a fault's text without its place in the library's own source."""
     return str(fault).split(" at /", 1)[0]

@@ -1,4 +1,4 @@
-"""What autopilots and ground stations share: MAVLink's frames, sensors for SITL, pulses, set-points, parameters.
+"""Common parts for autopilots and ground stations: MAVLink's frames, sensors for SITL, pulses, set-points, parameters.
 
-No socket: bytes and numbers only.
+They handle bytes and numbers only, without sockets.
 """

@@ -1,7 +1,7 @@
-"""Outputs of autopilots for the airframes that plants name (`PlantDescription.airframe`): channel maps that are ready.
+"""Outputs of autopilots for the airframes that plants name (`PlantDescription.airframe`): ready channel maps.
 
-The bridges `ardupilot`, `px4` and `betaflight` use them where their configuration has no `channels`. The actuators of
-a robot have the senses of its airframe: a larger output does what the autopilot's mixer expects of it.
+The bridges `ardupilot`, `px4` and `betaflight` use them if their configuration has no `channels`. The actuators of a
+robot have the senses of its airframe: a larger output has the effect that the autopilot's mixer expects.
 """
 
 from __future__ import annotations
@@ -29,21 +29,45 @@ AIRFRAMES: Mapping[str, Mapping[Autopilot, tuple[str, ...]]] = {
         ),
     },
 }  # fmt: skip
-"""By airframe and autopilot: the actuators of outputs 1, 2, ..."""
+"""Actuators of outputs 1, 2, ... by airframe and autopilot."""
 
 FLOOR = (("floor", True),)
 """Parameters that bridges of autopilots require of robots that have them: an aircraft takes off from a floor."""
 
 PULSES_US: Mapping[str, tuple[float, float]] = {"vectored_6dof": (1100.0, 1900.0)}
-"""Pulses, us, of ArduPilot at the lower and upper limits of an airframe's actuators: those of ArduSub's motors."""
+"""ArduPilot's pulses at the limits of an airframe's actuators, us: those of ArduSub's motors."""
 OTHER_PULSES_US = (1000.0, 2000.0)
 
 
 def pulses_of(airframe: str) -> tuple[float, float]:
-    """Return ArduPilot's pulses, us, at an actuator's lower and upper limit, of an airframe."""
+    """Return ArduPilot's pulses at an actuator's lower and upper limit.
+
+    Parameters
+    ----------
+    airframe : str
+        Name of the airframe.
+
+    Returns
+    -------
+    tuple[float, float]
+        Pulses, us.
+    """
     return PULSES_US.get(airframe, OTHER_PULSES_US)
 
 
 def outputs_of(airframe: str, autopilot: Autopilot) -> tuple[str, ...]:
-    """Return the actuators of an autopilot's outputs 1, 2, ...; empty where there is no ready mapping."""
+    """Return the actuators of an autopilot's outputs 1, 2, ...
+
+    Parameters
+    ----------
+    airframe : str
+        Name of the airframe.
+    autopilot : Autopilot
+        Name of the autopilot.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of actuators; empty without a ready map.
+    """
     return AIRFRAMES.get(airframe, {}).get(autopilot, ())

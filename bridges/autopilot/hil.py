@@ -1,4 +1,4 @@
-"""What an autopilot in a simulation receives, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
+"""Sensors of an autopilot in a simulation, as MAVLink messages: IMU, compass, barometer, GPS, and the truth."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from ..motion.imu import Imu
 from ..motion.pose import Motion
 
 ACCEL, GYRO, MAG, BARO = 0x7, 0x38, 0x1C0, 0x200 | 0x800 | 0x1000
-"""Bits of HIL_SENSOR.fields_updated; an autopilot takes a barometer only with all three of its bits."""
+"""Bits of HIL_SENSOR.fields_updated; an autopilot accepts a barometer only with all three of its bits."""
 
 _SLOW_M_S = 0.1
 
 # standard deviations of the white noise of one reading: m/s2, rad/s, gauss, m (as a pressure), m, m/s
 NOISE = {"accel": 0.02, "gyro": 0.002, "mag": 0.002, "baro": 0.1, "gps": 0.02, "gps_velocity": 0.02}
 WANDER = {"gps": 0.04, "gps_velocity": 0.01}
-"""Standard deviations of the errors that a receiver with corrections (RTK) carries for seconds, m and m/s."""
+"""Standard deviations of slow errors of a receiver with corrections (RTK), m and m/s."""
 CORRELATION_S = 60.0
-"""Time constant of those errors, as of the sensor `gps` (rtmms.sensing.data_sheets.Gps)."""
+"""Time constant of those errors, s, as of the sensor `gps` (rtmms.sensing.data_sheets.Gps)."""
 
 
 class Wander:
@@ -33,8 +33,8 @@ class Wander:
     Parameters
     ----------
     deviation : float
-        Standard deviation of an axis at any time.
-    random : random.Random
+        Standard deviation of an axis at any time, in the unit of the errors.
+    random : Random
         Source of the errors.
     """
 
@@ -56,15 +56,43 @@ class Wander:
 
 
 def pressure_hpa(altitude_m: float) -> float:
-    """Of the standard atmosphere below 11 km; below 0 m it goes on rising by the same law.
+    """Return the pressure of the standard atmosphere below 11 km; below 0 m the same law continues.
 
-    It is what an altimeter needs to read the altitude, also of a robot under water, where it is not the water's own.
+    An altimeter computes the altitude from it. So a robot under water also has it, although the water's pressure
+    differs.
+
+    Parameters
+    ----------
+    altitude_m : float
+        Altitude, m.
+
+    Returns
+    -------
+    float
+        Pressure, hPa.
+
+    Notes
+    -----
+    ISO 2533: 288.15 K, 6.5 K/km.
     """
     return 1013.25 * float(max(1e-3, 1.0 - 2.25577e-5 * altitude_m) ** 5.25588)  # ISO 2533: 288.15 K, 6.5 K/km
 
 
 def earth_field(home: Home, year: float = 2026.0) -> Vector:
-    """The earth's magnetic field there by the World Magnetic Model, gauss, north, east, down."""
+    """Return the earth's magnetic field at a place, by the World Magnetic Model.
+
+    Parameters
+    ----------
+    home : Home
+        The place.
+    year : float, default 2026.0
+        Decimal year.
+
+    Returns
+    -------
+    Vector
+        North, east, down, gauss.
+    """
     from pygeomag import GeoMag
 
     found = GeoMag().calculate(glat=home.lat_deg, glon=home.lon_deg, alt=home.alt_m * 1e-3, time=year)
@@ -73,8 +101,23 @@ def earth_field(home: Home, year: float = 2026.0) -> Vector:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the plant's own sensors read, in their axes, FLU: m/s2, rad/s, gauss, m above the surface; of the receiver
-    the position, m, world, and whether it has one. None: no reading, or none yet."""
+    """Readings of the plant's own sensors, in their axes, FLU; None for no reading, or none yet.
+
+    Parameters
+    ----------
+    accel : Vector | None, optional
+        Specific force, m/s2.
+    gyro : Vector | None, optional
+        Angular velocity, rad/s.
+    field : Vector | None, optional
+        Magnetic field, gauss.
+    height : float | None, optional
+        Height above the surface, m.
+    position : Vector | None, optional
+        Position of the receiver, m, world.
+    has_fix : bool, default True
+        Whether the receiver has a position.
+    """
 
     accel: Vector | None = None
     gyro: Vector | None = None
@@ -85,9 +128,17 @@ class Read:
 
 
 class Own:
-    """Takes the readings of a plant that is seen through sensors from its states.
+    """Readings of a plant's own sensors, from its states.
 
-    names  of the sensors among imu, mag, depth and gps that it has
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Its sensors among imu, mag, depth and gps.
     """
 
     def __init__(self, plant: PlantInfo) -> None:
@@ -98,6 +149,7 @@ class Own:
         )  # fmt: skip
 
     def __call__(self, state: State) -> Read:
+        """Return the readings in a state."""
         get = state.outputs
         ready = {name for name in self.names if get[f"{name}.time"] >= 0.0}
         tesla = get["mag.field"] if "mag" in ready else None
@@ -110,12 +162,22 @@ class Own:
 
 
 class Sensors:
-    """Readings of ideal sensors with noise, where the plant has none of its own: white, and of the receiver besides an
-    error that lasts for seconds. The same seed gives the same readings.
+    """Readings of ideal sensors with noise, for sensors that the plant does not have.
 
-    field_ned  gauss, the earth's
-    noise      over NOISE and WANDER; 0: none. Autopilots take a sensor that reads the same number for long for broken
-    gravity    m/s2, of the world that the accelerometer is in
+    The noise is white; the receiver has a slow error in addition. The same seed gives the same readings.
+
+    Parameters
+    ----------
+    home : Home
+        Place of the world's origin.
+    field_ned : Vector
+        The earth's magnetic field, gauss, NED.
+    noise : float
+        Factor on NOISE and WANDER; 0: none. Autopilots reject a sensor with a constant reading as broken.
+    seed : int
+        Seed of the noise.
+    gravity : float, default GRAVITY
+        Gravity at the accelerometer, m/s2.
     """
 
     def __init__(self, home: Home, field_ned: Vector, noise: float, seed: int, gravity: float = GRAVITY) -> None:
@@ -126,7 +188,7 @@ class Sensors:
         self.clear()
 
     def clear(self) -> None:
-        """As at the start."""
+        """Reset to the start."""
         self._imu, self._force = Imu(self._gravity), (0.0, 0.0, self._gravity)
         self._random = Random(self._seed)
         self._wander = {
@@ -135,11 +197,34 @@ class Sensors:
         self._read = Read()
 
     def feel(self, motion: Motion, read: Read | None = None) -> None:
-        """Once for each state that is sent, before the messages are made of it."""
+        """Read a state once, before its messages are made.
+
+        Parameters
+        ----------
+        motion : Motion
+            Motion of the robot.
+        read : Read | None, optional
+            Readings of the plant's own sensors; None for none.
+        """
         self._force, self._read = self._imu.specific_force(motion), read or Read()
 
     def imu(self, motion: Motion, time_us: int, fields: int) -> Any:
-        """HIL_SENSOR with the values of `fields`; the rest is 0."""
+        """Return HIL_SENSOR.
+
+        Parameters
+        ----------
+        motion : Motion
+            Motion of the robot.
+        time_us : int
+            Time stamp, us.
+        fields : int
+            Bits of the values to fill; the others are 0.
+
+        Returns
+        -------
+        Any
+            The message.
+        """
         own = self._read
         a = self._blurred(flu_frd(self._force), "accel") if own.accel is None else flu_frd(own.accel)
         w = self._blurred(motion.rate_frd, "gyro") if own.gyro is None else flu_frd(own.gyro)
@@ -156,7 +241,20 @@ class Sensors:
         return self._of.MAVLink_hil_sensor_message(time_us, *a, *w, *b, pressure, 0.0, height, temperature, fields, 0)
 
     def gps(self, motion: Motion, time_us: int) -> Any:
-        """HIL_GPS."""
+        """Return HIL_GPS.
+
+        Parameters
+        ----------
+        motion : Motion
+            Motion of the robot.
+        time_us : int
+            Time stamp, us.
+
+        Returns
+        -------
+        Any
+            The message.
+        """
         read = self._read.position
         position = self._received(motion.position, "gps", time_us) if read is None else read
         lat, lon, alt = self._home.geodetic(position)
@@ -170,7 +268,20 @@ class Sensors:
         )  # fmt: skip
 
     def truth(self, motion: Motion, time_us: int) -> Any:
-        """HIL_STATE_QUATERNION; the acceleration is the body's own, without gravity."""
+        """Return HIL_STATE_QUATERNION; the acceleration is the body's own, without gravity.
+
+        Parameters
+        ----------
+        motion : Motion
+            Motion of the robot.
+        time_us : int
+            Time stamp, us.
+
+        Returns
+        -------
+        Any
+            The message.
+        """
         f, up = self._force, rotate_back(motion.attitude, (0.0, 0.0, self._gravity))
         acceleration = (f[0] - up[0], f[1] - up[1], f[2] - up[2])
         lat, lon, alt = self._home.geodetic(motion.position)
@@ -182,7 +293,7 @@ class Sensors:
         )  # fmt: skip
 
     def _received(self, truth: Vector, kind: str, time_us: int) -> Vector:
-        """As a receiver has it: an error that lasts for seconds, and a white one."""
+        """Return a vector with the receiver's slow and white errors."""
         slow, (x, y, z) = self._wander[kind](time_us), self._blurred(truth, kind)
         return x + slow[0], y + slow[1], z + slow[2]
 

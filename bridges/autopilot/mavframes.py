@@ -1,8 +1,9 @@
-"""MAVLink frames out of bytes that a stranger sent, and signatures as MAVLink 2 has them.
+"""MAVLink frames in a stranger's bytes, and signatures of MAVLink 2.
 
-pymavlink decodes; finding frames and judging signatures is done here, because pymavlink's own reader keeps what it has
-read for as long as a stream never falls silent, loses a good frame after each broken length, and notes a signature's
-time before it knows whether the signature is right: one forged frame then shuts out the station that has the key.
+pymavlink decodes. This module finds frames and judges signatures, because pymavlink's own reader has three faults. It
+stores all it has read while a stream is never silent. It loses a good frame after each broken length. It notes a
+signature's time before it knows whether the signature is right, so that one forged frame shuts out the station with the
+key.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _SIGNATURE = 13
 _MOST_STREAMS = 64
 _BEHIND = 24
 _HIDING = ("malformed", "flags", "crc")
-"""Such a frame may have a broken length, which hides what follows."""
+"""Reasons of frames that may have a broken length, which hides the following frames."""
 _BEGIN = re.compile(b"[\xfd\xfe]")
 _EPOCH_S = 1420070400.0  # 2015-01-01, in units of 10 us
 _MIRRORED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
@@ -36,12 +37,20 @@ _LATE = 6_000_000  # a stream that is new may be a minute late
 
 
 class Reader:
-    """Messages of the dialect out of a stream, or out of datagrams.
+    """Messages of the dialect in a stream, or in datagrams.
 
-    refuse   gets the reason for each piece that is passed over: malformed, crc, unknown, flags, signature
-    signing  whose signatures are asked for; None: frames with a signature are taken like those without
-    behind   bytes were left for the next look, feed(b""): one byte can show that a frame of 280 was none,
-             and each of the 280 may begin another one
+    Parameters
+    ----------
+    refuse : Callable[[str], None]
+        Called with the reason of each skipped piece: malformed, crc, unknown, flags, signature.
+    signing : Signing | None, optional
+        Required signatures. None: frames with a signature are accepted like those without.
+
+    Attributes
+    ----------
+    behind : bool
+        Whether bytes were left for the next call, feed(b""). One byte can show that a frame of 280 was none, and each
+        of the 280 may begin another one.
     """
 
     behind = False
@@ -57,7 +66,18 @@ class Reader:
         self._rest = bytearray()
 
     def datagram(self, data: bytes) -> list[Any]:
-        """The messages of one datagram; what is left over of it counts as malformed."""
+        """Return the messages of one datagram; a remainder counts as malformed.
+
+        Parameters
+        ----------
+        data : bytes
+            The datagram.
+
+        Returns
+        -------
+        list[Any]
+            The messages.
+        """
         found = self.feed(data)
         if self._rest:
             self._rest.clear()
@@ -65,8 +85,21 @@ class Reader:
         return found
 
     def feed(self, data: bytes) -> list[Any]:
-        """The messages that are complete with these bytes. Looks at as many bytes that could begin a frame as came, and
-        _BEHIND more. Keeps less than one frame, where it is not behind."""
+        """Return the messages that are complete with these bytes.
+
+        It looks at as many possible begins of a frame as there are new bytes, and _BEHIND more. It stores less than one
+        frame unless it is behind.
+
+        Parameters
+        ----------
+        data : bytes
+            New bytes of the stream.
+
+        Returns
+        -------
+        list[Any]
+            The messages.
+        """
         rest, old = self._rest, len(self._rest)
         rest += data
         found: list[Any] = []
@@ -94,7 +127,7 @@ class Reader:
         return found
 
     def _fault(self, data: bytearray, at: int, size: int) -> str:
-        """What is wrong with the whole frame that begins there, found cheaply, '' for nothing."""
+        """Return the cheaply found fault of the whole frame at a place; empty for none."""
         number = data[at + 5] if data[at] == V1 else int.from_bytes(data[at + 7 : at + 10], "little")
         if data[at + 1] > self._longest.get(number, 255):
             return "malformed"
@@ -106,7 +139,7 @@ class Reader:
         return "" if _intact(data[at : at + size - signature], self._extra[number]) else "crc"
 
     def _taken(self, frame: bytes, found: list[Any]) -> str:
-        """Decode an intact frame and append its message; else what is wrong with it."""
+        """Decode an intact frame and append its message, or return its fault."""
         try:
             message = self._decode(bytearray(frame))
         except self._error:
@@ -121,7 +154,7 @@ class Reader:
 
 
 def _size(data: bytearray, at: int) -> int:
-    """Length of the frame that begins there, 0 while that cannot be known."""
+    """Return the length of the frame at a place; 0 while that is unknown."""
     left = len(data) - at
     if data[at] == V1:
         return data[at + 1] + 8 if left > 1 else 0
@@ -131,10 +164,10 @@ def _size(data: bytearray, at: int) -> int:
 
 
 def _intact(frame: bytearray, extra: bytes) -> bool:
-    """Whether the checksum at the end of a frame without signature is right: CRC-16/MCRF4XX.
+    """Return whether the checksum at the end of a frame without signature is right: CRC-16/MCRF4XX.
 
-    It is the mirror of the CRC that binascii has. pymavlink takes its own byte by byte in Python: where each byte of a
-    stranger's could begin a frame of 255, one byte would cost as much as 255.
+    It is the mirror of binascii's CRC. pymavlink computes its own byte by byte in Python. If each byte of a stranger's
+    could begin a frame of 255, one byte would cost as much as 255.
     """
     found = crc_hqx((frame[1:-2] + extra).translate(_MIRRORED), 0xFFFF)
     return frame[-2:].translate(_MIRRORED) == found.to_bytes(2, "big")
@@ -143,7 +176,17 @@ def _intact(frame: bytearray, extra: bytes) -> bool:
 class Signing:
     """Signatures with one shared key: 48 bits of SHA-256, and a time that must rise from frame to frame.
 
-    key   32 bytes
+    Parameters
+    ----------
+    key : bytes
+        32 bytes.
+    link_id : int, default 0
+        Id of our link.
+
+    Raises
+    ------
+    ModelError
+        If the key has another length.
     """
 
     def __init__(self, key: bytes, link_id: int = 0) -> None:
@@ -154,7 +197,18 @@ class Signing:
         self._sent = 0
 
     def accepts(self, frame: bytes) -> bool:
-        """Is a whole signed frame rightly signed, and newer than all from its sender?"""
+        """Return whether a whole signed frame has a valid signature, and is newer than all from its sender.
+
+        Parameters
+        ----------
+        frame : bytes
+            The frame.
+
+        Returns
+        -------
+        bool
+            True if it has.
+        """
         expected = hashlib.sha256(self._key + frame[:-6]).digest()[:6]
         if not hmac.compare_digest(expected, frame[-6:]):
             return False
@@ -167,7 +221,13 @@ class Signing:
         return True
 
     def stamp(self, mav: Any) -> None:
-        """Prepares an instance of pymavlink's MAVLink for its next message: key, and a time after the last."""
+        """Prepare an instance of pymavlink's MAVLink for its next message: key, and a time after the last.
+
+        Parameters
+        ----------
+        mav : Any
+            The instance.
+        """
         self._sent = max(self._sent + 1, self._now())
         signing = mav.signing
         signing.secret_key, signing.sign_outgoing = self._key, True
@@ -179,7 +239,15 @@ class Signing:
 
 
 class Writer:
-    """Bytes of messages, numbered, as MAVLink 2 from one system and component; signed where there is a key."""
+    """Writer of numbered MAVLink 2 messages of one system and component, signed if there is a key.
+
+    Parameters
+    ----------
+    system, component : int
+        Our ids.
+    signing : Signing | None, optional
+        Signatures; None for none.
+    """
 
     def __init__(self, system: int, component: int, signing: Signing | None = None) -> None:
         from pymavlink.dialects.v20 import common
@@ -188,6 +256,18 @@ class Writer:
         self._signing = signing
 
     def pack(self, message: Any) -> bytes:
+        """Return the bytes of a message.
+
+        Parameters
+        ----------
+        message : Any
+            The message.
+
+        Returns
+        -------
+        bytes
+            The frame.
+        """
         mav = self._mav
         if self._signing is not None:
             self._signing.stamp(mav)
@@ -200,9 +280,24 @@ MAX_KEY_BYTES = 4096
 
 
 def read_key(path: str) -> bytes:
-    """A signing key from a file: 64 hexadecimal digits, or any other text, whose SHA-256 is the key.
+    """Return the signing key of a file: 64 hexadecimal digits, or any other text, with its SHA-256 as the key.
 
-    The latter is how ground stations make a key of a pass phrase. ModelError for a file that others may read.
+    Ground stations make a key of a pass phrase in the latter way.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    bytes
+        32 bytes.
+
+    Raises
+    ------
+    ModelError
+        If others may read the file, or if it is empty.
     """
     with open_input(os.path.expanduser(path), expected="a file of a key", max_bytes=MAX_KEY_BYTES) as file:
         if os.name == "posix" and stat.S_IMODE(os.fstat(file.fileno()).st_mode) & 0o077:
@@ -218,12 +313,37 @@ def read_key(path: str) -> bytes:
 
 
 def fuzz_stream(means: Callable[[Any], object], signing: Signing | None = None) -> Callable[[bytes], str]:
-    """For the fuzz tests: the frames as datagrams and as pieces of one long stream, in turns."""
+    """Return a parser for fuzz tests that reads frames as datagrams and as pieces of one long stream, in turns.
+
+    Parameters
+    ----------
+    means : Callable[[Any], object]
+        Function of a message, which may raise Refusal.
+    signing : Signing | None, optional
+        Required signatures; None for none.
+
+    Returns
+    -------
+    Callable[[bytes], str]
+        Function from bytes to the reason of the refusal, or 'taken'.
+    """
     reasons: list[str] = []
     stream, single = Reader(reasons.append, signing), Reader(reasons.append, signing)
     turns = cycle((stream.feed, single.datagram))
 
     def read(data: bytes) -> str:
+        """Return the result for a piece of bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes.
+
+        Returns
+        -------
+        str
+            Reason of the first refusal, or 'taken'.
+        """
         reasons.clear()
         for message in next(turns)(data):
             try:

@@ -1,4 +1,4 @@
-"""Numbers by names of at most 16 letters, for MAVLink's parameter protocol: the bridge's own, and the plant's."""
+"""Parameters of MAVLink's parameter protocol, with names of at most 16 letters: the bridge's own, and the plant's."""
 
 from __future__ import annotations
 
@@ -8,14 +8,23 @@ from typing import Any
 
 LONGEST = 16
 LARGEST = 3.4028234e38
-"""As numbers go there (float32). What is larger is not sent: no station could set it."""
+"""Largest number of the protocol (float32); larger ones are not sent, because no station could set them."""
 
 
 @dataclass
 class Parameter:
-    """One of them. change: takes the new value, ValueError for one that is out of range; None: it cannot be changed.
+    """Parameter of the protocol.
 
-    plant  its name in the plant, '' for the bridge's own
+    Parameters
+    ----------
+    name : str
+        Its name.
+    value : float
+        Its value.
+    change : Callable[[float], None] | None, optional
+        Accepts a new value, and raises ValueError if it is out of range. None: it cannot be changed.
+    plant : str, default ''
+        Its name in the plant; empty for the bridge's own.
     """
 
     name: str
@@ -25,18 +34,33 @@ class Parameter:
 
 
 class Parameters:
-    """All of them in a fixed order, which the protocol's indices count in."""
+    """All parameters in a fixed order, in which the protocol's indices count."""
 
     def __init__(self) -> None:
         self.all: list[Parameter] = []
         self._by_name: dict[str, Parameter] = {}
 
     def add(self, parameter: Parameter) -> None:
+        """Add a parameter.
+
+        Parameters
+        ----------
+        parameter : Parameter
+            The parameter.
+        """
         self._by_name[parameter.name] = parameter
         self.all.append(parameter)
 
     def add_plant(self, values: Mapping[str, Any], change: Callable[[Parameter, float], None]) -> None:
-        """The plant's numbers and flags. Longer names are cut, and numbered where two become the same."""
+        """Add the plant's numbers and flags; longer names are cut, and numbered if two become equal.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by name.
+        change : Callable[[Parameter, float], None]
+            Called with a parameter and its new value.
+        """
         for name in sorted(values):
             value = values[name]
             if isinstance(value, bool | int | float) and abs(value) <= LARGEST:  # no NaN either
@@ -45,12 +69,37 @@ class Parameters:
                 self.add(made)
 
     def find(self, name: str, index: int) -> Parameter | None:
-        """By index if that is not negative, else by name."""
+        """Return a parameter by index if that is not negative, else by name.
+
+        Parameters
+        ----------
+        name : str
+            Its name.
+        index : int
+            Its index.
+
+        Returns
+        -------
+        Parameter | None
+            The parameter; None for none.
+        """
         if index >= 0:
             return self.all[index] if index < len(self.all) else None
         return self._by_name.get(name)
 
     def index(self, parameter: Parameter) -> int:
+        """Return the index of a parameter.
+
+        Parameters
+        ----------
+        parameter : Parameter
+            The parameter.
+
+        Returns
+        -------
+        int
+            The index.
+        """
         return self.all.index(parameter)
 
     def _short(self, name: str) -> str:

@@ -1,4 +1,4 @@
-"""End of a run whose autopilot has gone: used by the bridges of autopilots, each with its parameter `peer_gone_s`."""
+"""End of a run after the loss of its autopilot, for bridges with the parameter `peer_gone_s`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PEER_GONE_S = 30.0
 
 
 class PeerGone:
-    """Ends a run with a duration when its autopilot has been silent for too long; other runs wait for it.
+    """End of a run with a duration when its autopilot has been silent for too long; other runs wait for it.
 
     Parameters
     ----------
@@ -30,20 +30,26 @@ class PeerGone:
         self._silent_since: float | None = None
 
     def present(self) -> None:
-        """The autopilot is there: no silence is under way."""
+        """Record that the autopilot is there."""
         self._silent_since = None
 
     def silent(self, since: float) -> None:
-        """A silence is under way that began at `since`, s of the monotonic clock."""
+        """Record the begin of a silence.
+
+        Parameters
+        ----------
+        since : float
+            Its begin, monotonic time, s.
+        """
         self._silent_since = since
 
     def check(self, now: float, time_s: float) -> None:
-        """Ask the plant to stop where the silence is too long.
+        """Ask the plant to stop if the silence is too long.
 
         Parameters
         ----------
         now : float
-            Monotonic clock, s.
+            Monotonic time, s.
         time_s : float
             Simulated time, s.
         """

@@ -1,4 +1,4 @@
-"""Channel maps made from the plant alone: by its airframe, or channel i to actuator i; each over its limits."""
+"""Channel maps from the plant alone: by its airframe, or channel i to actuator i, each over its limits."""
 
 from __future__ import annotations
 
@@ -19,27 +19,32 @@ def map_channels(
     most: int,
     stop: float | None = None,
 ) -> ChannelMap:
-    """Return the map that was configured, or, for none, one of the plant's airframe or of the order of its actuators.
+    """Return the configured map, or else one of the plant's airframe, or of the order of its actuators.
 
     Parameters
     ----------
-    entries : tuple of ChannelMapping
+    entries : tuple[ChannelMapping, ...]
         Map of the configuration; empty for none.
-    plant : PlantInfo
+    plant : rtmms.PlantInfo
         Plant with its actuators and its airframe.
-    autopilot : str
-        Autopilot whose outputs are the channels.
+    autopilot : Autopilot
+        Autopilot with these channels as outputs.
     low, high : float
         Values of a channel at an actuator's lower and upper limit.
     most : int
         Number of channels.
-    stop : float, optional
-        Value of a channel at the lower limit of an actuator whose lower limit is 0, such as a rotor; default `low`.
+    stop : float | None, optional
+        Value of a channel at the lower limit of an actuator with lower limit 0, such as a rotor; None: `low`.
+
+    Returns
+    -------
+    ChannelMap
+        The map.
 
     Raises
     ------
     ModelError
-        A channel is no number from 1 to `most`, an actuator is not the plant's, or it has no limits to map to.
+        If a channel is no number from 1 to `most`, if an actuator is not the plant's, or if it has no limits to map to.
     """
     if not entries:
         lows = {actuator.name: low if stop is None or actuator.lower != 0.0 else stop for actuator in plant.actuators}

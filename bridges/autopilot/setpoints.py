@@ -1,4 +1,4 @@
-"""Messages by which ground stations drive a robot: a joystick's axes, and actuators by command."""
+"""Messages with which ground stations drive a robot: a joystick's axes, and actuators by command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,23 @@ SET_ACTUATOR = 187
 
 
 def axes(message: Any) -> dict[str, float]:
-    """MANUAL_CONTROL's axes, -1 to 1; those that are not there are left out. Refusal beyond that range."""
+    """Return the axes of MANUAL_CONTROL; absent ones are left out.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values from -1 to 1 by axis.
+
+    Raises
+    ------
+    Refusal
+        If an axis is out of range.
+    """
     found = {}
     for axis in AXES:
         raw = getattr(message, axis)
@@ -27,7 +43,23 @@ def axes(message: Any) -> dict[str, float]:
 
 
 def actuators(message: Any) -> dict[str, float]:
-    """DO_SET_ACTUATOR's values by number, six to an index; NaN leaves one as it is. Refusal beyond -1 to 1."""
+    """Return the values of DO_SET_ACTUATOR by number, six to an index; NaN leaves an actuator unchanged.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Values from -1 to 1 by number.
+
+    Raises
+    ------
+    Refusal
+        If a value or the index is out of range.
+    """
     index = message.param7
     if index not in (0.0, 1.0):
         raise Refusal("range", "index: expected 0 or 1")
@@ -39,7 +71,18 @@ def actuators(message: Any) -> dict[str, float]:
 
 
 def meaning(message: Any) -> dict[str, float] | None:
-    """The set-points in a message by channel, None for one without."""
+    """Return the set-points of a message by channel.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+
+    Returns
+    -------
+    dict[str, float] | None
+        Values by channel; None for a message without set-points.
+    """
     kind = message.get_type()
     if kind == "MANUAL_CONTROL":
         return axes(message)
@@ -47,12 +90,24 @@ def meaning(message: Any) -> dict[str, float] | None:
 
 
 def fuzzed() -> Fuzzed:
-    """What reads a stranger's bytes, for the fuzz tests, and messages as a station sends them."""
+    """Return the parser of a peer's bytes, for fuzz tests.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     return fuzz_stream(meaning), _samples(Writer(255, 190))
 
 
 def fuzzed_signed() -> Fuzzed:
-    """The same where signatures are asked for."""
+    """Return the same parser with required signatures.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     key = bytes(32)
     return fuzz_stream(meaning, Signing(key)), [*_samples(Writer(255, 190, Signing(key))), *_samples(Writer(255, 190))]
 

@@ -1,7 +1,7 @@
-"""What else ArduPilot's JSON backend reads beside the motion: rangefinders, airspeed, wind, RC input, the battery.
+"""Further keys of ArduPilot's JSON backend: rangefinders, airspeed, wind, RC input, the battery.
 
-It searches the line for a section's letters, and from there for the key's: the first place where they stand counts. So
-the sections come last, and none of their keys may stand within one that is found before it.
+ArduPilot searches the line for a section's letters, and from there for the key's. The first place with them counts. So
+the sections come last, and none of their keys may be within one that is found before it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,22 @@ KEYS: dict[str, tuple[str, str]] = {
     **{f"rc_{i}": ("rc", f"rc_{i}") for i in range(1, 13)},
     "battery_voltage": ("battery", "voltage"), "battery_current": ("battery", "current"),
 }  # fmt: skip
-"""Ours to its section and key, in the order in which they are written."""
+"""Section and key of each of our names, in the order in which they are written."""
 
 
 def check(names: Mapping[str, str]) -> None:
-    """ModelError for keys that it does not know, or that it would take for another one."""
+    """Raise ModelError for keys that ArduPilot does not know, or would take for another one.
+
+    Parameters
+    ----------
+    names : Mapping[str, str]
+        Outputs by key.
+
+    Raises
+    ------
+    ModelError
+        If there is such a key.
+    """
     unknown = [name for name in names if name not in KEYS]
     if unknown:
         raise ModelError(f"more: {UnknownNameError('key', unknown[0], tuple(KEYS))}")
@@ -37,9 +48,21 @@ def check(names: Mapping[str, str]) -> None:
 
 
 class Further:
-    """Reads them of each state. Made once the plant is known; ModelError names the output that it lacks.
+    """Reader of these keys in each state.
 
-    names   our key to OUTPUT or OUTPUT[INDEX]; velocity_wind to an output of 3 numbers, m/s, world or body
+    Parameters
+    ----------
+    names : Mapping[str, str]
+        OUTPUT or OUTPUT[INDEX] by key; for velocity_wind an output of 3 numbers, m/s, world or body.
+    plant : PlantInfo
+        The plant.
+    x_bearing : float
+        Compass bearing of the world's x axis, rad.
+
+    Raises
+    ------
+    ModelError
+        If the plant lacks an output; it names the output.
     """
 
     def __init__(self, names: Mapping[str, str], plant: PlantInfo, x_bearing: float) -> None:
@@ -51,11 +74,23 @@ class Further:
                 self._read[name] = _number(names[name], plant, f"more.{name}")
 
     def __call__(self, state: State, motion: Motion) -> dict[str, Any]:
-        """As it is written: keys of the top level, then the sections."""
+        """Return the keys as they are written: those of the top level, then the sections."""
         return nested({name: read(state, motion) for name, read in self._read.items()})
 
 
 def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values in their sections.
+
+    Parameters
+    ----------
+    values : Mapping[str, Any]
+        Values by our names.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by key, and sections with theirs.
+    """
     fields: dict[str, Any] = {}
     for name, value in values.items():
         section, key = KEYS[name]

@@ -1,5 +1,7 @@
-"""Sticks to a controller's words: what a ground station or an autopilot sends in -1 to 1, set as parameters of a
-controller."""
+"""Sticks that set parameters of a controller.
+
+A ground station or an autopilot sends values in -1 to 1, which become parameters.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,28 @@ from rtmms.base.errors import ModelError, UnknownNameError
 
 
 class Ask(Protocol):
-    """`Io.ask` of a bridge."""
+    """Type of `Io.ask` of a bridge."""
 
-    def __call__(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None: ...
+    def __call__(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
+        """Send a request, and call back when it is answered."""
 
 
 class Words:
-    """Sets parameters over the wire, one request under way at a time; what comes meanwhile waits, the newest alone.
+    """Setting of parameters over the wire, with one request under way at a time; only the newest values wait.
 
-    table     channel to CONTROLLER.PARAMETER, with '-' before it for the other sign
-    channels  those that there are
-    Raises ModelError and UnknownNameError for a table that makes no sense.
+    Parameters
+    ----------
+    table : Mapping[str, str]
+        CONTROLLER.PARAMETER by channel, with '-' before it for the other sign.
+    channels : tuple[str, ...]
+        The existing channels.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such channel.
+    ModelError
+        If a text has another form, or occurs twice.
     """
 
     def __init__(self, table: Mapping[str, str], channels: tuple[str, ...]) -> None:
@@ -41,26 +54,63 @@ class Words:
         self._begin()
 
     def __bool__(self) -> bool:
+        """Return whether there are any parameters."""
         return bool(self._table)
 
     def open(self, ask: Ask, refused: Callable[[str], object]) -> None:
-        """ask: of the bridge; refused: gets a sentence when the plant did not take a value."""
+        """Begin with a plant.
+
+        Parameters
+        ----------
+        ask : Ask
+            `Io.ask` of the bridge.
+        refused : Callable[[str], object]
+            Called with a sentence when the plant refuses a value.
+        """
         self._ask, self._refused = ask, refused
         self._begin()
 
     def take(self, values: Mapping[str, float]) -> bool:
-        """Values by channel, -1 to 1; False where none of them is a word."""
+        """Set the parameters of channels.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values from -1 to 1 by channel.
+
+        Returns
+        -------
+        bool
+            False if no channel has a parameter.
+        """
         found = {self._table[c][0]: self._table[c][1] * value for c, value in values.items() if c in self._table}
         self._driven.update(found)
         self._publish(found)
         return bool(found)
 
     def knows(self, values: Iterable[str]) -> bool:
-        """Is one of the channels a word?"""
+        """Return whether one of the channels has a parameter.
+
+        Parameters
+        ----------
+        values : Iterable[str]
+            The channels.
+
+        Returns
+        -------
+        bool
+            True if one has.
+        """
         return any(channel in self._table for channel in values)
 
     def rest(self, channels: tuple[str, ...] | None = None) -> None:
-        """All words that were driven to 0, or those of some channels."""
+        """Set parameters that were driven to 0.
+
+        Parameters
+        ----------
+        channels : tuple[str, ...] | None, optional
+            Their channels; None: all.
+        """
         names = [name for channel, (name, _) in self._table.items() if channels is None or channel in channels]
         self._publish({name: 0.0 for name in names if name in self._driven})
 
@@ -90,7 +140,7 @@ class Words:
 
 
 class Worded(rtmms.Bridge):
-    """A bridge whose peer may speak in words, `_words`: what is reported of them, and what they are when it is gone."""
+    """Bridge with a peer that may set parameters, by `_words`."""
 
     if TYPE_CHECKING:
         _words: Words
@@ -100,6 +150,13 @@ class Worded(rtmms.Bridge):
         self.io.log(f"words: {reason}")
 
     def on_peer_lost(self, why: str) -> None:
+        """Handle a lost peer; with `peer_lost` neutral its parameters go to 0.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         super().on_peer_lost(why)
         if self._words and not self.plant.granted:
             self.io.log(f"{why}: words: {self.peer_lost}")

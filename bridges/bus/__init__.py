@@ -1,4 +1,4 @@
-"""What CAN takes: a bus that comes and goes, messages laid out by a DBC file, CiA 402 drives.
+"""Common parts for CAN: a bus that comes and goes, messages in the layout of a DBC file, CiA 402 drives.
 
-No bridge itself: those are one level up, one a file.
+The bridges themselves are one level up, one a file.
 """

@@ -1,4 +1,4 @@
-"""A CAN bus by python-can: opened when it is there, read without waiting, and looked for again when it is gone."""
+"""CAN bus by python-can: opened when it is there, read without waiting, and searched for again when it is gone."""
 
 from __future__ import annotations
 
@@ -21,9 +21,12 @@ INTERFACES = (
     "pcan", "robotell", "seeedstudio", "serial", "slcan", "socketcan", "socketcand", "systec", "udp_multicast",
     "usb2can", "vector", "virtual",
 )  # fmt: skip
-"""Interfaces of python-can that are opened here."""
+"""Permitted interfaces of python-can."""
 SERIAL_INTERFACES = ("robotell", "seeedstudio", "serial", "slcan")
-"""Those whose channel is a serial line. pyserial would read URLs there, among them some that write files (spy://)."""
+"""Interfaces with a serial line as channel.
+
+pyserial would read URLs there, some of which write files (spy://).
+"""
 OPTIONS = (
     "bitrate", "data_bitrate", "fd_bitrate", "port", "hop_limit", "host", "tcp_tune", "receive_own_messages",
     "local_loopback", "ignore_rx_error_frames", "listen_only", "rtscts", "tty_baudrate", "ttyBaudrate", "baudrate",
@@ -41,8 +44,17 @@ def check_interface(interface: str, channel: str, options: Mapping[str, str]) ->
 
     Parameters
     ----------
-    interface, channel, options
+    interface, channel : str
         As of the bridge's parameters of these names.
+    options : Mapping[str, str]
+        As of the bridge's parameter of this name.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such interface or option.
+    ModelError
+        If a channel or a value has another form.
     """
     if interface not in INTERFACES:
         raise rtmms.UnknownNameError("interface of CAN", interface, INTERFACES)
@@ -59,18 +71,36 @@ def check_interface(interface: str, channel: str, options: Mapping[str, str]) ->
 
 
 _AT_ONCE = 4
-"""Frames of one look: a state that comes meanwhile waits for no more than that."""
+"""Frames of one look; a state that comes meanwhile waits for no more than that."""
 _WAITING = 1024
 _LOOK_S = 0.2
 
 
 class CanBus:
-    """One bus.
+    """CAN bus.
 
-    options    what python-can wants besides, as text: bitrate=500000
-    accepted   (identifier, extended) of the frames that are looked at; none: all
-    far        a multicast group that other machines may be in; else it is kept to this machine
-    received   gets each frame;  came, gone: the bus is there, or not any more, with the reason
+    Parameters
+    ----------
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    interface, channel : str
+        Interface and channel of python-can.
+    options : Mapping[str, str]
+        Further options of python-can, as text: bitrate=500000.
+    fd : bool
+        Whether it is CAN FD.
+    far : bool
+        Whether other machines may be in a multicast group; else it is limited to this machine.
+    accepted : Sequence[tuple[int, bool]]
+        (identifier, extended) of the frames that are read; none: all.
+    received : Callable[[Any], None]
+        Called with each frame.
+    came : Callable[[], None]
+        Called when the bus is there.
+    gone : Callable[[str], None]
+        Called with the reason when the bus is gone.
     """
 
     def __init__(
@@ -97,20 +127,40 @@ class CanBus:
 
     @property
     def place(self) -> str:
+        """Name of the bus for messages."""
         return f"CAN {self._interface} {self._channel}".rstrip()
 
     @property
     def open(self) -> bool:
+        """Whether the bus is open."""
         return self._bus is not None
 
     def tick(self, now: float) -> None:
+        """Close a broken bus, and open one if it is time.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self._broken:
             self._lose(self._broken)
         if self._bus is None and self._backoff.due(now):
             self.connect(now)
 
     def connect(self, now: float) -> None:
-        """Open it, if it is there."""
+        """Open the bus, if it is there.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Raises
+        ------
+        ModelError
+            If the interface or an option is invalid.
+        """
         import can
 
         group = self._interface == "udp_multicast"
@@ -138,7 +188,24 @@ class CanBus:
         self._came()
 
     def send(self, identifier: int, data: bytes, *, extended: bool = False, fd: bool = False) -> bool:
-        """Now or not at all; whether it went."""
+        """Send a frame at once or not at all.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : bytes
+            Its data.
+        extended : bool, default False
+            Whether the identifier is extended.
+        fd : bool, default False
+            Whether it is of CAN FD.
+
+        Returns
+        -------
+        bool
+            Whether it was sent.
+        """
         import can
 
         if self._bus is None:
@@ -155,6 +222,7 @@ class CanBus:
         return True
 
     def close(self) -> None:
+        """Close the bus."""
         bus, self._bus, self._broken = self._bus, None, ""
         if bus is None:
             return
@@ -204,7 +272,7 @@ class CanBus:
             self._take(frame)
 
     def _on_readable(self) -> None:
-        """What is there, so many at a time."""
+        """Read a few waiting frames."""
         import can
 
         for _ in range(_AT_ONCE):
@@ -244,7 +312,7 @@ class CanBus:
 
 
 def _gone(fault: BaseException) -> bool:
-    """The interface is down, or there is none any more; not a full buffer, or bytes that are no frame."""
+    """Return whether the interface is down or gone; a full buffer, or bytes that are no frame, do not count."""
     code = getattr(fault, "error_code", None) or getattr(fault, "errno", None)
     return code in (19, 100, 6, 9, 104)  # ENODEV, ENETDOWN, ENXIO, EBADF, ECONNRESET
 

@@ -1,4 +1,7 @@
-"""A CiA 402 drive as a node on the bus: object dictionary, NMT, SDO, heartbeat by canopen, PDOs as they are mapped."""
+"""CiA 402 drive as a node on the bus.
+
+canopen provides object dictionary, NMT, SDO and heartbeat; PDOs follow their mapping.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,20 @@ _FORMATS = {"u8": "<B", "i8": "<b", "u16": "<H", "u32": "<I", "i32": "<i"}
 
 
 def dictionary(number: int, name: str = "rtmms drive") -> Any:
-    """The object dictionary of that node; a master may have the same."""
+    """Return the object dictionary of a node; a master may have the same.
+
+    Parameters
+    ----------
+    number : int
+        Number of the node.
+    name : str, default 'rtmms drive'
+        Device name.
+
+    Returns
+    -------
+    Any
+        The dictionary.
+    """
     from canopen import objectdictionary as od
 
     kinds = {"u8": od.UNSIGNED8, "i8": od.INTEGER8, "u16": od.UNSIGNED16, "u32": od.UNSIGNED32, "i32": od.INTEGER32,
@@ -50,6 +66,26 @@ def dictionary(number: int, name: str = "rtmms drive") -> Any:
     made = od.ObjectDictionary()
 
     def variable(index: int, subindex: int, title: str, kind: str, access: str, value: Any) -> Any:
+        """Return a variable of the dictionary.
+
+        Parameters
+        ----------
+        index, subindex : int
+            Place of the object.
+        title : str
+            Its name.
+        kind : str
+            Its type, such as 'u16'.
+        access : str
+            Its access, such as 'rw'.
+        value : Any
+            Its default.
+
+        Returns
+        -------
+        Any
+            The variable.
+        """
         one = od.ODVariable(title, index, subindex)
         one.data_type, one.access_type, one.default = kinds[kind], access, value
         one.pdo_mappable = index >= 0x6000
@@ -80,26 +116,59 @@ def dictionary(number: int, name: str = "rtmms drive") -> Any:
 
 
 class Periodic:
-    """What canopen would send in a thread: sent by `tick` instead."""
+    """Message that canopen would send periodically in a thread; `tick` sends it instead.
+
+    Parameters
+    ----------
+    network : Bus
+        The network.
+    identifier : int
+        Identifier of the message.
+    data : bytes
+        Its data.
+    period_s : float
+        Its period, s.
+    """
 
     def __init__(self, network: Bus, identifier: int, data: bytes, period_s: float) -> None:
         self._network, self._identifier, self._data, self._period_s = network, identifier, bytes(data), period_s
         self._next = 0.0
 
     def update(self, data: bytes) -> None:
+        """Change the data.
+
+        Parameters
+        ----------
+        data : bytes
+            New data.
+        """
         self._data = bytes(data)
 
     def stop(self) -> None:
+        """Stop sending."""
         self._network.periodic.discard(self)
 
     def tick(self, now: float) -> None:
+        """Send the message if it is due.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if now >= self._next:
             self._next = now + self._period_s
             self._network.send_message(self._identifier, self._data)
 
 
 class Bus:
-    """What canopen's nodes want of a network, over `send` and without threads."""
+    """Network of canopen's nodes, over `send` and without threads.
+
+    Parameters
+    ----------
+    send : Callable[[int, bytes], object]
+        Sends an identifier with its data.
+    """
 
     def __init__(self, send: Callable[[int, bytes], object]) -> None:
         self._send = send
@@ -107,33 +176,114 @@ class Bus:
         self._subscribers: dict[int, list[Callable[[int, bytearray, float], None]]] = {}
 
     def subscribe(self, identifier: int, call: Callable[[int, bytearray, float], None]) -> None:
+        """Call back for each message of an identifier.
+
+        Parameters
+        ----------
+        identifier : int
+            The identifier.
+        call : Callable[[int, bytearray, float], None]
+            The callback.
+        """
         self._subscribers.setdefault(identifier, []).append(call)
 
     def unsubscribe(self, identifier: int, call: Callable[[int, bytearray, float], None] | None = None) -> None:
+        """Remove the callbacks of an identifier.
+
+        Parameters
+        ----------
+        identifier : int
+            The identifier.
+        call : Callable[[int, bytearray, float], None] | None, optional
+            Unused.
+        """
         self._subscribers.pop(identifier, None)
 
     def send_message(self, identifier: int, data: Any, remote: bool = False) -> None:
+        """Send a message.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : Any
+            Its data.
+        remote : bool, default False
+            Unused.
+        """
         self._send(identifier, bytes(data))
 
     def send_periodic(self, identifier: int, data: Any, period: float, remote: bool = False) -> Periodic:
+        """Send a message periodically.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : Any
+            Its data.
+        period : float
+            Its period, s.
+        remote : bool, default False
+            Unused.
+
+        Returns
+        -------
+        Periodic
+            The periodic message.
+        """
         made = Periodic(self, identifier, bytes(data), period)
         self.periodic.add(made)
         return made
 
     def notify(self, identifier: int, data: bytes, timestamp: float) -> bool:
-        """Whether somebody wanted it."""
+        """Pass a received message to the callbacks.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : bytes
+            Its data.
+        timestamp : float
+            Time of its arrival, s.
+
+        Returns
+        -------
+        bool
+            Whether there was a callback.
+        """
         calls = self._subscribers.get(identifier, ())
         for call in calls:
             call(identifier, bytearray(data), timestamp)
         return bool(calls)
 
     def tick(self, now: float) -> None:
+        """Send the periodic messages that are due.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         for one in list(self.periodic):
             one.tick(now)
 
 
 class DriveNode:
-    """A drive with a node's number on the bus."""
+    """Drive with a node's number on the bus.
+
+    Parameters
+    ----------
+    number : int
+        Number of the node.
+    drive : Drive
+        The drive.
+    send : Callable[[int, bytes], object]
+        Sends an identifier with its data.
+    heartbeat_ms : int
+        Period of its heartbeat, ms.
+    """
 
     def __init__(self, number: int, drive: Drive, send: Callable[[int, bytes], object], heartbeat_ms: int) -> None:
         import canopen
@@ -151,10 +301,11 @@ class DriveNode:
 
     @property
     def operational(self) -> bool:
+        """Whether its NMT state is operational."""
         return bool(self._node.nmt._state == _OPERATIONAL)
 
     def boot(self) -> None:
-        """Announce that it is there, and pre-operational."""
+        """Announce the node, and make it pre-operational."""
         self.drive.reset()
         self._default()
         self._node.data_store.clear()
@@ -167,7 +318,27 @@ class DriveNode:
         nmt.start_heartbeat(self._heartbeat_ms)
 
     def receive(self, identifier: int, data: bytes, now: float) -> bool:
-        """A frame; whether it was for this node. Refusal: length, unmapped."""
+        """Handle a frame.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : bytes
+            Its data.
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            Whether it was for this node.
+
+        Raises
+        ------
+        Refusal
+            With reason length, range, unknown or malformed.
+        """
         if identifier == 0:
             return self._on_nmt(data)
         if identifier == SYNC:
@@ -187,11 +358,25 @@ class DriveNode:
         return False
 
     def identifiers(self) -> list[int]:
-        """All that it may listen to, as it is mapped now."""
+        """Return all identifiers that the node may receive, by its present mapping.
+
+        Returns
+        -------
+        list[int]
+            The identifiers.
+        """
         return [0, SYNC, 0x600 + self.number, *(pdo.identifier for pdo in self._pdos(_RECEIVED))]
 
     def send_cyclic(self, now: float, every_s: float) -> None:
-        """TPDOs that are no answer to a SYNC, so often (or by their own event timer)."""
+        """Send the TPDOs that do not answer a SYNC, if they are due.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        every_s : float
+            Their period, s, unless they have an event timer of their own.
+        """
         if not self.operational:
             return
         for pdo in self._pdos(_SENT):
@@ -200,6 +385,7 @@ class DriveNode:
                 self._send_pdo(pdo)
 
     def sync(self) -> None:
+        """Send the TPDOs that answer this SYNC."""
         if not self.operational:
             return
         for pdo in self._pdos(_SENT):
@@ -210,7 +396,7 @@ class DriveNode:
                     self._send_pdo(pdo)
 
     def fail(self) -> None:
-        """The controller is silent: a fault, sent as an emergency."""
+        """Enter the fault state because the controller is silent, and send an emergency."""
         self.drive.fail()
         self._errors = _LIFE_GUARD
         self._send(0x80 + self.number, struct.pack("<HB5x", _LIFE_GUARD, 0x11))
@@ -292,7 +478,7 @@ class DriveNode:
     # -- PDOs --------------------------------------------------------------------------------------------------------
 
     def _pdos(self, base: int) -> list[_Pdo]:
-        """Those that are in use, as they are mapped now."""
+        """Return the PDOs in use, by their present mapping."""
         for at in sorted(self._changed):
             self._maps[at] = self._mapped(*at)
         self._changed.clear()
@@ -300,7 +486,7 @@ class DriveNode:
         return [pdo for pdo in found if pdo is not None]
 
     def _default(self) -> None:
-        """As the dictionary has them."""
+        """Set the PDOs of the dictionary."""
         self._changed.clear()
         self._maps: dict[tuple[int, int], _Pdo | None] = {}
         for base, cob, maps in ((_RECEIVED, 0x200, _RPDO), (_SENT, 0x180, _TPDO)):
@@ -327,7 +513,7 @@ class DriveNode:
         return int.from_bytes(self._node.get_data(index, subindex), "little")
 
     def _take(self, pdo: _Pdo, data: bytes) -> None:
-        """Each object as if it were written by SDO; the control word last, so that it finds its targets."""
+        """Write each object as by SDO; the control word last, so that its targets are set."""
         from canopen import SdoAbortedError
 
         if len(data) < pdo.size:
@@ -362,14 +548,31 @@ class _Pdo:
 
 
 def fuzzed() -> Fuzzed:
-    """A frame is two bytes of identifier, and its data, into one node that keeps what it receives; for
-    the fuzz tests."""
+    """Return the parser of frames for fuzz tests: two bytes of identifier, and the data, into one node with memory.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     drive = Drive("position", 1000.0, -1.0, 1.0, 0.0)
     node = DriveNode(5, drive, lambda identifier, data: None, 100)
     node.boot()
     drive.measured(0.25, 0.0)
 
     def read(frame: bytes) -> None:
+        """Handle a frame.
+
+        Parameters
+        ----------
+        frame : bytes
+            Identifier and data.
+
+        Raises
+        ------
+        ValueError
+            If the drive commands a value beyond its limits.
+        """
         data = frame[2:10]
         if not node.receive(int.from_bytes(frame[:2], "little") & 0x7FF, data, 0.0):
             node.receive(0, b"\1\5", 0.0)  # operational again, for PDOs
@@ -379,6 +582,20 @@ def fuzzed() -> Fuzzed:
             raise ValueError(f"a value beyond the limits: {value}")
 
     def frame(identifier: int, data: bytes) -> bytes:
+        """Return a frame.
+
+        Parameters
+        ----------
+        identifier : int
+            Its identifier.
+        data : bytes
+            Its data.
+
+        Returns
+        -------
+        bytes
+            The frame.
+        """
         return identifier.to_bytes(2, "little") + data
 
     return fuzz(read), [

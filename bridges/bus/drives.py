@@ -1,4 +1,4 @@
-"""A servo drive as CiA 402 has it: its state machine, its modes, and what of both an actuator gets. No bus in here."""
+"""Servo drive by CiA 402: its state machine, its modes, and the resulting actuator value, without a bus."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST, _MOST = -(1 << 31), (1 << 31) - 1
 
 
 class Power(Enum):
-    """States, by the their bits of the status word (CiA 402-2, table of the finite state automaton)."""
+    """States, by their bits of the status word (CiA 402-2, table of the finite state automaton)."""
 
     SWITCH_ON_DISABLED = 0x40
     READY_TO_SWITCH_ON = 0x21
@@ -28,7 +28,7 @@ class Power(Enum):
 
 
 def _commanded(power: Power, word: int) -> Power:
-    """Where a control word leads from a state; the same state where it leads nowhere from there."""
+    """Return the state after a control word; the same state if the word has no effect there."""
     down = {Power.READY_TO_SWITCH_ON, Power.SWITCHED_ON, Power.OPERATION_ENABLED, Power.QUICK_STOP_ACTIVE}
     if power is Power.FAULT:
         return power
@@ -47,15 +47,27 @@ def _commanded(power: Power, word: int) -> Power:
 
 @dataclass(frozen=True, kw_only=True)
 class DriveAt:
-    """A node of the bus, and the actuator it is.
+    """Node of the bus, and its actuator.
 
-    node       1 to 127
-    actuator   its unit defines it: rad or m a position, rad/s or m/s a velocity, otherwise name `kind`
-    counts     per unit of the actuator (rad, m, ...), with a sign
-    kind       position or velocity; '' by the unit
-    position, velocity   the plant's outputs of what the drive has, OUTPUT[INDEX]; '' for what it is commanded
+    As a text it is NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
 
-    As a word NODE:ACTUATOR[:COUNTS[:POSITION[:VELOCITY]]].
+    Parameters
+    ----------
+    node : int
+        1 to 127.
+    actuator : str
+        Its name. Its unit defines the kind: rad or m a position, rad/s or m/s a velocity; for others set `kind`.
+    counts : float, default 10000.0
+        Counts per unit of the actuator (rad, m, ...), with a sign.
+    kind : str, default ''
+        position or velocity; empty: by the unit.
+    position, velocity : str, default ''
+        The plant's outputs of the drive's motion, OUTPUT[INDEX]; empty for the commanded one.
+
+    Raises
+    ------
+    ModelError
+        If a value is invalid.
     """
 
     node: Annotated[int, Parameter("Node of the drive.", ge=1, le=127)]
@@ -66,6 +78,7 @@ class DriveAt:
     velocity: str = ""
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         check_parameters("", self)
         if not self.counts or not abs(self.counts) < 1e9:
             raise ModelError(f"counts: expected a finite number and not 0, got {self.counts}")
@@ -74,6 +87,25 @@ class DriveAt:
 
     @classmethod
     def from_word(cls, word: str, place: str) -> DriveAt:
+        """Return the drive of a text.
+
+        Parameters
+        ----------
+        word : str
+            The text.
+        place : str
+            Source of the text, for the error.
+
+        Returns
+        -------
+        DriveAt
+            The drive.
+
+        Raises
+        ------
+        ModelError
+            If the text has another form.
+        """
         node, *rest = word.split(":")
         try:
             number, counts = int(node), float(rest[1]) if len(rest) > 1 and rest[1] else 10_000.0
@@ -85,7 +117,23 @@ class DriveAt:
         return cls(node=number, actuator=rest[0], counts=counts, position=more[0], velocity=more[1])
 
     def of(self, channel: Any) -> str:
-        """Position or velocity, by the unit; ModelError where that does not define it."""
+        """Return position or velocity, by the actuator's unit.
+
+        Parameters
+        ----------
+        channel : Any
+            The actuator.
+
+        Returns
+        -------
+        str
+            'position' or 'velocity'.
+
+        Raises
+        ------
+        ModelError
+            If the unit does not define it.
+        """
         if self.kind:
             return self.kind
         found = {"rad": "position", "m": "position", "rad/s": "velocity", "m/s": "velocity"}.get(channel.unit)
@@ -99,11 +147,26 @@ class DriveAt:
 
 @dataclass(slots=True)
 class Drive:
-    """One drive. Positions in counts, velocities in counts/s, whole numbers of 32 bits on the bus.
+    """Drive with positions in counts and velocities in counts/s, whole numbers of 32 bits on the bus.
 
-    kind       of its actuator: position or velocity
-    counts     per unit of the actuator
-    least, most, neutral   of the actuator, in its unit
+    Parameters
+    ----------
+    kind : str
+        Kind of its actuator: position or velocity.
+    counts : float
+        Counts per unit of the actuator.
+    least, most, neutral : float
+        Limits and neutral value of the actuator, in its unit.
+    power : Power, default Power.SWITCH_ON_DISABLED
+        State of the drive.
+    mode : int, default CYCLIC_POSITION
+        Mode of operation.
+    target_position, target_velocity, profile_velocity : int, default 0
+        Objects of the peer, counts and counts/s.
+    position, velocity : float, default 0.0
+        Measured motion, counts and counts/s.
+    demand : float, default 0.0
+        Demanded position, counts (a position drive), or velocity, counts/s (a velocity drive).
     """
 
     kind: str
@@ -119,27 +182,40 @@ class Drive:
     position: float = 0.0
     velocity: float = 0.0
     demand: float = field(default=0.0)
-    """Where it wants to be, counts (a position drive), or how fast, counts/s (a velocity drive)."""
+    """Demanded position, counts (a position drive), or velocity, counts/s (a velocity drive)."""
     _word: int = 0
     _taken: int = 0
     _acknowledged: bool = False
     _ready: bool = False
 
     def __post_init__(self) -> None:
+        """Set the mode of a velocity drive."""
         if self.kind == "velocity":
             self.mode = CYCLIC_VELOCITY
 
     @property
     def modes(self) -> tuple[int, ...]:
+        """Modes of operation that it supports."""
         return _VELOCITY_MODES if self.kind == "velocity" else _POSITION_MODES + _VELOCITY_MODES
 
     @property
     def supported(self) -> int:
-        """Object 0x6502: a bit a mode."""
+        """Object 0x6502: one bit for each mode."""
         return sum(1 << (mode - 1) for mode in self.modes)
 
     def set_mode(self, mode: int) -> bool:
-        """Whether it has that; 0 is no mode, and changes nothing."""
+        """Change the mode of operation; 0 is no mode, and changes nothing.
+
+        Parameters
+        ----------
+        mode : int
+            The mode.
+
+        Returns
+        -------
+        bool
+            Whether the drive has it.
+        """
         if mode == 0:
             return True
         if mode not in self.modes:
@@ -150,7 +226,13 @@ class Drive:
         return True
 
     def control(self, word: int) -> None:
-        """A control word has come."""
+        """Handle a control word.
+
+        Parameters
+        ----------
+        word : int
+            The word.
+        """
         rose, self._word = word & ~self._word, word
         if self.power is Power.FAULT:
             if rose & _FAULT_RESET:
@@ -168,16 +250,22 @@ class Drive:
                 self._acknowledged = False
 
     def fail(self) -> None:
-        """A fault: it drives no more until it is reset."""
+        """Enter the fault state: the drive does not move until it is reset."""
         self.power = Power.FAULT
 
     def reset(self) -> None:
-        """As when it is switched on."""
+        """Reset the drive, as when it is switched on."""
         self.power, self._word, self._acknowledged = Power.SWITCH_ON_DISABLED, 0, False
         self.target_velocity, self.mode = 0, CYCLIC_VELOCITY if self.kind == "velocity" else CYCLIC_POSITION
 
     def status(self) -> int:
-        """The status word."""
+        """Return the status word.
+
+        Returns
+        -------
+        int
+            The word.
+        """
         word = self.power.value | _REMOTE
         if self.power not in (Power.SWITCH_ON_DISABLED, Power.FAULT):
             word |= _ENABLE_VOLTAGE
@@ -191,7 +279,13 @@ class Drive:
         return word
 
     def measured(self, position: float | None, velocity: float | None) -> None:
-        """What the plant sends, in units of the actuator; None where it does not: then it is where it wants to be."""
+        """Store the motion that the plant sends; without one the drive is at its demand.
+
+        Parameters
+        ----------
+        position, velocity : float | None
+            In units of the actuator; None if the plant does not send it.
+        """
         if position is not None:
             self.position = position * self.counts
         elif self.kind == "position":
@@ -206,7 +300,18 @@ class Drive:
             self.target_position = self._taken
 
     def drive(self, lapse_s: float) -> float:
-        """The actuator's value for the next lapse of simulated time."""
+        """Return the actuator's value for the next interval.
+
+        Parameters
+        ----------
+        lapse_s : float
+            Its simulated time, s.
+
+        Returns
+        -------
+        float
+            Value in the actuator's unit.
+        """
         low, high = sorted((self.least * self.counts, self.most * self.counts))
         enabled = self.power is Power.OPERATION_ENABLED and not self._word & _HALT
         if self.kind == "velocity":
@@ -225,7 +330,7 @@ class Drive:
         return self.demand / self.counts
 
     def _hold(self) -> None:
-        """Where it is is where it stays until a command changes it."""
+        """Hold the present position until a command changes it."""
         self._taken = round(self.position)
         if self.kind == "position":
             self.demand = self.position
@@ -238,5 +343,16 @@ class Drive:
 
 
 def limited(value: float) -> int:
-    """As a whole number of 32 bits with a sign."""
+    """Return a number as a signed whole number of 32 bits.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+
+    Returns
+    -------
+    int
+        The rounded number, clamped.
+    """
     return min(_MOST, max(_LEAST, round(value)))

@@ -1,7 +1,8 @@
-"""The DBC file of a robot that has none: each output and each actuator as a float of 32 bits.
+"""DBC file of a robot without one: each output and each actuator as a float of 32 bits.
 
-Commands: one actuator a message, with a counter and a checksum, from the first identifier on. Outputs: two numbers a
-message, from the identifier 0x100 above it. The order is the plant's, so that the same robot has the same file.
+Commands have one actuator a message, with a counter and a checksum, from the first identifier on. Outputs have two
+numbers a message, from the identifier 0x100 above it. The order is the plant's, so that the same robot has the same
+file.
 """
 
 from __future__ import annotations
@@ -20,9 +21,28 @@ _COUNTER, _CHECKSUM = "Counter", "Checksum"
 class RobotDbc:
     """Contents of a plant's file.
 
-    text       the file
-    signals    MESSAGE.SIGNAL to a field of the plant's outputs
-    channels   MESSAGE.SIGNAL to an actuator
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+    first : int
+        First identifier.
+    cycle_ms : int
+        Cycle of the messages, ms.
+
+    Attributes
+    ----------
+    text : str
+        The file.
+    signals : dict of str to str
+        Field of the plant's outputs for each MESSAGE.SIGNAL.
+    channels : dict of str to str
+        Actuator for each MESSAGE.SIGNAL.
+
+    Raises
+    ------
+    ModelError
+        If the plant has too many actuators or outputs.
     """
 
     def __init__(self, plant: PlantInfo, first: int, cycle_ms: int) -> None:
@@ -74,7 +94,7 @@ class RobotDbc:
         self.text: str = database.as_dbc_string()
 
     def _name(self, text: str) -> str:
-        """A name that no message has yet."""
+        """Return a name that no message has yet."""
         name = made = _identifier(text)
         n = 2
         while made in self._names:
@@ -84,6 +104,6 @@ class RobotDbc:
 
 
 def _identifier(text: str) -> str:
-    """As C has them."""
+    """Return a text as an identifier of C."""
     name = re.sub(r"\W", "_", text, flags=re.ASCII)
     return name if not name[:1].isdigit() else f"_{name}"

@@ -1,7 +1,7 @@
-"""Messages laid out by a DBC file (cantools): a plant's numbers out, actuators in; counters and checksums of both.
+"""Messages in the layout of a DBC file (cantools): a plant's numbers out, actuators in; counters and checksums of both.
 
-A message has a counter or a checksum where it has a signal of that name. The counter goes up by one with each message
-and begins anew at the end of its range; the checksum is over all bytes but its own.
+A message has a counter or a checksum if it has a signal of that name. The counter rises by one with each message and
+begins anew at the end of its range. The checksum covers all bytes but its own.
 """
 
 from __future__ import annotations
@@ -20,12 +20,30 @@ from rtmms.base.files import read_input
 from rtmms.bridging.untrusted import Fuzzed, Refusal
 
 Checksum = Literal["crc8", "xor", "sum"]
-"""crc8: SAE J1850 (polynomial 0x1D, from 0xFF, inverted) over the identifier, low byte first, and the bytes; xor and
-sum: of the bytes, 8 bits."""
+"""Kinds of checksums.
+
+crc8: SAE J1850 (polynomial 0x1D, from 0xFF, inverted) over the identifier, low byte first, and the bytes. xor and sum:
+of the bytes, 8 bits.
+"""
 
 
 def checksum(kind: Checksum, identifier: int, data: bytes) -> int:
-    """Of the bytes of a message without that of the checksum."""
+    """Return the checksum of a message.
+
+    Parameters
+    ----------
+    kind : Checksum
+        Kind of the checksum.
+    identifier : int
+        Identifier of the message.
+    data : bytes
+        Its bytes without that of the checksum.
+
+    Returns
+    -------
+    int
+        The checksum.
+    """
     if kind == "crc8":
         from crccheck.crc import Crc8SaeJ1850
 
@@ -37,9 +55,9 @@ MAX_BYTES = 4 << 20
 MAX_TOKENS = 1_000_000
 MAX_NODES = 5_000
 MAX_MESSAGE_BYTES = 1785
-"""Of a message: what J1939 carries in several frames."""
+"""Most bytes of a message, those that J1939 sends in several frames."""
 MAX_MULTIPLEXED = 65_536
-"""Numbers in all ranges of multiplexers, each of which the library makes a list of."""
+"""Most numbers in all ranges of multiplexers, each of which the library puts into a list."""
 
 _TOKEN = re.compile(r'"[^"]*"|[\w.+-]+|\S')
 _NODES = re.compile(r"\bBU_\s*:((?:\s+(?!BU_\b)\w+)*)")
@@ -50,7 +68,23 @@ _RANGE = re.compile(r"(\d+)\s*-\s*(\d+)")
 
 
 def load(path: str) -> Any:
-    """Return the database of a DBC file; ModelError where it is none, or too large for a robot's."""
+    """Return the database of a DBC file.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+
+    Returns
+    -------
+    Any
+        The database.
+
+    Raises
+    ------
+    ModelError
+        If it is none, or too large for a robot's.
+    """
     import cantools
 
     try:
@@ -64,7 +98,7 @@ def load(path: str) -> Any:
 
 
 def _read(path: str) -> str:
-    """Return the text of a DBC file. What it announces is checked first: the library allocates it unseen."""
+    """Return the text of a DBC file, after a check of its sizes, for which the library allocates memory unseen."""
     file = Path(path).expanduser()
     data = read_input(file, place="dbc:", max_bytes=MAX_BYTES, expected="a DBC file")
     text = data.decode("cp1252", errors="replace")
@@ -99,7 +133,22 @@ def _check_ranges(path: str, text: str) -> None:
 
 
 class Layout:
-    """A message, with the places of its counter and its checksum; ModelError where these make no sense."""
+    """Message with the places of its counter and its checksum.
+
+    Parameters
+    ----------
+    message : Any
+        Message of the database.
+    counter, check : str
+        Names of the signals.
+    kind : Checksum
+        Kind of the checksum.
+
+    Raises
+    ------
+    ModelError
+        If a signal is invalid.
+    """
 
     def __init__(self, message: Any, counter: str, check: str, kind: Checksum) -> None:
         if message.is_multiplexed():
@@ -128,7 +177,18 @@ class Layout:
             self._at = place // 8
 
     def seal(self, data: bytes) -> bytes:
-        """With its checksum."""
+        """Return the data with their checksum.
+
+        Parameters
+        ----------
+        data : bytes
+            Data of the message.
+
+        Returns
+        -------
+        bytes
+            The data.
+        """
         if self.check is None:
             return data
         right = checksum(self.kind, self.identifier, data[: self._at] + data[self._at + 1 :])
@@ -136,24 +196,51 @@ class Layout:
 
     @property
     def own(self) -> set[str]:
-        """The signals that are no values."""
+        """Signals that are no values."""
         return {signal.name for signal in (self.counter, self.check) if signal is not None}
 
 
 @dataclass(slots=True)
 class Sent:
-    """A message that goes out: its signals, each a number of the plant's state times a scale."""
+    """Message that is sent: each of its signals is a number of the plant's state times a scale.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the message.
+    fields : dict[str, tuple[Callable[[Any], float], float]]
+        Field and scale by signal.
+    period_s : float
+        Its period, simulated s.
+    phase : float, default 0.0
+        Part of a period by which it precedes others; otherwise all messages at one state would delay the next one.
+    slot : int, default -1
+        Last period in which it was sent.
+    count : int, default 0
+        Its counter.
+    """
 
     layout: Layout
     fields: dict[str, tuple[Callable[[Any], float], float]]
     period_s: float
     phase: float = 0.0
-    """Part of a period by which it goes before others: all at one state would keep the next one waiting."""
+    """Part of a period by which it precedes others; otherwise all at one state would delay the next one."""
     slot: int = -1
     count: int = 0
 
     def due(self, time: float) -> bool:
-        """A period of simulated time has begun since the last one."""
+        """Return whether a period has begun since the last call.
+
+        Parameters
+        ----------
+        time : float
+            Simulated time, s.
+
+        Returns
+        -------
+        bool
+            True once a period.
+        """
         slot = int(time / self.period_s + self.phase + 1e-6)
         if slot == self.slot:
             return False
@@ -161,7 +248,23 @@ class Sent:
         return True
 
     def bytes(self, state: Any) -> bytes:
-        """ValueError for a number that is not finite; what does not fit becomes the nearest that does."""
+        """Return the data; values that do not fit become the nearest that do.
+
+        Parameters
+        ----------
+        state : Any
+            The state.
+
+        Returns
+        -------
+        bytes
+            The data.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite.
+        """
         layout = self.layout
         values: dict[str, float] = {}
         for signal in layout.message.signals:
@@ -177,19 +280,51 @@ class Sent:
 
 @dataclass(slots=True)
 class DrivingMessage:
-    """A message that drives actuators: its signals to the channels that have their names."""
+    """Message that drives actuators: its signals by the channels with their names.
+
+    Parameters
+    ----------
+    layout : Layout
+        Layout of the message.
+    channels : dict[str, str]
+        Channels by signal.
+    period_s : float
+        Time between two of them in the file, s; 0 if unknown.
+    count : int, default -1
+        Last counter; -1 for none.
+    received_at : float, default 0.0
+        Monotonic time of the last one, s.
+    missed : int, default 0
+        Missed messages since they were last read.
+    """
 
     layout: Layout
     channels: dict[str, str]
     period_s: float
-    """Between two of them, as the file has it; 0: not known."""
+    """Time between two of them in the file, s; 0 if unknown."""
     count: int = -1
     received_at: float = 0.0
     missed: int = 0
-    """Since they were last asked for."""
+    """Missed messages since they were last read."""
 
     def read(self, data: bytes) -> dict[str, float]:
-        """Values by channel; Refusal: length, malformed, checksum, repeated, not_finite."""
+        """Return the values of a message.
+
+        Parameters
+        ----------
+        data : bytes
+            Its data.
+
+        Returns
+        -------
+        dict[str, float]
+            Values by channel.
+
+        Raises
+        ------
+        Refusal
+            With reason length, malformed, checksum, repeated or not_finite.
+        """
         layout = self.layout
         if len(data) < layout.message.length:
             raise Refusal("length", f"expected {layout.message.length} bytes, got {len(data)}")
@@ -208,7 +343,7 @@ class DrivingMessage:
         return values
 
     def _follow(self, count: int, most: int) -> None:
-        """The counter must go on: one that stands is a sender that does not."""
+        """Check that the counter rises; a constant one means that the sender has stopped."""
         before, self.count = self.count, count
         if before < 0:
             return
@@ -218,12 +353,32 @@ class DrivingMessage:
         self.missed += step - 1
 
     def begin(self) -> None:
-        """Of a bus that was gone: the next counter is as good as any."""
+        """Accept any next counter, because the bus was gone."""
         self.count, self.received_at = -1, 0.0
 
 
 def find(database: Any, word: str, place: str) -> tuple[Any, str]:
-    """The message and the signal of MESSAGE.SIGNAL, or of a SIGNAL that one message alone has; ModelError."""
+    """Return the message and the signal of a text.
+
+    Parameters
+    ----------
+    database : Any
+        The database.
+    word : str
+        MESSAGE.SIGNAL, or a SIGNAL that only one message has.
+    place : str
+        Source of the text, for the error.
+
+    Returns
+    -------
+    tuple[Any, str]
+        Message and signal.
+
+    Raises
+    ------
+    ModelError
+        If there is none, or several.
+    """
     name, dot, signal = word.partition(".")
     known = [f"{message.name}.{one.name}" for message in database.messages for one in message.signals]
     if dot:
@@ -240,7 +395,27 @@ def find(database: Any, word: str, place: str) -> tuple[Any, str]:
 
 
 def by_message(database: Any, words: Mapping[str, Any], place: str) -> dict[str, tuple[Any, dict[str, Any]]]:
-    """What the words stand for, gathered by message: name to (message, signal to value)."""
+    """Return values by their message.
+
+    Parameters
+    ----------
+    database : Any
+        The database.
+    words : Mapping[str, Any]
+        Values by text, as of `find`.
+    place : str
+        Source of the texts, for errors.
+
+    Returns
+    -------
+    dict[str, tuple[Any, dict[str, Any]]]
+        Message, and values by signal, by the message's name.
+
+    Raises
+    ------
+    ModelError
+        As `find` raises it.
+    """
     found: dict[str, tuple[Any, dict[str, Any]]] = {}
     for word, value in words.items():
         message, signal = find(database, word, place)
@@ -262,13 +437,20 @@ def _fitting(signal: Any, value: float) -> float:
 
 
 def _idle(signal: Any) -> float:
-    """Of a signal that nothing is mapped to."""
+    """Return the value of a signal without a source."""
     return float(signal.initial if isinstance(signal.initial, int | float) else signal.offset)
 
 
 def fuzzed() -> Fuzzed:
-    """A frame is two bytes of identifier, and its data: messages with and without a counter and a checksum; for
-    the fuzz tests."""
+    """Return the parser of frames for fuzz tests: two bytes of identifier, and the data.
+
+    The messages are with and without a counter and a checksum.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     import cantools
 
     database = cantools.database.load_string(_SAMPLE, "dbc")
@@ -279,6 +461,18 @@ def fuzzed() -> Fuzzed:
     }  # fmt: skip
 
     def read(frame: bytes) -> str:
+        """Return the result for a frame.
+
+        Parameters
+        ----------
+        frame : bytes
+            Identifier and data.
+
+        Returns
+        -------
+        str
+            Reason of the refusal, or 'taken'.
+        """
         one = taken.get(int.from_bytes(frame[:2], "little"))
         if one is None:
             return "passed over"

@@ -1,4 +1,4 @@
-"""A federate of HELICS in a thread of its own: asking for time blocks there, and nowhere else."""
+"""Federate of HELICS in its own thread, where alone requests for time block."""
 
 from __future__ import annotations
 
@@ -16,13 +16,26 @@ from rtmms.bridging.untrusted import LONGEST
 WATCH_S = 0.2
 MOST_PARTNERS = 64
 _OVER = 1e9
-"""s: HELICS grants a time beyond this when the federation has ended."""
+"""Time beyond which a grant of HELICS means that the federation has ended, s."""
 
 
 @dataclass(frozen=True)
 class Port:
-    """A publication or an input: key of the federation, unit, dimensions (0: a scalar), and an input's value before
-    the first one, in that unit."""
+    """Publication or input of a federate.
+
+    Parameters
+    ----------
+    key : str
+        Key in the federation.
+    unit : str
+        Unit of the values.
+    dimensions : int, default 0
+        Number of dimensions; 0 for a scalar.
+    default : float, default 0.0
+        Value of an input before the first one, in its unit.
+    target : str, default ''
+        Publication to which an input subscribes; empty for none.
+    """
 
     key: str
     unit: str
@@ -33,7 +46,25 @@ class Port:
 
 @dataclass(frozen=True)
 class Words:
-    """What a federate is made of."""
+    """Configuration of a federate.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    core : str
+        Type of the core.
+    core_words : str
+        Arguments of the core.
+    publications, inputs : tuple[Port, ...]
+        Its ports.
+    endpoint : str
+        Key of its endpoint; empty for none.
+    realtime : bool
+        Whether it is a real-time federate.
+    rt_lag_s, rt_lead_s : float
+        Most lag and lead of a grant against the wall clock, s.
+    """
 
     name: str
     core: str
@@ -48,8 +79,25 @@ class Words:
 
 @dataclass
 class Event:
-    """From the federate's thread. granted: time_s asked for, granted_s, late_s that it took, the inputs, and messages
-    of the endpoint; failed, over: text."""
+    """Event of the federate's thread.
+
+    Parameters
+    ----------
+    kind : Literal['joined', 'granted', 'failed', 'over']
+        Kind of the event.
+    text : str, default ''
+        Explanation of joined, failed and over.
+    time_s : float, default 0.0
+        Requested time, s.
+    granted_s : float, default 0.0
+        Granted time, s.
+    late_s : float, default 0.0
+        Wall time that the grant took, s.
+    inputs : list[float], optional
+        Values of the inputs.
+    messages : list[bytes], optional
+        Messages of the endpoint.
+    """
 
     kind: Literal["joined", "granted", "failed", "over"]
     text: str = ""
@@ -61,9 +109,21 @@ class Event:
 
 
 class Federate:
-    """Joins the federation, then for each frame asks for its time, publishes, and reads the inputs.
+    """Federate that requests the time of each frame, publishes, and reads the inputs.
 
-    report gets events, from the thread
+    Parameters
+    ----------
+    words : Words
+        Its configuration.
+    report : Callable[[Event], None]
+        Called with events, in its thread.
+
+    Attributes
+    ----------
+    joined : bool
+        Whether it has joined the federation.
+    partners : dict of str to Partner
+        The other federates.
     """
 
     def __init__(self, words: Words, report: Callable[[Event], None]) -> None:
@@ -79,16 +139,31 @@ class Federate:
         self._thread = threading.Thread(target=self._run, name="helics federate", daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def frame(self, time_s: float, values: list[Any]) -> None:
-        """Ask for this time, then publish these values, one a publication (None: not this time)."""
+        """Request a time, then publish values.
+
+        Parameters
+        ----------
+        time_s : float
+            The time, s.
+        values : list[Any]
+            One value for each publication; None: not this time.
+        """
         with self._wake:
             self._frame = (time_s, values)
             self._wake.notify()
 
     def end(self, wait_s: float) -> None:
-        """Leave the federation, and wait for that as long as is given: it may hang there."""
+        """Leave the federation, and wait for that for a limited time, because it may hang.
+
+        Parameters
+        ----------
+        wait_s : float
+            Longest wait, s.
+        """
         with self._wake:
             self._leave = True
             self._wake.notify()
@@ -198,7 +273,7 @@ class Federate:
     # --- the others ---------------------------------------------------------------------------------------------------
 
     def _meet(self) -> None:
-        """Those who are there when the federation begins, watched from now on."""
+        """Watch the federates that are there when the federation begins."""
         names = self._asked("root", "federates")
         for name in names if isinstance(names, list) else ():
             if name != self._words.name and len(self.partners) < MOST_PARTNERS:
@@ -207,7 +282,7 @@ class Federate:
             partner.start()
 
     def _asked(self, target: str, what: str) -> Any:
-        """The answer to a query; None where there is none."""
+        """Return the answer to a query; None if there is none."""
         h = self._h
         query = h.helicsCreateQuery(target, what)
         try:
@@ -225,9 +300,21 @@ class Federate:
 
 
 class Partner:
-    """Another federate, asked for its time again and again in a thread: a core that is dead or stopped does not answer.
+    """Another federate, whose time a thread requests repeatedly; a core that is dead or stopped does not answer.
 
-    time_s   that it was granted last;  over  it has left, or nobody asks any more
+    Parameters
+    ----------
+    name : str
+        Its name.
+    ask : Callable[[str, str], Any]
+        Function of target and query.
+
+    Attributes
+    ----------
+    time_s : float
+        Last granted time, s.
+    over : bool
+        Whether it has left, or is not watched any more.
     """
 
     def __init__(self, name: str, ask: Callable[[str, str], Any]) -> None:
@@ -236,10 +323,22 @@ class Partner:
         self._thread = threading.Thread(target=self._run, name=f"helics watch {name}"[:60], daemon=True)
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread.start()
 
     def unanswered_s(self, now: float) -> float:
-        """For how long it has not answered; 0 where nothing is asked."""
+        """Return for how long it has not answered.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        float
+            Time, s; 0 without a pending query.
+        """
         return 0.0 if self.over or not self._since else now - self._since
 
     def _run(self) -> None:
@@ -259,7 +358,24 @@ class Partner:
 
 
 def behind(partners: Sequence[Partner], time_s: float, now: float, limit_s: float) -> list[str]:
-    """A few words on each partner that keeps others from that time: it does not answer, or has not come so far."""
+    """Return a sentence on each partner that delays a time: it does not answer, or is at an earlier time.
+
+    Parameters
+    ----------
+    partners : Sequence[Partner]
+        The partners.
+    time_s : float
+        The time, s.
+    now : float
+        Monotonic time, s.
+    limit_s : float
+        Longest time without an answer, s.
+
+    Returns
+    -------
+    list[str]
+        The sentences.
+    """
     found = []
     for one in partners:
         silent = one.unanswered_s(now)
@@ -271,6 +387,6 @@ def behind(partners: Sequence[Partner], time_s: float, now: float, limit_s: floa
 
 
 def _plain(text: str) -> str:
-    """Of an exception of HELICS: without its number."""
+    """Return the text of HELICS's exception without its number."""
     head, _, rest = text.partition("] ")
     return (rest if head.startswith("[") else text).strip()

@@ -1,4 +1,4 @@
-"""The states at which the frames of a federation begin: on a grid of the plant's steps, without drift."""
+"""States at which the frames of a federation begin: on a grid of the plant's steps, without drift."""
 
 from __future__ import annotations
 
@@ -9,11 +9,31 @@ import rtmms
 from ..lines.pacing import Pacer
 
 STEP_TOLERANCE = 1e-6
-"""A period may differ from whole steps of the plant by this share of one."""
+"""Share of a step by which a period may differ from whole steps of the plant."""
 
 
 def steps_of(period_s: float, plant: rtmms.PlantInfo, place: str) -> int:
-    """The plant's steps in a period of the federation; ModelError where they are not a whole number."""
+    """Return the plant's steps in a period of the federation.
+
+    Parameters
+    ----------
+    period_s : float
+        The period, s.
+    plant : rtmms.PlantInfo
+        The plant.
+    place : str
+        Source of the period, for the error.
+
+    Returns
+    -------
+    int
+        Number of steps.
+
+    Raises
+    ------
+    ModelError
+        If it is no whole number.
+    """
     steps = round(period_s / plant.dt)
     if steps < 1 or abs(period_s - steps * plant.dt) > STEP_TOLERANCE * plant.dt:
         raise rtmms.ModelError(f"{place}: expected a multiple of the plant's step of {plant.dt:g} s, got {period_s:g}")
@@ -21,14 +41,27 @@ def steps_of(period_s: float, plant: rtmms.PlantInfo, place: str) -> int:
 
 
 class Frames:
-    """Frame i begins at step origin + i * steps, where the origin is the step of the plant at which it is joined.
+    """Frames of a federation: frame i begins at step origin + i * steps.
 
-    In lockstep the plant takes the steps of a frame when the federation has granted it (rtmms_bridges.lines.pacing).
-    Otherwise it runs on: a frame begins with the first state from its place on the grid on, and those that went by
-    while the federation was late are left out.
+    The origin is the step of the plant at which it joins. In lockstep the plant takes the steps of a frame when the
+    federation has granted it (rtmms_bridges.lines.pacing). Otherwise it continues. Then a frame begins with the first
+    state at or after its place on the grid. Frames that passed while the federation was late are left out.
 
-    locked   the plant waits for us
-    index    of the frame that began last; -1 before the first
+    Parameters
+    ----------
+    bridge : rtmms.Bridge
+        The bridge.
+    locked : bool
+        Whether the plant waits for us.
+    steps : int
+        Steps of a frame.
+    who : str
+        Name of the federation, for messages.
+
+    Attributes
+    ----------
+    index : int
+        Index of the last frame that began; -1 before the first.
     """
 
     def __init__(self, bridge: rtmms.Bridge, locked: bool, steps: int, who: str) -> None:
@@ -40,15 +73,33 @@ class Frames:
 
     @property
     def newest(self) -> rtmms.State | None:
+        """The newest state; None before the first."""
         return self._pacer.newest
 
     def start(self) -> rtmms.State | None:
-        """The federation is there: the state of frame 0, None while the plant has sent none."""
+        """Begin, because the federation is there.
+
+        Returns
+        -------
+        rtmms.State | None
+            State of frame 0; None while the plant has sent none.
+        """
         self._asked = True
         return self._begin(self._first) if self._first is not None else None
 
     def on_state(self, state: rtmms.State) -> rtmms.State | None:
-        """The state if a frame begins with it."""
+        """Handle a state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+
+        Returns
+        -------
+        rtmms.State | None
+            The state if a frame begins with it.
+        """
         if self._first is None:
             self._first = state
         due = self._pacer.on_state(state)
@@ -59,8 +110,18 @@ class Frames:
         return self._reached()
 
     def go(self, values: Mapping[str, float] | None) -> rtmms.State | None:
-        """The federation has granted the present frame: these values hold from now on (None: as they are). The state of
-        the next frame where it is here already."""
+        """Handle a grant of the present frame.
+
+        Parameters
+        ----------
+        values : Mapping[str, float] | None
+            Actuator values that hold from now on; None: unchanged.
+
+        Returns
+        -------
+        rtmms.State | None
+            State of the next frame, if it is there already.
+        """
         self._asked = True
         if values is not None:
             self._pacer.drive(values)
@@ -72,11 +133,17 @@ class Frames:
         return self._begin(due) if due is not None else None
 
     def idle(self, values: Mapping[str, float]) -> None:
-        """These values, and no more steps for the federation."""
+        """Set values, and take no more steps for the federation.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Actuator values.
+        """
         self._pacer.idle(values)
 
     def leave(self) -> None:
-        """The federation is no more: the plant goes on by itself."""
+        """Let the plant continue alone, because the federation has ended."""
         if self.locked:
             self._pacer.wake()
             self.locked = self._pacer.locked = self._bridge.waits = False
@@ -85,16 +152,29 @@ class Frames:
         self._asked = False
 
     def again(self, locked: bool) -> None:
-        """Another plant, whose steps begin anew; the frames go on."""
+        """Continue the frames with another plant, which begins at step 0.
+
+        Parameters
+        ----------
+        locked : bool
+            Whether it waits for us.
+        """
         self.locked, self._first = locked, None
         self._pacer.plant_again(locked)
         self.origin = -(self.index + 1) * self.steps
 
     def tick(self, now: float) -> None:
+        """Handle time-outs.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self._pacer.tick(now)
 
     def _next(self) -> int:
-        """The step at which the next frame begins."""
+        """Return the step at which the next frame begins."""
         return self.origin + (self.index + 1) * self.steps
 
     def _reached(self) -> rtmms.State | None:

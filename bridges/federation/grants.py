@@ -12,16 +12,24 @@ import rtmms
 EVERY_S = 0.25
 ANSWER_S = 2.0
 LONGEST = 1024
-"""Numbers in a note."""
+"""Most numbers in a note."""
 MOST_KEPT = 10_000
 
 
 class Grants:
-    """Rows of numbers, sent to the plant as notes: in lockstep as soon as the plant has taken those before, otherwise
-    a few times a second. The last of a run may find the plant gone; what its actuators got is in the log all the same.
+    """Rows of numbers, sent to the plant as notes.
 
-    engine   by which name they stand in the log: ENGINE.columns and ENGINE.grants, row after row
-    inputs   names of the inputs, the last columns: those that there is room for
+    In lockstep they are sent as soon as the plant has accepted those before, otherwise a few times a second. The last
+    of a run may be too late for the plant; the log has the actuators' values all the same.
+
+    Parameters
+    ----------
+    bridge : rtmms.Bridge
+        The bridge.
+    engine : str
+        First part of their names in the log: ENGINE.columns and ENGINE.grants, row after row.
+    inputs : tuple[str, ...]
+        Names of the inputs, the last columns; only those with room.
     """
 
     def __init__(self, bridge: rtmms.Bridge, engine: str, inputs: tuple[str, ...]) -> None:
@@ -31,13 +39,26 @@ class Grants:
         self._under_way, self._sent = False, 0.0
 
     def add(self, row: list[float]) -> None:
-        """step of the plant's state, time asked for, time granted, s that the grant took, the inputs."""
+        """Add a row.
+
+        Parameters
+        ----------
+        row : list[float]
+            Step of the plant's state, requested time, granted time, duration of the grant (s), and the inputs.
+        """
         self._rows.append(row[: len(self.columns)])
         self._bridge.counts.add("grants")
         if self._bridge.waits:
             self._send()
 
     def tick(self, now: float) -> None:
+        """Send the rows if it is time.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self._under_way and now - self._sent > ANSWER_S:
             self._under_way = False  # the plant is another one now
         if now - self._sent > EVERY_S:

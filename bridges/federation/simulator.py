@@ -1,9 +1,9 @@
-"""Robots as simulators of mosaik: plants in mosaik's process or in one that mosaik starts, or a plant that runs.
+"""Robots as simulators of mosaik: plants in mosaik's process or in one that mosaik starts, or a running plant.
 
     SIMULATORS = {"Robots": {"python": "rtmms_bridges.federation.simulator:Robots"}}
     SIMULATORS = {"Robots": {"cmd": "%(python)s -m rtmms_bridges.federation.simulator %(addr)s"}}
 
-Needs mosaik-api-v3. docs/bridges/mosaik.md explains the words of `world.start` mean.
+It needs mosaik-api-v3. docs/bridges/mosaik.md explains the arguments of `world.start`.
 """
 
 from __future__ import annotations
@@ -24,14 +24,28 @@ Kind = Literal["time-based", "hybrid"]
 KINDS = ("time-based", "hybrid")
 MODEL = "Robot"
 MAX_STEP_S = 3600.0
-"""A step of a plant that runs goes on for so long at most: a request for more is refused."""
+"""Longest step of a running plant, s; longer requests are refused."""
 TOLERANCE = 1e-6
-"""A time may differ from whole steps of the plant by this share of one."""
+"""Share of a step by which a time may differ from whole steps of the plant."""
 
 
 def meta(outputs: Iterable[str], actuators: Iterable[str], parameters: Iterable[str], kind: Kind) -> Any:
-    """What mosaik receives: outputs and actuators are attributes. In a hybrid simulator an actuator's new value makes a
-    step at its own time; all attributes persist."""
+    """Return mosaik's description: outputs and actuators are attributes.
+
+    In a hybrid simulator an actuator's new value causes a step at its own time; all attributes persist.
+
+    Parameters
+    ----------
+    outputs, actuators, parameters : Iterable[str]
+        Their names.
+    kind : Kind
+        Kind of the simulator.
+
+    Returns
+    -------
+    Any
+        The description.
+    """
     driven = list(actuators)
     model: dict[str, Any] = {"public": True, "params": list(parameters), "attrs": [*outputs, *driven]}
     if kind == "hybrid":
@@ -40,7 +54,27 @@ def meta(outputs: Iterable[str], actuators: Iterable[str], parameters: Iterable[
 
 
 def values_of(eid: str, attributes: Mapping[str, Mapping[str, Any]], actuators: Iterable[str]) -> dict[str, float]:
-    """The actuators' values among an entity's inputs; ModelError where two drive one, or for no finite number."""
+    """Return the actuators' values among an entity's inputs.
+
+    Parameters
+    ----------
+    eid : str
+        Id of the entity.
+    attributes : Mapping[str, Mapping[str, Any]]
+        Values by source, by attribute.
+    actuators : Iterable[str]
+        Names of the actuators.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by name.
+
+    Raises
+    ------
+    ModelError
+        If two sources drive one actuator, or if a value is no finite number.
+    """
     known, found = set(actuators), {}
     for name, sources in attributes.items():
         if name not in known:
@@ -55,7 +89,27 @@ def values_of(eid: str, attributes: Mapping[str, Mapping[str, Any]], actuators: 
 
 
 def whole_steps(time_s: float, dt: float, what: str) -> int:
-    """The plant's steps in a time; ModelError."""
+    """Return the plant's steps in a time.
+
+    Parameters
+    ----------
+    time_s : float
+        The time, s.
+    dt : float
+        Simulated time of a step, s.
+    what : str
+        Source of the time, for the error.
+
+    Returns
+    -------
+    int
+        Number of steps.
+
+    Raises
+    ------
+    ModelError
+        If it is no whole number.
+    """
     steps = round(time_s / dt)
     if steps < 0 or abs(time_s - steps * dt) > TOLERANCE * dt:
         raise rtmms.ModelError(f"{what}: expected a multiple of the plant's step of {dt:g} s, got {time_s:.9g} s")
@@ -63,13 +117,41 @@ def whole_steps(time_s: float, dt: float, what: str) -> int:
 
 
 def plain(value: Any) -> Any:
-    """A number or a list of them, as mosaik's messages carry it; NaN is None."""
+    """Return a number or a list of them for mosaik's messages; NaN is None.
+
+    Parameters
+    ----------
+    value : Any
+        A number or an array.
+
+    Returns
+    -------
+    Any
+        The number or the list.
+    """
     flat = np.asarray(value, dtype=np.float64)
     values = [None if math.isnan(one) else one for one in flat.ravel().tolist()]
     return values if flat.shape else values[0]
 
 
 def kind_of(word: str) -> Kind:
+    """Return a kind of simulator after a check.
+
+    Parameters
+    ----------
+    word : str
+        Its name.
+
+    Returns
+    -------
+    Kind
+        The kind.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such kind.
+    """
     if word not in KINDS:
         raise rtmms.UnknownNameError("kind of a simulator", word, KINDS)
     return word  # type: ignore[return-value]
@@ -78,7 +160,7 @@ def kind_of(word: str) -> Kind:
 class Robots(mosaik_api_v3.Simulator):
     """Plants in the process: one or several of a kind.
 
-    At mosaik's time t the outputs are the plants' state at t, and the inputs of that step hold from t on: the steps
+    At mosaik's time t the outputs are the plants' state at t, and the inputs of that step hold from t on. The steps
     from one of mosaik's times to the next are taken when the next has come.
     """
 
@@ -94,9 +176,36 @@ class Robots(mosaik_api_v3.Simulator):
         kind: str = "time-based", dt: float | None = None, preset: str | None = None, seed: int = 0,
         trace: str = "", duration_s: float = 0.0, **parameters: Any,
     ) -> Any:  # fmt: skip
-        """robot, dt, preset, parameters as in rtmms.load; step_s from step to step; kind: time-based or hybrid.
+        """Prepare the simulator.
 
-        trace   a folder for each robot's commands, for `rtmms replay`, over duration_s of simulated time
+        Parameters
+        ----------
+        sid : str
+            Id of the simulator.
+        time_resolution : float, default 1.0
+            Unit of mosaik's time, s.
+        robot, dt, preset, **parameters : str, default 'manta'
+            As in rtmms.load.
+        step_s : float, default 0.01
+            Time from step to step, s.
+        kind : str, default 'time-based'
+            time-based or hybrid.
+        seed : int, default 0
+            Seed of the first robot; each further one has the next.
+        trace : str, default ''
+            Folder for each robot's commands, for `rtmms replay`; empty for none.
+        duration_s : float, default 0.0
+            Simulated time of the traces, s.
+
+        Returns
+        -------
+        Any
+            mosaik's description.
+
+        Raises
+        ------
+        ModelError
+            If an argument is invalid.
         """
         self._preset, self._parameters = preset, parameters
         self._robot, self._seed, self._trace, self._duration_s = robot, seed, trace, duration_s
@@ -118,7 +227,27 @@ class Robots(mosaik_api_v3.Simulator):
     def create(  # type: ignore[override]
         self, num: int, model: str, parameters: Mapping[str, Any] | None = None
     ) -> Any:
-        """parameters: of these robots, over those of the simulator."""
+        """Create robots.
+
+        Parameters
+        ----------
+        num : int
+            Number of robots.
+        model : str
+            Name of the model.
+        parameters : Mapping[str, Any] | None, optional
+            Parameters of these robots, in place of those of the simulator.
+
+        Returns
+        -------
+        Any
+            Id and type of each.
+
+        Raises
+        ------
+        ModelError
+            If their outputs differ from those of the others.
+        """
         made: list[Any] = []
         for _ in range(num):
             eid = f"{self._robot}_{len(self._plants)}"
@@ -134,6 +263,22 @@ class Robots(mosaik_api_v3.Simulator):
         return made
 
     def step(self, time: int, inputs: Mapping[str, Any], max_advance: int) -> int:
+        """Take the steps to a time, and store the inputs.
+
+        Parameters
+        ----------
+        time : int
+            mosaik's time.
+        inputs : Mapping[str, Any]
+            Inputs of each entity.
+        max_advance : int
+            Unused.
+
+        Returns
+        -------
+        int
+            Time of the next step.
+        """
         target = whole_steps(time * self._resolution, self._dt, f"{self._sid}: time")
         wanted = {
             eid: values_of(f"{self._sid}.{eid}", given, self._actuators) for eid, given in inputs.items()
@@ -152,6 +297,18 @@ class Robots(mosaik_api_v3.Simulator):
         return (time // self._stride + 1) * self._stride
 
     def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
+        """Return outputs and commands.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, list[str]]
+            Names of attributes by entity.
+
+        Returns
+        -------
+        Any
+            Values by entity and attribute.
+        """
         values: dict[str, Any] = {}
         for eid, names in outputs.items():
             seen = self._plants[eid].observe()
@@ -160,6 +317,7 @@ class Robots(mosaik_api_v3.Simulator):
         return values
 
     def finalize(self) -> None:
+        """Write the traces."""
         for eid, trace in self._traces.items():
             trace.save(Path(self._trace) / f"{eid}.npz")
 
@@ -172,14 +330,14 @@ class Robots(mosaik_api_v3.Simulator):
 
 
 def _limited(channel: Channel, value: float) -> float:
-    """Moved into the actuator's limits, as on the wire."""
+    """Return a value clamped to the actuator's limits, as on the wire."""
     low = -math.inf if channel.lower is None else channel.lower
     high = math.inf if channel.upper is None else channel.upper
     return min(high, max(low, value))
 
 
 class _Trace:
-    """The commands of one robot, for `rtmms replay`."""
+    """Commands of one robot, for `rtmms replay`."""
 
     def __init__(self, plant: Any, origin: Mapping[str, Any], duration_s: float) -> None:
         from rtmms.loop.ports import Applied
@@ -202,10 +360,27 @@ class _Trace:
 
 
 class Running(mosaik_api_v3.Simulator):
-    """A plant that runs, by a bridge: one entity.
+    """Running plant, by a bridge: one entity.
 
-    ask    (time in s, actuator values) -> future of the outputs at that time
-    ended  mosaik has ended, or is gone
+    Parameters
+    ----------
+    plant : rtmms.PlantInfo
+        The plant.
+    step_s : float
+        Time from step to step, s.
+    kind : Kind
+        Kind of the simulator.
+    ask : Callable[[float, dict[str, float]], asyncio.Future[Mapping[str, Any]]]
+        Function of a time in s and actuator values, which returns a future of the outputs at that time.
+    begun : Callable[[], None]
+        Called when mosaik begins.
+    ended : Callable[[], None]
+        Called when mosaik has ended, or is gone.
+
+    Attributes
+    ----------
+    begun : bool
+        Whether mosaik has begun.
     """
 
     def __init__(
@@ -222,6 +397,25 @@ class Running(mosaik_api_v3.Simulator):
         self.begun = False
 
     def init(self, sid: str, time_resolution: float = 1.0) -> Any:  # type: ignore[override]
+        """Prepare the simulator.
+
+        Parameters
+        ----------
+        sid : str
+            Id of the simulator.
+        time_resolution : float, default 1.0
+            Unit of mosaik's time, s.
+
+        Returns
+        -------
+        Any
+            mosaik's description.
+
+        Raises
+        ------
+        ModelError
+            If the step is no multiple of the unit.
+        """
         self._resolution, self._stride = time_resolution, round(self._step_s / time_resolution)
         if self._stride < 1 or abs(self._step_s - self._stride * time_resolution) > TOLERANCE * time_resolution:
             unit = f"mosaik's time resolution of {time_resolution:g} s"
@@ -233,6 +427,25 @@ class Running(mosaik_api_v3.Simulator):
         return self.meta
 
     def create(self, num: int, model: str) -> Any:  # type: ignore[override]
+        """Create the one robot.
+
+        Parameters
+        ----------
+        num : int
+            1.
+        model : str
+            Name of the model.
+
+        Returns
+        -------
+        Any
+            Its id and type.
+
+        Raises
+        ------
+        ModelError
+            If another number is requested, or a second robot.
+        """
         if num != 1 or self._made:
             raise rtmms.ModelError(f"there is one robot here, '{self._plant.robot}', got {num}")
         self._made = True
@@ -241,8 +454,36 @@ class Running(mosaik_api_v3.Simulator):
     def step(  # type: ignore[override]
         self, time: int, inputs: Mapping[str, Any], max_advance: int
     ) -> Generator[asyncio.Future[Mapping[str, Any]], Mapping[str, Any], int]:
-        """Step to mosaik's time. The library awaits what this generator yields, so that its connection is served
-        meanwhile."""
+        """Step to mosaik's time.
+
+        The library awaits the future that this generator yields, so that its connection is served meanwhile.
+
+        Parameters
+        ----------
+        time : int
+            mosaik's time.
+        inputs : Mapping[str, Any]
+            Inputs of each entity.
+        max_advance : int
+            Unused.
+
+        Returns
+        -------
+        int
+            Time of the next step.
+
+        Yields
+        ------
+        asyncio.Future
+            Future of the outputs.
+
+        Raises
+        ------
+        ModelError
+            If the step is too long or an input is invalid.
+        RtmmsError
+            If the connection is gone.
+        """
         values: dict[str, float] = {}
         for eid, given in inputs.items():
             values |= values_of(eid, given, self._plant.granted)
@@ -261,16 +502,29 @@ class Running(mosaik_api_v3.Simulator):
         return (time // self._stride + 1) * self._stride
 
     def leave(self) -> None:
-        """End the step that is under way, and begin none: nobody waits for its outputs."""
+        """End the step that is under way, and begin none, because nobody waits for its outputs."""
         self._gone = True
         if self._asked is not None and not self._asked.done():
             self._asked.set_exception(rtmms.RtmmsError("the connection is gone"))
 
     def get_data(self, outputs: Mapping[str, list[str]]) -> Any:
+        """Return outputs.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, list[str]]
+            Names of attributes by entity.
+
+        Returns
+        -------
+        Any
+            Values by entity and attribute.
+        """
         return {eid: {name: plain(self._outputs[name]) for name in names if name in self._outputs}
                 for eid, names in outputs.items()}  # fmt: skip
 
     def finalize(self) -> None:
+        """Report the end of mosaik."""
         if self._here:
             self._here = False
             self._ended()

@@ -1,4 +1,4 @@
-"""How bytes come and go: addresses, sockets, frames on a serial line, packed structures, queues, who sets the pace.
+"""Transport of bytes: addresses, sockets, frames on a serial line, packed structures, queues, pacing.
 
-Nothing here knows what the bytes mean to one protocol's peers.
+The package does not know the meaning of the bytes in any protocol.
 """

@@ -1,4 +1,4 @@
-"""Where a peer is, from HOST:PORT: looked up once, because looking up a name may take seconds."""
+"""Addresses of peers from HOST:PORT; names are looked up once, because a look-up may take seconds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,32 @@ import rtmms
 
 
 def host_port(text: str, place: str, port: int = 0) -> tuple[str, int]:
-    """HOST:PORT, [HOST]:PORT for an address with colons, or with a default port HOST alone; ModelError."""
+    """Return host and port of a text.
+
+    Parameters
+    ----------
+    text : str
+        HOST:PORT, [HOST]:PORT for an address with colons, or HOST alone with a default port.
+    place : str
+        Source of the text, for the error.
+    port : int, default 0
+        Default port; 0 for none.
+
+    Returns
+    -------
+    tuple[str, int]
+        Host and port.
+
+    Raises
+    ------
+    ModelError
+        If the text has another form.
+
+    Examples
+    --------
+    >>> host_port("[::1]:9002", "peer")
+    ('::1', 9002)
+    """
     host, colon, end = text.rpartition(":")
     if port and not colon:
         host, end = text, str(port)
@@ -21,12 +46,45 @@ def host_port(text: str, place: str, port: int = 0) -> tuple[str, int]:
 
 
 def family_of(host: str) -> int:
-    """The address family of a numeric address."""
+    """Return the address family of a numeric address.
+
+    Parameters
+    ----------
+    host : str
+        The address.
+
+    Returns
+    -------
+    int
+        The family.
+    """
     return socket.AF_INET6 if ":" in host else socket.AF_INET
 
 
 def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str = "cannot bind") -> socket.socket:
-    """A UDP socket at that address which never waits; RtmmsError that names which cannot be had."""
+    """Return a bound UDP socket that never waits.
+
+    Parameters
+    ----------
+    family : int
+        Address family.
+    address : tuple[Any, ...]
+        Address to bind, as a socket takes it.
+    address_text : str
+        The address in the error.
+    cannot : str, default 'cannot bind'
+        First words of the error.
+
+    Returns
+    -------
+    socket.socket
+        The socket.
+
+    Raises
+    ------
+    RtmmsError
+        If the address cannot be bound; it names the address.
+    """
     made = socket.socket(family, socket.SOCK_DGRAM)
     made.setblocking(False)
     try:
@@ -38,7 +96,29 @@ def bound(family: int, address: tuple[Any, ...], address_text: str, cannot: str 
 
 
 def resolved(text: str, place: str, port: int = 0, family: int = 0) -> tuple[int, tuple[Any, ...]]:
-    """The address family, and the numeric address to send datagrams to; ModelError for a name without one."""
+    """Return address family and numeric address of a receiver of datagrams.
+
+    Parameters
+    ----------
+    text : str
+        HOST:PORT, or HOST with a default port.
+    place : str
+        Source of the text, for the error.
+    port : int, default 0
+        Default port; 0 for none.
+    family : int, default 0
+        Required address family; 0 for any.
+
+    Returns
+    -------
+    tuple[int, tuple[Any, ...]]
+        Family and address.
+
+    Raises
+    ------
+    ModelError
+        If a name has no address.
+    """
     host, number = host_port(text, place, port)
     try:
         found = socket.getaddrinfo(host, number, family, socket.SOCK_DGRAM)

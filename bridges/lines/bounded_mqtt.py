@@ -1,6 +1,6 @@
-"""An MQTT client that keeps no more than the beginning of a long message.
+"""MQTT client that stores only the beginning of a long message.
 
-MQTT allows 256 MiB, which paho asks for in one piece and keeps until all of it is there.
+MQTT allows 256 MiB, which paho requests in one piece and stores until all of it is there.
 """
 
 from __future__ import annotations
@@ -12,9 +12,14 @@ _PIECE = 65536
 
 
 class BoundedClient(Client):
-    """paho's, which reads in pieces. `on_message` has a message that is longer without most of what is behind.
+    """Client of paho that reads in pieces; `on_message` gets a long message without most of its end.
 
-    longest   bytes of a packet that are kept whole, topic and all; what is behind them counts as read
+    Parameters
+    ----------
+    client_id : str
+        Name at the broker; empty: the broker chooses.
+    longest : int
+        Bytes of a packet that are stored, with its topic; the rest counts as read.
     """
 
     def __init__(self, client_id: str, longest: int) -> None:
@@ -22,8 +27,10 @@ class BoundedClient(Client):
         self._longest = longest
 
     def _sock_recv(self, bufsize: int) -> bytes:
-        """Of what paho asks for, all the rest of a packet, no more than a piece. It takes no piece of nothing for one
-        that came, so one byte stands for each that is left out."""
+        """Read no more than a piece of the rest of a packet.
+
+        paho does not accept an empty piece as a received one, so one byte replaces each piece that is left out.
+        """
         if bufsize <= _PIECE:
             return super()._sock_recv(bufsize)
         came = super()._sock_recv(_PIECE)

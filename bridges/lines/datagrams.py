@@ -1,4 +1,4 @@
-"""Datagrams of a bridge's socket: read what is there, send and count."""
+"""Datagrams of a bridge's socket: reading, sending and counting."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MAX_READS = 64
 
 
 def datagrams(source: socket.socket, max_bytes: int, reads: int = MAX_READS) -> Iterator[tuple[bytes, Any]]:
-    """Yield what waits in a socket that does not block.
+    """Yield the waiting datagrams of a socket that does not block.
 
     Parameters
     ----------
@@ -21,12 +21,12 @@ def datagrams(source: socket.socket, max_bytes: int, reads: int = MAX_READS) -> 
         Socket of datagrams, without blocking. A closed one yields nothing.
     max_bytes : int
         Bytes of a datagram that are kept; the rest of a longer one is lost.
-    reads : int
-        Datagrams at most.
+    reads : int, default MAX_READS
+        Most datagrams.
 
     Yields
     ------
-    tuple
+    tuple[bytes, Any]
         Bytes, and the address of the sender.
     """
     for _ in range(reads):
@@ -38,7 +38,7 @@ def datagrams(source: socket.socket, max_bytes: int, reads: int = MAX_READS) -> 
 
 
 def send(source: socket.socket, data: bytes, place: Any, counts: Counters) -> None:
-    """Send a datagram; count it as `sent`, or as `dropped` where the system does not take it.
+    """Send a datagram, and count it as `sent`, or as `dropped` if the system refuses it.
 
     Parameters
     ----------

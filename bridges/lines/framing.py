@@ -16,7 +16,18 @@ _CRC_BYTES = 2
 
 
 def encode(payload: bytes) -> bytes:
-    """A frame, with its end."""
+    """Return a frame with its end.
+
+    Parameters
+    ----------
+    payload : bytes
+        The payload.
+
+    Returns
+    -------
+    bytes
+        The frame.
+    """
     from cobs import cobs
     from fastcrc import crc16
 
@@ -24,7 +35,23 @@ def encode(payload: bytes) -> bytes:
 
 
 def decode(frame: bytes) -> bytes:
-    """The payload of a frame without its end. Refusal: cobs, short, crc."""
+    """Return the payload of a frame without its end.
+
+    Parameters
+    ----------
+    frame : bytes
+        The frame.
+
+    Returns
+    -------
+    bytes
+        The payload.
+
+    Raises
+    ------
+    Refusal
+        With reason cobs, short or crc.
+    """
     from cobs import cobs
     from fastcrc import crc16
 
@@ -41,16 +68,31 @@ def decode(frame: bytes) -> bytes:
 
 
 def longest(payload: int) -> int:
-    """Bytes of a frame with so many bytes of payload, with its end, at most."""
+    """Return the most bytes of a frame with its end.
+
+    Parameters
+    ----------
+    payload : int
+        Bytes of the payload.
+
+    Returns
+    -------
+    int
+        Bytes of the frame.
+    """
     data = payload + _CRC_BYTES
     return data + 1 + (data - 1) // 254 + 1
 
 
 class Deframer:
-    """Payloads out of a stream. What is broken costs the frame it is in, and the next zero byte begins anew.
+    """Payloads of a stream; a fault costs its frame, and the next zero byte begins anew.
 
-    limit    bytes of payload that a frame may have
-    refuse   gets the reason for each frame that is passed over: cobs, short, crc, oversize
+    Parameters
+    ----------
+    limit : int
+        Most bytes of a payload.
+    refuse : Callable[[str], Any]
+        Called with the reason of each skipped frame: cobs, short, crc, oversize.
     """
 
     def __init__(self, limit: int, refuse: Callable[[str], Any]) -> None:
@@ -60,7 +102,18 @@ class Deframer:
         self._joining = True  # the first piece may be the end of a frame whose beginning we missed: that is no fault
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The payloads of the frames that end with these bytes. Keeps at most one frame."""
+        """Return the payloads of the frames that end with these bytes; at most one frame is stored.
+
+        Parameters
+        ----------
+        data : bytes
+            New bytes of the stream.
+
+        Returns
+        -------
+        list[bytes]
+            The payloads.
+        """
         found = []
         *ended, open_end = data.split(END)
         for piece in ended:
@@ -90,9 +143,14 @@ class Deframer:
 
 
 class Line:
-    """How much a serial line carries: nothing is sent before what was sent has had its time on the line.
+    """Capacity of a serial line: nothing is sent before the earlier bytes have had their time on the line.
 
-    bits_per_byte  start, data, parity and stop bits
+    Parameters
+    ----------
+    baud : float
+        Baud rate.
+    bits_per_byte : float
+        Start, data, parity and stop bits.
     """
 
     def __init__(self, baud: float, bits_per_byte: float) -> None:
@@ -100,17 +158,47 @@ class Line:
         self._free_at = 0.0
 
     def free(self, now: float) -> bool:
-        """What was sent is through."""
+        """Return whether all sent bytes are through.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            True if they are.
+        """
         return now >= self._free_at
 
     def sent(self, count: int, now: float) -> None:
-        """So many bytes were handed over."""
+        """Record sent bytes.
+
+        Parameters
+        ----------
+        count : int
+            Number of bytes.
+        now : float
+            Monotonic time, s.
+        """
         self._free_at = max(now, self._free_at) + count * self._byte_s
 
     def time_s(self, count: int) -> float:
-        """What so many bytes take."""
+        """Return the time of bytes on the line.
+
+        Parameters
+        ----------
+        count : int
+            Number of bytes.
+
+        Returns
+        -------
+        float
+            Time, s.
+        """
         return count * self._byte_s
 
     def clear(self) -> None:
-        """Another line."""
+        """Reset for another line."""
         self._free_at = 0.0

@@ -1,8 +1,8 @@
-"""Sockets that a library opens on every address, made to take only what comes from this machine.
+"""Restriction of a library's sockets to datagrams of this machine.
 
-Cyclone DDS receives on 0.0.0.0 whatever its interface, and LCM joins its multicast group on a network even when it
-sends nothing there. The kernel can drop what comes over another interface than loopback, and is no looped-back
-multicast of our own, before the library sees it: a socket filter, which needs no privilege. Linux only.
+Cyclone DDS receives on 0.0.0.0 whatever its interface. LCM joins its multicast group on a network even if it sends
+nothing there. A socket filter makes the kernel drop such datagrams before the library sees them. It passes those over
+loopback, and our own looped-back multicast. It needs no privilege, and exists on Linux only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,18 @@ _LOOPED_BACK = 5  # PACKET_LOOPBACK
 
 @contextlib.contextmanager
 def from_here(log: Callable[[str], object]) -> Iterator[None]:
-    """UDP sockets that this process opens within take datagrams of this machine alone, or a warning follows."""
+    """Restrict UDP sockets that this process opens in the block to datagrams of this machine, or log a warning.
+
+    Parameters
+    ----------
+    log : Callable[[str], object]
+        Called with the warning.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     before = _sockets()
     yield
     opened = _sockets() - before
@@ -38,7 +49,7 @@ def from_here(log: Callable[[str], object]) -> Iterator[None]:
 
 
 def _sockets() -> set[tuple[int, int]]:
-    """Inodes and descriptors of all there are."""
+    """Return inodes and descriptors of all sockets."""
     found = set()
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc/self/fd"):

@@ -1,4 +1,4 @@
-"""From a library's own thread to the loop of the bridge: the newest messages, and a file that signals them."""
+"""Queue from a library's own thread to the loop of the bridge: the newest messages, and a file that signals them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,21 @@ T = TypeVar("T")
 
 
 class Inbox(Generic[T]):
-    """A queue of bounded length that drops its oldest entry. `put` from any thread; the rest from the loop's.
+    """Queue of bounded length that drops its oldest entry.
 
-    dropped   entries that were pushed out since the last `take_all`, which returns them
+    `put` may be called from any thread, all other methods from the loop's.
+
+    Parameters
+    ----------
+    limit : int, default 64
+        Most entries.
+
+    Examples
+    --------
+    >>> inbox = Inbox(1)
+    >>> inbox.put("old"), inbox.put("new"), inbox.take_all()
+    (None, None, (['new'], 1))
+    >>> inbox.close()
     """
 
     def __init__(self, limit: int = 64) -> None:
@@ -26,10 +38,23 @@ class Inbox(Generic[T]):
         self._out.setblocking(False)
 
     def fileno(self) -> int:
-        """Readable while something waits."""
+        """Return a descriptor that is readable while something waits.
+
+        Returns
+        -------
+        int
+            The descriptor.
+        """
         return self._out.fileno()
 
     def put(self, message: T) -> None:
+        """Add a message.
+
+        Parameters
+        ----------
+        message : T
+            The message.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -42,7 +67,13 @@ class Inbox(Generic[T]):
                     self._in.send(b"1")
 
     def take_all(self) -> tuple[list[T], int]:
-        """What waits, oldest first, and how many were dropped since the last time."""
+        """Remove all messages, oldest first.
+
+        Returns
+        -------
+        tuple[list[T], int]
+            The messages, and how many were dropped since the last call.
+        """
         with self._lock:
             with contextlib.suppress(BlockingIOError):
                 self._out.recv(4096)
@@ -52,6 +83,7 @@ class Inbox(Generic[T]):
         return waiting, dropped
 
     def close(self) -> None:
+        """Close the descriptors; a second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True

@@ -1,7 +1,7 @@
-"""Connections that a library accepted: small messages leave at once, where the library lets them wait.
+"""TCP_NODELAY on connections that a library accepted, so that small messages leave at once.
 
-With Nagle's algorithm on, the second of two small messages waits until the first one is acknowledged, and a peer may
-take 40 ms to do that.
+With Nagle's algorithm, the second of two small messages waits until the first one is acknowledged. A peer may take 40
+ms for that.
 """
 
 from __future__ import annotations
@@ -13,9 +13,19 @@ import stat
 
 
 def send_at_once(port: int) -> int:
-    """Set TCP_NODELAY on all connections of this process whose own port it is; how many there are.
+    """Set TCP_NODELAY on all connections of this process at a port of its own.
 
-    Linux; elsewhere nothing happens, and messages may come later.
+    It works on Linux. Elsewhere nothing happens, and messages may come later.
+
+    Parameters
+    ----------
+    port : int
+        The port.
+
+    Returns
+    -------
+    int
+        Number of the connections.
     """
     found = 0
     try:

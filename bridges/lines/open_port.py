@@ -1,4 +1,4 @@
-"""Whether a program listens on a UDP port, and for how long: asked with packets that the program ignores."""
+"""Check whether a program listens on a UDP port, and for how long, by packets that the program ignores."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from typing import Any
 
 
 class OpenPort:
-    """Asks whether a UDP port is open. The system refuses a packet to a port of this machine that nobody listens on.
+    """Check of a UDP port; the system refuses a packet to a port of this machine without a listener.
 
-    A host that refuses nothing, as one behind a firewall does, counts as one whose port is open.
+    A host that refuses nothing, as one behind a firewall does, counts as one with an open port.
 
     Parameters
     ----------
     family : int
         Address family.
-    address : tuple
+    address : tuple[Any, ...]
         Address of the port, as `socket.connect` takes it.
     ignored : bytes
         Packet that the program ignores.
@@ -23,7 +23,7 @@ class OpenPort:
     Attributes
     ----------
     since : float or None
-        Time of the first packet that nobody refused, s of the clock of `ask`; None: the port is closed.
+        Time of the first packet that was not refused, s of the clock of `ask`; None: the port is closed.
     """
 
     def __init__(self, family: int, address: tuple[Any, ...], ignored: bytes) -> None:
@@ -43,8 +43,8 @@ class OpenPort:
         Returns
         -------
         bool
-            The port seems to be open. A closed one seems so at every other call, because a refusal is reported with
-            the next packet.
+            Whether the port seems to be open. A closed one seems so at every other call, because a refusal is reported
+            with the next packet.
         """
         try:
             if not self._is_connected:  # the system reports refusals to connected sockets alone

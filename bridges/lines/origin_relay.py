@@ -1,8 +1,8 @@
-"""In front of a library's WebSocket server that looks at no Origin: pages of other sites do not reach it.
+"""Relay in front of a library's WebSocket server that ignores Origin: pages of other sites do not reach the server.
 
-A page of any site that is open in a browser may connect to a port of this machine, and the browser states in Origin
-whose page it is. The library listens at an address of loopback that nobody can guess. A connection to the port that is
-configured is passed on when its handshake has no Origin (it is no browser's), or one that is admitted.
+A page of any site in a browser may connect to a port of this machine, and the browser states the page's site in Origin.
+The library listens at an address of loopback that nobody can guess. The relay passes a connection to the configured
+port on if its handshake has no Origin (it is no browser's), or an admitted one.
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ import threading
 from collections.abc import Callable
 
 HEAD_S, LONGEST_HEAD, MOST = 5.0, 16384, 64
-"""s and bytes that a handshake may take; connections at once."""
+"""Most time, s, and bytes of a handshake, and most connections at once."""
 _PIECE = 65536
 _FORBIDDEN = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
 def hidden_host() -> str:
-    """An address of loopback to listen at, one of 16 million; where there is only one, that."""
+    """Return an address of loopback to listen at, one of 16 million, or the only one there is.
+
+    Returns
+    -------
+    str
+        The address.
+    """
     if sys.platform != "linux":
         return "127.0.0.1"
     draw = random.SystemRandom()
@@ -30,8 +36,20 @@ def hidden_host() -> str:
 
 
 def refused_origin(head: bytes, admitted: frozenset[str]) -> str | None:
-    """None for a handshake that may pass: of no page, or of one that is admitted. Else whose it is, or '' for what is
-    no handshake of a WebSocket."""
+    """Return the origin of a refused handshake.
+
+    Parameters
+    ----------
+    head : bytes
+        Head of the handshake.
+    admitted : frozenset[str]
+        Admitted origins, in lower case.
+
+    Returns
+    -------
+    str | None
+        None if it may pass: it is no page's, or an admitted one's. Empty for anything but a handshake of a WebSocket.
+    """
     fields = [line.partition(b":") for line in head.split(b"\r\n")[1:]]
     found = [(name.strip().lower(), value.strip().decode("latin-1")) for name, _, value in fields]
     if not any(name == b"upgrade" and value.lower() == "websocket" for name, value in found):
@@ -41,11 +59,30 @@ def refused_origin(head: bytes, admitted: frozenset[str]) -> str | None:
 
 
 class OriginRelay:
-    """Passes connections on, in a thread of its own, from construction to `close`. OSError where it cannot listen.
+    """Relay of connections in its own thread, from construction to `close`.
 
-    inner      where the library listens;  admitted  origins, as https://robot.example
-    refused    called in that thread with the origin of a page that is not, '' for what is no handshake
-    port       where it listens
+    Parameters
+    ----------
+    host, port : str
+        Where it listens.
+    inner : tuple[str, int]
+        Where the library listens.
+    admitted : tuple[str, ...]
+        Admitted origins, as https://robot.example.
+    refused : Callable[[str], None]
+        Called in that thread with a refused origin, empty for anything but a handshake.
+    context : ssl.SSLContext | None, optional
+        TLS; None for none.
+
+    Attributes
+    ----------
+    port : int
+        The port where it listens.
+
+    Raises
+    ------
+    OSError
+        If it cannot listen.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The steps that an autopilot asks for: so many of the plant's to each of its frames, and none while it is silent."""
+"""Pacing by an autopilot: a number of the plant's steps for each of its frames, and none while it is silent."""
 
 from __future__ import annotations
 
@@ -13,40 +13,87 @@ import rtmms
 from ..motion.pose import Motion
 
 HOLD_S = 2.0
-"""In lockstep a plant ends its run when nobody has answered it for 5 s. After this long it is asked to pause."""
+"""Silence of the peer after which a plant in lockstep is asked to pause, s.
+
+Such a plant ends its run when nobody has answered it for 5 s.
+"""
 FETCH_S = 0.2
 RESET_S = 5.0
 RESET_EVERY_S = 2.0
 LONGEST_S = 0.1
-"""Autopilots take no frame that is longer than this."""
+"""Longest frame that autopilots accept, s."""
 CATCH_UP = 8
-"""Latest states that a late peer still gets, one a frame, where the plant does not wait for it. A peer that is slower
-than the plant all the time sees the plant by so many steps late."""
+"""Latest states that a late peer still gets, one a frame, if the plant does not wait for it.
+
+A peer that is always slower than the plant sees the plant this many steps late.
+"""
 
 _ZERO = (0.0, 0.0, 0.0)
 
 
 def substeps(rate_hz: float, step_s: float, longest_s: float = LONGEST_S) -> int:
-    """Steps of step_s in one frame of a peer that has rate_hz of them: 1 at least, and less than longest_s of time."""
+    """Return the steps in one frame of a peer: at least 1, and less than longest_s of time.
+
+    Parameters
+    ----------
+    rate_hz : float
+        Frames of the peer, Hz.
+    step_s : float
+        Simulated time of a step, s.
+    longest_s : float, default LONGEST_S
+        Longest frame, s; 0 for any.
+
+    Returns
+    -------
+    int
+        Number of steps.
+
+    Examples
+    --------
+    >>> substeps(250.0, 0.001)
+    4
+    """
     most = max(1, floor(longest_s / step_s - 1e-6)) if longest_s else 1 << 30
     return max(1, min(most, round(1.0 / (rate_hz * step_s))))
 
 
 def at_rest(motion: Motion) -> Motion:
-    """The same place and attitude, without any motion."""
+    """Return the same place and attitude, without any motion.
+
+    Parameters
+    ----------
+    motion : Motion
+        Motion of the robot.
+
+    Returns
+    -------
+    Motion
+        The motion at rest.
+    """
     return replace(motion, velocity=_ZERO, velocity_body=_ZERO, rate=_ZERO, acceleration=_ZERO)
 
 
 class Pacer:
-    """Takes a bridge's states, and gives back those at which the peer's frames end.
+    """Selection of the states at which the peer's frames end.
 
-    In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. When the peer does not ask for
-    HOLD_S the plant is asked to pause (which takes one more step), and to go on at the peer's next frame. In other
-    modes the plant runs on by itself, and a frame ends with the first state that is n steps after the end of the last.
-    The last CATCH_UP states wait for a peer that is late, so that it loses no frame.
+    In lockstep the plant waits for us and we for the peer: `go(n)` lets it take n steps. If the peer asks for none for
+    HOLD_S, the plant is asked to pause, which takes one more step. At the peer's next frame it is asked to resume. In
+    other modes the plant continues by itself. Then a frame ends with the first state that is n steps after the end of
+    the last. The last CATCH_UP states wait for a late peer, so that it loses no frame.
+
+    Parameters
+    ----------
+    bridge : rtmms.Bridge
+        The bridge.
+    locked : bool
+        Whether the plant waits for us.
+    who : str
+        Name of the peer, for messages.
 
     Attributes
     ----------
+    newest : rtmms.State or None
+        The newest state.
     excess : int
         In lockstep: steps of the plant that no frame asked for, such as the one of a pause, since the plant began.
     """
@@ -55,9 +102,9 @@ class Pacer:
         self._bridge, self.locked, self._who = bridge, locked, who
         self.newest: rtmms.State | None = None
         self.asked = False
-        """A frame is under way."""
+        """Whether a frame is under way."""
         self.held = False
-        """The plant was asked to pause."""
+        """Whether the plant was asked to pause."""
         self.resetting = False
         self._reset_at = -inf
         self._values: dict[str, float] = {}
@@ -72,7 +119,18 @@ class Pacer:
         self.excess = 0
 
     def on_state(self, state: rtmms.State) -> rtmms.State | None:
-        """The state if the peer's frame ends with it."""
+        """Handle a state.
+
+        Parameters
+        ----------
+        state : rtmms.State
+            The state.
+
+        Returns
+        -------
+        rtmms.State | None
+            The state if the peer's frame ends with it.
+        """
         before, self.newest = self.newest, state
         self._here, self._since = self.locked, monotonic()
         if self.resetting and before is not None and state.step > before.step:
@@ -95,18 +153,33 @@ class Pacer:
         return self._ended()
 
     def _begin(self, step: int) -> None:
-        """The plant is at the first step that counts; a frame under way ends as many steps after it as were asked."""
+        """Handle the plant's first state that counts.
+
+        A frame under way ends as many steps after it as were requested.
+        """
         self.resetting, self.excess, self._ended_at = False, 0, step
         self._passed.clear()
         self._end = step + (self._count if self.asked else 0)
 
     def drive(self, values: Mapping[str, float]) -> None:
-        """The peer's actuator values, from now on; in lockstep they let no step begin."""
+        """Set the peer's actuator values from now on; in lockstep they let no step begin.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name.
+        """
         self._bridge.peer_watch.fed()
         self._set(values)
 
     def idle(self, values: Mapping[str, float]) -> None:
-        """The peer is gone: these values, and no more steps for it."""
+        """Set values for a lost peer, and take no more steps for it.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name.
+        """
         self._set(values)
         self.asked, self._owed = False, 0
 
@@ -117,7 +190,18 @@ class Pacer:
             self._bridge.io.command(values)
 
     def go(self, count: int) -> rtmms.State | None:
-        """The peer's next frame, of so many steps. The state that ends it, where that is here already."""
+        """Begin the peer's next frame.
+
+        Parameters
+        ----------
+        count : int
+            Steps of the frame.
+
+        Returns
+        -------
+        rtmms.State | None
+            The state that ends it, if it is here already.
+        """
         self.asked, self._count = True, count
         if not self.locked:
             self._end += count
@@ -131,18 +215,20 @@ class Pacer:
 
     @property
     def waiting(self) -> bool:
-        """In lockstep: the plant waits for the answer to the newest state."""
+        """Whether a plant in lockstep waits for the answer to the newest state."""
         return self._here
 
     def wake(self) -> None:
-        """Let a plant that was asked to pause go on."""
+        """Let a paused plant continue."""
         if self.held:
             self.held = self._pausing = False
             self._bridge.io.post("resume")
 
     def reset(self) -> None:
-        """The plant is to begin anew: what it still sends of its old life is passed over. At most one in RESET_EVERY_S:
-        a peer that begins anew more often than that is none that began anew."""
+        """Reset the plant, and ignore its states until then.
+
+        At most one reset is sent in RESET_EVERY_S, because a peer that seems to restart more often has not restarted.
+        """
         if monotonic() - self._reset_at < RESET_EVERY_S:
             self._bridge.counts.add("resets_refused")
             return
@@ -154,7 +240,13 @@ class Pacer:
             self._answer()
 
     def tick(self, now: float) -> None:
-        """From the bridge's: the pause when the peer is silent."""
+        """Pause the plant if the peer is silent; the bridge's `tick` calls this.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self.resetting and now - self._reset_at > RESET_S:  # its states may come all the time
             self.resetting = False
             self._bridge.io.log("the plant was asked for a reset and has not done it")
@@ -172,7 +264,13 @@ class Pacer:
             self.held = False  # it goes on all the same: somebody else let it
 
     def plant_again(self, locked: bool) -> None:
-        """Another run: its states begin at 0. What the peer asked for is asked of that one."""
+        """Continue with another run, with states from 0 and the peer's present request.
+
+        Parameters
+        ----------
+        locked : bool
+            Whether the plant waits for us.
+        """
         self.locked = locked
         self.newest, self._here, self.held, self._pausing, self.resetting = None, False, False, False, False
         self._end = self.excess = self._ended_at = 0

@@ -24,20 +24,36 @@ _CODES = dict(
 _F32 = 3.4028234663852886e38
 SEQ, STEP = "seq", "step"
 LONGEST = 1400
-"""Bytes: what goes through every network in one piece."""
+"""Bytes that every network passes in one piece."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Packed:
-    """One number of a structure; nothing is between them but what a `pad` puts there.
+    """One number of a structure; the structure has no gaps except `pad`.
 
-    field   out: an output of the plant ('position[2]'), time, step, or seq (counts the messages). In: a channel, or
-            seq, or step (of the state that is answered). Of a constant and of padding: any name
-    type    i8 u8 i16 u16 i32 u32 i64 u64 f32 f64, or pad for one byte that means nothing
-    scale   what stands in the structure is the number times this; whole numbers are rounded, and limited to their type
-    value   a constant, such as a mark at the beginning: written as it is; in what comes in it must be there
+    On a command line it is FIELD:TYPE[:SCALE], a constant =VALUE:TYPE.
 
-    On a command line FIELD:TYPE[:SCALE], a constant =VALUE:TYPE.
+    Parameters
+    ----------
+    field : str
+        In a state: an output of the plant ('position[2]'), time, step, or seq (counts the messages). In a command: a
+        channel, seq, or step (of the answered state). For a constant and padding: any name.
+    type : Type, default 'f32'
+        i8 u8 i16 u16 i32 u32 i64 u64 f32 f64, or pad for one meaningless byte.
+    scale : float, default 1.0
+        The structure has the number times this; whole numbers are rounded, and clamped to their type.
+    value : float | None, optional
+        A constant, such as a mark at the beginning. It is written unchanged, and required in received messages.
+
+    Raises
+    ------
+    ModelError
+        If a value is invalid.
+
+    Examples
+    --------
+    >>> Packed.from_word("position[0]:i16:100", "fields").raw(1.5)
+    150
     """
 
     field: str
@@ -46,6 +62,7 @@ class Packed:
     value: float | None = None
 
     def __post_init__(self) -> None:
+        """Check the values."""
         if self.type not in _CODES:
             raise ModelError(f"type: expected one of {', '.join(_CODES)}; got '{self.type}'")
         if self.scale == 0 or not isfinite(self.scale):
@@ -53,7 +70,25 @@ class Packed:
 
     @classmethod
     def from_word(cls, word: str, place: str) -> Packed:
-        """'position[0]:f32:100', or '=43981:u16'."""
+        """Return the number of a text such as 'position[0]:f32:100', or '=43981:u16'.
+
+        Parameters
+        ----------
+        word : str
+            The text.
+        place : str
+            Source of the text, for the error.
+
+        Returns
+        -------
+        Packed
+            The number.
+
+        Raises
+        ------
+        ModelError
+            If the text has another form.
+        """
         name, _, rest = word.partition(":")
         kind, _, scale = rest.partition(":")
         try:
@@ -68,22 +103,60 @@ class Packed:
 
     @property
     def bits(self) -> int:
-        """Of a whole number, else 0."""
+        """Bits of a whole number, else 0."""
         return int(self.type[1:]) if self.type[0] in "iu" else 0
 
     def counted(self, number: int) -> float | int:
-        """A number that counts: it begins anew where the type ends."""
+        """Return a counter, which begins anew at the end of the type's range.
+
+        Parameters
+        ----------
+        number : int
+            The count.
+
+        Returns
+        -------
+        float | int
+            The counter.
+        """
         if not self.bits:
             return float(number)
         half = (1 << self.bits) >> 1 if self.type[0] == "i" else 0
         return (number + half) % (1 << self.bits) - half
 
     def held(self, number: float) -> int:
-        """The nearest whole number that the type holds."""
+        """Return the nearest whole number of the type.
+
+        Parameters
+        ----------
+        number : float
+            The number.
+
+        Returns
+        -------
+        int
+            The whole number.
+        """
         return whole(number, 1.0, self.bits, self.type[0] == "i")
 
     def raw(self, number: float) -> float | int:
-        """As it stands in the structure; ValueError where it cannot."""
+        """Return a number as it is in the structure.
+
+        Parameters
+        ----------
+        number : float
+            The number.
+
+        Returns
+        -------
+        float | int
+            The scaled number.
+
+        Raises
+        ------
+        ValueError
+            If it is not finite.
+        """
         if self.bits:
             return whole(number, self.scale, self.bits, self.type[0] == "i")
         scaled = number * self.scale
@@ -91,7 +164,17 @@ class Packed:
 
 
 class UnpackedCommand(NamedTuple):
-    """A command: values by channel, its own number, and the step of the state that it answers, or None."""
+    """Command of a peer.
+
+    Parameters
+    ----------
+    values : dict[str, float]
+        Values by channel.
+    seq : int | None, optional
+        Number of the command; None for none.
+    step : int | None, optional
+        Step of the state that it answers; None for none.
+    """
 
     values: dict[str, float]
     seq: int | None = None
@@ -99,7 +182,7 @@ class UnpackedCommand(NamedTuple):
 
 
 class _Layout:
-    """The fields in their order, and the structure they make."""
+    """Fields in their order, and their structure."""
 
     def __init__(self, entries: Sequence[Packed], endian: Endian, place: str) -> None:
         self.entries = tuple(entry for entry in entries if entry.type != "pad")
@@ -112,7 +195,7 @@ class _Layout:
 
     @property
     def size(self) -> int:
-        """Bytes."""
+        """Bytes of the structure."""
         return self.struct.size
 
     def constants(self) -> dict[int, float]:
@@ -120,7 +203,24 @@ class _Layout:
 
 
 class Packer(_Layout):
-    """States as bytes."""
+    """Writer of states as bytes.
+
+    Parameters
+    ----------
+    entries : Sequence[Packed]
+        The numbers.
+    endian : Endian
+        Byte order.
+    plant : PlantInfo
+        The plant.
+    place : str
+        Source of the layout, for errors.
+
+    Raises
+    ------
+    ModelError
+        If a field or a constant is invalid.
+    """
 
     def __init__(self, entries: Sequence[Packed], endian: Endian, plant: PlantInfo, place: str) -> None:
         super().__init__(entries, endian, place)
@@ -132,7 +232,7 @@ class Packer(_Layout):
         ]
 
     def __call__(self, state: State, seq: int, instead: Mapping[str, float] | None = None) -> bytes:
-        """The state's numbers; `instead` has values by field that are sent in their place."""
+        """Return a state's numbers; `instead` has values by field that replace them."""
         raws: list[float | int] = []
         for entry, read in zip(self.entries, self._fields, strict=True):
             if instead is not None and entry.field in instead:  # of a constant too: a flag that means all is well
@@ -149,7 +249,27 @@ class Packer(_Layout):
 
 
 class Unpacker(_Layout):
-    """Bytes as numbers by channel."""
+    """Reader of bytes as numbers by channel.
+
+    Parameters
+    ----------
+    entries : Sequence[Packed]
+        The numbers.
+    endian : Endian
+        Byte order.
+    place : str
+        Source of the layout, for errors.
+
+    Attributes
+    ----------
+    channels : tuple of str
+        Channels of the structure.
+
+    Raises
+    ------
+    ModelError
+        If a field occurs twice.
+    """
 
     def __init__(self, entries: Sequence[Packed], endian: Endian, place: str) -> None:
         super().__init__(entries, endian, place)
@@ -161,7 +281,7 @@ class Unpacker(_Layout):
         self._bits = {entry.field: entry.bits for entry in self.entries}
 
     def __call__(self, data: bytes) -> UnpackedCommand:
-        """Refusal: length, mark (a constant), not_finite."""
+        """Return the command of a message; Refusal with reason length, mark (a constant) or not_finite."""
         if len(data) != self.struct.size:
             raise Refusal("length", f"a command has {self.struct.size} bytes, got {len(data)}")
         values: dict[str, float] = {}
@@ -182,16 +302,47 @@ class Unpacker(_Layout):
         return UnpackedCommand(values, numbers.get(SEQ), numbers.get(STEP))
 
     def is_step(self, stated: int, step: int) -> bool:
-        """Is that the step's number, as far as its field holds it?"""
+        """Return whether a stated number is that of a step, as far as its field's range allows.
+
+        Parameters
+        ----------
+        stated : int
+            The stated number.
+        step : int
+            The step.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         bits = self._bits[STEP]
         return (stated - step) % (1 << bits) == 0 if bits else stated == step
 
 
 def is_old(seq: int, newest: int | None, bits: int = 0, window: int = 64) -> bool:
-    """A message that was sent before one already taken, or is the same again: its number is one of the last few.
+    """Return whether a message was sent before an accepted one, or is the same again.
 
-    bits   after how many the number begins at 0 again; 0: never. Farther back than the window it is a peer that started
-           anew, whose messages count.
+    Parameters
+    ----------
+    seq : int
+        Number of the message.
+    newest : int | None
+        Number of the newest accepted one; None for none.
+    bits : int, default 0
+        Bits of the counter, which begins at 0 again; 0: never.
+    window : int, default 64
+        Numbers that count as old. Earlier ones are of a restarted peer, and are accepted.
+
+    Returns
+    -------
+    bool
+        True if it is old.
+
+    Examples
+    --------
+    >>> is_old(3, 5), is_old(6, 5)
+    (True, False)
     """
     if newest is None:
         return False

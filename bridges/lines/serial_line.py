@@ -1,4 +1,4 @@
-"""A serial line: never given more than it carries, looked for until it is there, and again when it is unplugged."""
+"""Serial line that never gets more than it carries, and that is searched for when it is unplugged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,22 @@ Flow = Literal["none", "rtscts"]
 
 
 def checked_device(device: str, baud: int, place: str = "device") -> None:
-    """ModelError for what can be no serial line."""
+    """Raise ModelError for a name that can be no serial line.
+
+    Parameters
+    ----------
+    device : str
+        The name.
+    baud : int
+        Baud rate.
+    place : str, default 'device'
+        Source of the name, for the error.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be one.
+    """
     if not device:
         raise rtmms.ModelError(f"{place}: expected the name of a line, such as /dev/ttyUSB0, got ''")
     if os.path.exists(device) and not stat.S_ISCHR(os.stat(device).st_mode) and os.name == "posix":
@@ -34,12 +49,30 @@ def checked_device(device: str, baud: int, place: str = "device") -> None:
 
 
 class SerialLine:
-    """One line, by pyserial. A message is handed over when the one before it has had its time on the line.
+    """Serial line by pyserial; a message is written when the one before it has had its time on the line.
 
-    received   gets the bytes as they come, a bounded number at a time
-    came       the line is open (again);  gone   it is not any more, with the reason
-    begin      bytes that go out first each time it is opened
-    limit      messages that wait; the oldest is dropped for the next
+    Parameters
+    ----------
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    device : str
+        Name of the line.
+    baud : int
+        Baud rate.
+    received : Callable[[bytes], None]
+        Called with bytes as they come, a bounded number at a time.
+    came : Callable[[float], None]
+        Called with the monotonic time when the line is open (again).
+    gone : Callable[[str], None]
+        Called with the reason when it is gone.
+    parity, stop_bits, flow : Parity, default 'none'
+        Settings of the line.
+    begin : bytes, default b''
+        Bytes that are sent first each time it is opened.
+    limit : int, default 1
+        Most waiting messages; the oldest is dropped for the next.
     """
 
     def __init__(
@@ -58,19 +91,42 @@ class SerialLine:
 
     @property
     def open(self) -> bool:
+        """Whether the line is open."""
         return self._port is not None
 
     @property
     def waiting(self) -> int:
-        """Messages that wait for the line."""
+        """Number of messages that wait for the line."""
         return len(self._outbox)
 
     def time_s(self, count: int) -> float:
-        """What so many bytes take."""
+        """Return the time of bytes on the line.
+
+        Parameters
+        ----------
+        count : int
+            Number of bytes.
+
+        Returns
+        -------
+        float
+            Time, s.
+        """
         return self._line.time_s(count)
 
     def tick(self, now: float) -> bool:
-        """Look for a line that is not there, if it is time to; whether it was open."""
+        """Search for a missing line, if it is time.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            Whether the line was open.
+        """
         if self._port is None:
             if self._backoff.due(now):
                 self.plug_in(now)
@@ -78,7 +134,13 @@ class SerialLine:
         return True
 
     def plug_in(self, now: float) -> None:
-        """Open it, if it is there."""
+        """Open the line, if it is there.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         import serial
 
         try:
@@ -102,13 +164,25 @@ class SerialLine:
         self.pump(now)
 
     def put(self, message: bytes) -> None:
-        """Now, or when the line is free; with no line: nothing."""
+        """Send a message now, or when the line is free; nothing without a line.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         if self._port is not None:
             self._outbox.put(message)
             self.pump(monotonic())
 
     def pump(self, now: float) -> None:
-        """The rest of a message; then the next one, if the line is through with the last."""
+        """Send the rest of a message, then the next one if the line is free.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self._port is None:
             return
         try:
@@ -127,7 +201,13 @@ class SerialLine:
         self._io.watch(self._port.fileno(), self._on_readable, self._on_writable if self._begun else None)
 
     def close(self, last: bytes = b"") -> None:
-        """With a last message behind what was begun, if the line takes it at once."""
+        """Close the line after a last message, if the line accepts it at once.
+
+        Parameters
+        ----------
+        last : bytes, default b''
+            The message.
+        """
         if self._port is not None:
             if last:
                 with contextlib.suppress(OSError):
@@ -150,14 +230,14 @@ class SerialLine:
         self._gone("unplugged")
 
     def _held_up(self) -> bool:
-        """Flow control stops the line: what the system still has would be old when it goes out."""
+        """Return whether flow control stops the line, so that data in the system would be sent too late."""
         return self._flow != "none" and self._port.out_waiting > 0
 
     def _on_writable(self) -> None:
         self.pump(monotonic())
 
     def _on_readable(self) -> None:
-        """All that is there, a bounded number of bytes at a time."""
+        """Read available bytes, a bounded number at a time."""
         found, broken = [], None
         for i in range(_READS):
             try:

@@ -1,4 +1,4 @@
-"""A TCP server with one client at a time, whose slowness costs whole messages and nothing else."""
+"""TCP server with one client at a time; a slow client only loses whole messages."""
 
 from __future__ import annotations
 
@@ -18,13 +18,37 @@ _CHUNK = 4096
 
 
 class TcpPeer:
-    """Listens at once; a second client is turned away while the first has sent something lately, and takes its place
-    after that only when it has sent something.
+    """TCP server, which listens at once.
 
-    received    gets the bytes as they come;  came, gone: when a client is there, and no more
-    admission   whose connections are taken; others are counted as strangers and closed
-    limit       messages that wait for a slow client; the oldest is dropped for the next
-    RtmmsError where the address cannot be listened at.
+    A second client is refused while the first has sent something lately. Later it replaces the first when it has sent
+    something.
+
+    Parameters
+    ----------
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    host, port : str
+        Where it listens.
+    received : Callable[[bytes], None]
+        Called with bytes as they come.
+    came, gone : Callable[[], None]
+        Called when a client is there, and when it is gone.
+    admission : Admission
+        Admitted addresses; others are counted as strangers and closed.
+    limit : int, default 256
+        Most messages that wait for a slow client; the oldest is dropped for the next.
+
+    Attributes
+    ----------
+    address : tuple
+        Bound address.
+
+    Raises
+    ------
+    RtmmsError
+        If it cannot listen at the address.
     """
 
     def __init__(
@@ -36,7 +60,7 @@ class TcpPeer:
         self._received, self._came, self._gone = received, came, gone
         self._client: socket.socket | None = None
         self._next: socket.socket | None = None
-        """One that would take the client's place."""
+        """Connection that would replace the client."""
         self._received_at = 0.0
         self._outbox: Outbox[bytes] = Outbox(limit, counts)
         self._begun = b""  # the rest of a message whose beginning is on its way: never dropped
@@ -54,22 +78,35 @@ class TcpPeer:
 
     @property
     def connected(self) -> bool:
+        """Whether there is a client."""
         return self._client is not None
 
     def send(self, message: bytes) -> None:
-        """Now, or when the client has room; with no client: nothing."""
+        """Send a message now, or when the client has room; nothing without a client.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         if self._client is None:
             return
         self._outbox.put(message)
         self._flush()
 
     def drop(self, why: str) -> None:
-        """Part with the client."""
+        """Close the client's connection.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for the log.
+        """
         self._io.log(why)
         self._part()
 
     def close(self) -> None:
-        """The client too."""
+        """Close the server and the client's connection."""
         self._turn_away()
         self._part(log=False)
         self._io.unwatch(self._listening)
@@ -96,7 +133,7 @@ class TcpPeer:
                 self._io.watch(client, self._on_next)
 
     def _on_next(self) -> None:
-        """The one that would take the place sends something, or is gone again."""
+        """Handle data, or the end, of the connection that would replace the client."""
         client = self._next
         if client is None:
             return

@@ -1,4 +1,4 @@
-"""Why a connection could not be made, in words that a user can act on."""
+"""Reasons of failed connections, for a user."""
 
 from __future__ import annotations
 
@@ -7,7 +7,18 @@ import ssl
 
 
 def why_unreached(fault: BaseException | None) -> str:
-    """Of what connecting, or TLS's handshake, raised."""
+    """Return the reason of a failed connection or TLS handshake.
+
+    Parameters
+    ----------
+    fault : BaseException | None
+        The exception.
+
+    Returns
+    -------
+    str
+        The reason.
+    """
     if isinstance(fault, ssl.SSLCertVerificationError):
         why = fault.verify_message
         if "mismatch" in why:

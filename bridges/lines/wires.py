@@ -1,4 +1,4 @@
-"""Where lines of text go and come from, as an address: udp://HOST:PORT, tcp://HOST:PORT, or a serial device."""
+"""Wires for lines of text, by an address: udp://HOST:PORT, tcp://HOST:PORT, or a serial device."""
 
 from __future__ import annotations
 
@@ -24,21 +24,49 @@ _WAITING = 4
 _BAUD = 4800  # NMEA 0183's
 
 Received = Callable[[bytes, bool], None]
-"""Gets bytes, and whether they are whole messages (a datagram) or a piece of a stream."""
+"""Function of bytes, and of whether they are whole messages (a datagram) or a piece of a stream."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """udp://HOST:PORT, tcp://HOST:PORT (listened at), or DEVICE[@BAUD]."""
+    """Address of a wire: udp://HOST:PORT, tcp://HOST:PORT (listened at), or DEVICE[@BAUD].
+
+    Parameters
+    ----------
+    kind : Literal['udp', 'tcp', 'serial']
+        Kind of the wire.
+    host : str
+        Host, or name of the device.
+    port : int
+        Port, or baud rate of a serial line.
+    """
 
     kind: Literal["udp", "tcp", "serial"]
     host: str
     port: int
-    """Of a serial line the baud rate."""
+    """Port, or baud rate of a serial line."""
 
     @classmethod
     def from_text(cls, text: str, place: str) -> Address:
-        """ModelError for anything else."""
+        """Return the address of a text.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+        place : str
+            Source of the text, for the error.
+
+        Returns
+        -------
+        Address
+            The address.
+
+        Raises
+        ------
+        ModelError
+            If the text has another form.
+        """
         scheme, mark, rest = text.partition("://")
         if mark and scheme in ("udp", "tcp"):
             return cls("udp" if scheme == "udp" else "tcp", *host_port(rest, place))
@@ -51,26 +79,62 @@ class Address:
         return cls("serial", device, int(baud or _BAUD))
 
     def __str__(self) -> str:
+        """Return the address as text."""
         return f"{self.host} at {self.port} baud" if self.kind == "serial" else f"{self.kind}://{self.host}:{self.port}"
 
 
 class Wire(Protocol):
-    """One of the three."""
+    """Interface of the three kinds of wires."""
 
-    def send(self, message: bytes) -> None: ...
+    def send(self, message: bytes) -> None:
+        """Send a message.
 
-    def tick(self, now: float) -> None: ...
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
 
-    def close(self) -> None: ...
+    def tick(self, now: float) -> None:
+        """Handle time-outs.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
+
+    def close(self) -> None:
+        """Close the wire."""
 
 
 def opened(
     address: Address, io: Io, counts: Counters, *, received: Received | None, admission: Admission,
     gone: Callable[[str], None],
 ) -> Wire:  # fmt: skip
-    """The wire to an address, open. received: None where nothing is taken; gone: a client or a device has gone.
+    """Return an open wire to an address.
 
-    A udp address is where messages go; where they come in is `UdpIn`.
+    A udp address is where messages go; `UdpIn` receives them.
+
+    Parameters
+    ----------
+    address : Address
+        The address.
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    received : Received | None
+        Called with received bytes; None to ignore them.
+    admission : Admission
+        Admitted senders.
+    gone : Callable[[str], None]
+        Called with the reason when a client or a device is gone.
+
+    Returns
+    -------
+    Wire
+        The wire.
     """
     take = received or (lambda data, whole: None)
     if address.kind == "udp":
@@ -81,7 +145,20 @@ def opened(
 
 
 class UdpOut:
-    """To one address."""
+    """Wire to one UDP address.
+
+    Parameters
+    ----------
+    address : Address
+        The address.
+    counts : Counters
+        Counters of the bridge.
+
+    Raises
+    ------
+    RtmmsError
+        If it cannot send there.
+    """
 
     def __init__(self, address: Address, counts: Counters) -> None:
         family, to = resolved(f"[{address.host}]:{address.port}", "to")
@@ -95,20 +172,54 @@ class UdpOut:
             raise rtmms.RtmmsError(f"cannot send to {address}: {fault.strerror or fault}") from None
 
     def send(self, message: bytes) -> None:
+        """Send a message.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         try:
             self._socket.send(message)
             self._counts.add("sent")
         except OSError:  # nobody there, or too slow
             self._counts.add("dropped")
 
-    def tick(self, now: float) -> None: ...
+    def tick(self, now: float) -> None:
+        """Do nothing.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
 
     def close(self) -> None:
+        """Close the socket."""
         self._socket.close()
 
 
 class UdpIn:
-    """Messages to an address of ours, from those who are admitted."""
+    """Messages to a UDP address of ours, from admitted senders.
+
+    Parameters
+    ----------
+    address : Address
+        The address.
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    received : Received
+        Called with received bytes.
+    admission : Admission
+        Admitted senders.
+
+    Attributes
+    ----------
+    port : int
+        Bound port.
+    """
 
     def __init__(self, address: Address, io: Io, counts: Counters, received: Received, admission: Admission) -> None:
         self._io, self._counts, self._received, self._admission = io, counts, received, admission
@@ -130,12 +241,34 @@ class UdpIn:
                 return
 
     def close(self) -> None:
+        """Close the socket."""
         self._io.unwatch(self._socket)
         self._socket.close()
 
 
 class TcpWire:
-    """A client that connects to us."""
+    """Wire to a client that connects to us.
+
+    Parameters
+    ----------
+    address : Address
+        Where it listens.
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    received : Received
+        Called with received bytes.
+    admission : Admission
+        Admitted senders.
+    gone : Callable[[str], None]
+        Called with the reason when the client is gone.
+
+    Attributes
+    ----------
+    port : int
+        Bound port.
+    """
 
     def __init__(
         self, address: Address, io: Io, counts: Counters, received: Received, admission: Admission,
@@ -148,16 +281,45 @@ class TcpWire:
         self.port = int(self._peer.address[1])
 
     def send(self, message: bytes) -> None:
+        """Send a message.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         self._peer.send(message)
 
-    def tick(self, now: float) -> None: ...
+    def tick(self, now: float) -> None:
+        """Do nothing.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
 
     def close(self) -> None:
+        """Close the server and the connection."""
         self._peer.close()
 
 
 class SerialWire:
-    """A device, which may come and go."""
+    """Wire to a serial device, which may come and go.
+
+    Parameters
+    ----------
+    address : Address
+        The device.
+    io : Io
+        Services of the bridge's loop.
+    counts : Counters
+        Counters of the bridge.
+    received : Received
+        Called with received bytes.
+    gone : Callable[[str], None]
+        Called with the reason when the device is gone.
+    """
 
     def __init__(
         self, address: Address, io: Io, counts: Counters, received: Received, gone: Callable[[str], None]
@@ -169,11 +331,26 @@ class SerialWire:
         self.line.plug_in(monotonic())
 
     def send(self, message: bytes) -> None:
+        """Send a message.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         self.line.put(message)
 
     def tick(self, now: float) -> None:
+        """Search for the device, and send waiting messages.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         self.line.tick(now)
         self.line.pump(now)
 
     def close(self) -> None:
+        """Close the line."""
         self.line.close()

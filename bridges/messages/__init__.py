@@ -1,4 +1,4 @@
-"""Types and names on the far side: ROS 2's and Foxglove's messages, LCM's (rtmms.lcm), topics, chosen outputs.
+"""Types and names of other protocols: ROS 2's and Foxglove's messages, LCM's (rtmms.lcm), topics, selected outputs.
 
-A protocol's own vocabulary, for its one bridge and whoever speaks the same.
+Each is for the bridge of its protocol, and for programs that use the same.
 """

@@ -1,4 +1,4 @@
-"""A robot's shape and frames as Foxglove's messages."""
+"""Robot's shape and frames as Foxglove's messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ LINE_PIXELS = 1.5
 
 
 def stamp(time: float) -> Any:
-    """Simulated s as a Timestamp; never before 0."""
+    """Return simulated s as a Timestamp, never before 0.
+
+    Parameters
+    ----------
+    time : float
+        Simulated time, s.
+
+    Returns
+    -------
+    Any
+        The Timestamp.
+    """
     from foxglove.messages import Timestamp
 
     whole = floor(max(0.0, time))
@@ -29,7 +40,15 @@ def stamp(time: float) -> Any:
 
 
 class Scene:
-    """Transforms of a robot, and the entities that are drawn of it; shape None: the body's frame alone."""
+    """Transforms of a robot, and its drawn entities.
+
+    Parameters
+    ----------
+    shape : Shape | None
+        Shape of the robot; None: the body's frame alone.
+    world, body : str
+        Names of the frames.
+    """
 
     def __init__(self, shape: Shape | None, world: str, body: str) -> None:
         from foxglove.messages import Color
@@ -39,7 +58,20 @@ class Scene:
         self._lines = {skin.name: _pairs(skin) for skin in shape.skins} if shape else {}
 
     def transforms(self, state: State, motion: Motion) -> Any:
-        """FrameTransforms: world to body, and body to each moving part."""
+        """Return the transforms from world to body, and from body to each moving part.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+        motion : Motion
+            Motion of the robot.
+
+        Returns
+        -------
+        Any
+            A FrameTransforms message.
+        """
         from foxglove.messages import FrameTransform, FrameTransforms, Quaternion, Vector3
 
         at = stamp(state.time)
@@ -62,7 +94,18 @@ class Scene:
         return FrameTransforms(transforms=made)
 
     def update(self, state: State) -> Any:
-        """SceneUpdate: one entity a skin and a solid, in the body's frame; each takes the place of the one before."""
+        """Return the entities: one for each skin and solid, in the body's frame; each replaces the one before.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        Any
+            A SceneUpdate message.
+        """
         from foxglove.messages import (
             LinePrimitive,
             LinePrimitiveLineType,
@@ -136,5 +179,5 @@ class Scene:
 
 
 def _pairs(skin: Skin) -> list[int]:
-    """The strips of a skin as pairs of points."""
+    """Return the strips of a skin as pairs of points."""
     return [index for strip in skin.lines for pair in pairwise(strip) for index in pair]

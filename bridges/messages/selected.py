@@ -1,4 +1,4 @@
-"""A plant as it looks to a bridge that asked for some of its outputs only."""
+"""View of a plant for a bridge that selected some of its outputs."""
 
 from __future__ import annotations
 
@@ -8,5 +8,16 @@ from rtmms.wire.protocol.state import PlantInfo
 
 
 def selected(plant: PlantInfo) -> PlantInfo:
-    """The same plant, with no outputs but those that come with each state."""
+    """Return the same plant with only the outputs in its states.
+
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    PlantInfo
+        The plant with selected outputs.
+    """
     return replace(plant, outputs=tuple(channel for channel in plant.outputs if channel.name in plant.selected))

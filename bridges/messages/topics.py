@@ -1,4 +1,4 @@
-"""Names of robots, outputs and actuators as parts of topics and keys: a plant or an FMU calls them as it likes."""
+"""Names of robots, outputs and actuators as parts of topics and keys, because plants and FMUs use any names."""
 
 from __future__ import annotations
 
@@ -12,17 +12,62 @@ _LONGEST = 200
 
 
 def part(name: str) -> str:
-    """A name as one part of a topic: what parts or matches topics, or cannot be seen, is written as '_'."""
+    """Return a name as one part of a topic.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+        The name with '_' in place of characters that separate or match topics, or that are invisible.
+
+    Examples
+    --------
+    >>> part("left/front #1")
+    'left_front__1'
+    """
     return "".join(sign if sign.isalnum() or sign in _KEPT else "_" for sign in name[:_LONGEST]) or "_"
 
 
 def robot_part(robot: str) -> str:
-    """A robot's name, or the file's that it was made from."""
+    """Return a robot's name, or that of its file, as one part of a topic.
+
+    Parameters
+    ----------
+    robot : str
+        The robot.
+
+    Returns
+    -------
+    str
+        The part.
+    """
     return part(PurePath(robot).name)
 
 
 def parts(names: Iterable[str], kind: str) -> dict[str, str]:
-    """The part of a topic for each name; ModelError where two of them would be the same. kind: for the error."""
+    """Return the part of a topic for each name.
+
+    Parameters
+    ----------
+    names : Iterable[str]
+        The names.
+    kind : str
+        Kind of the names, for the error.
+
+    Returns
+    -------
+    dict[str, str]
+        Parts by name.
+
+    Raises
+    ------
+    ModelError
+        If two parts are equal.
+    """
     found: dict[str, str] = {}
     taken: dict[str, str] = {}
     for name in names:

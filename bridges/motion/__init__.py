@@ -1,4 +1,4 @@
-"""Where the robot is and how it moves, in the frames that others use: conversions, pose, IMU, joints.
+"""Place and motion of the robot in the frames of others: conversions, pose, IMU, joints.
 
-No socket, and nothing of one protocol.
+The package has no socket, and nothing of a single protocol.
 """

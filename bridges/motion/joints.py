@@ -1,4 +1,4 @@
-"""The joints of a robot as others list them: names, and for each state their angles, rates and torques."""
+"""Joints of a robot in the form of others: names, and for each state their angles, rates and torques."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ from rtmms.wire.protocol.state import PlantInfo, State
 
 @dataclass(frozen=True)
 class Group:
-    """Joints whose numbers stand side by side in some outputs; '' for an output that the plant does not have."""
+    """Joints with adjacent numbers in some outputs.
+
+    Parameters
+    ----------
+    names : tuple[str, ...]
+        Names of the joints.
+    position, velocity, effort : str
+        Names of the outputs; empty for one that the plant does not have.
+    """
 
     names: tuple[str, ...]
     position: str
@@ -21,11 +29,21 @@ class Group:
 
 
 class Joints:
-    """Reads a plant's joints from its states. rad, rad/s, N m.
+    """Reader of a plant's joints from its states, rad, rad/s and N m.
 
-    fields   also those that come in fields of two or more dimensions, such as the joints of a fin's chains
-    names    in the order of the lists that `__call__` gives; empty where the plant has no joints that are known
-    needs    the outputs they are read from
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+    fields : bool, default True
+        Whether to include joints in fields of two or more dimensions, such as those of a fin's chains.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names in the order of `__call__`'s lists; empty if the plant has no known joints.
+    needs : tuple of str
+        Outputs from which they are read.
     """
 
     def __init__(self, plant: PlantInfo, fields: bool = True) -> None:
@@ -46,11 +64,24 @@ class Joints:
         )
 
     def __call__(self, state: State) -> tuple[list[float], list[float], list[float]]:
-        """Angles, rates, torques: each as long as `names`, or empty where none is known; NaN for one that is not."""
+        """Return angles, rates and torques: each as long as `names`, or empty if unknown; NaN for unknown ones."""
         return self._all(state, "position"), self._all(state, "velocity"), self._all(state, "effort")
 
     def output_of(self, name: str, part: Literal["position", "velocity", "effort"]) -> str:
-        """The output, with its index, that has this of a joint; '' for none."""
+        """Return the output, with its index, that has a part of a joint.
+
+        Parameters
+        ----------
+        name : str
+            Name of the joint.
+        part : Literal['position', 'velocity', 'effort']
+            The part.
+
+        Returns
+        -------
+        str
+            The output; empty for none.
+        """
         for group in self._groups:
             if name in group.names and getattr(group, part):
                 return f"{getattr(group, part)}[{group.names.index(name)}]"
@@ -67,7 +98,7 @@ class Joints:
 
 
 def _actuated(plant: PlantInfo, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """The manta's rods are its actuators."""
+    """Return the names of the manta's rods, which are its actuators."""
     return tuple(channel.name for channel in plant.actuators)
 
 
@@ -81,7 +112,7 @@ def _numbered(plant: PlantInfo, shape: tuple[int, ...]) -> tuple[str, ...]:
 
 
 def _manta(plant: PlantInfo, shape: tuple[int, ...]) -> tuple[str, ...]:
-    """Fin, link from the root, chain from the back: left_fin_0_29."""
+    """Return names with fin, link from the root, and chain from the back: left_fin_0_29."""
     if len(shape) != 3 or shape[0] != 2:
         return ()
     return tuple(f"{side}_fin_{j}_{i}" for side in ("left", "right") for j in range(shape[1]) for i in range(shape[2]))

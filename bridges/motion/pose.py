@@ -1,4 +1,4 @@
-"""Where the robot is and how it moves, from whatever a plant calls it: read once at the start, converted each state."""
+"""Place and motion of the robot, from a plant's own outputs: found once at the start, converted in each state."""
 
 from __future__ import annotations
 
@@ -19,11 +19,22 @@ _UNITS = {"position": "m", "quaternion": "w, x, y, z", "velocity": "m/s", "angul
 
 @dataclass(frozen=True, kw_only=True)
 class PoseNames:
-    """The plant's outputs for each part of the motion. Frames are the channels' own: world or body.
+    """Outputs of the plant for each part of the motion; their frames are the channels' own: world or body.
 
-    acceleration   '' for none; then it is taken from differences of the velocity
-    acceleration_is   'components': the rates of the velocity's components, as the manta's; 'inertial': the
-                      acceleration of the point itself, in that frame
+    Parameters
+    ----------
+    position, quaternion, velocity, angular_velocity : str, default 'position'
+        Names of the outputs.
+    acceleration : str, default 'acceleration'
+        Name of the output; empty for none: then it is derived from differences of the velocity.
+    acceleration_is : str, default 'components'
+        'components': the rates of the velocity's components, as the manta's; 'inertial': the acceleration of the point
+        itself, in that frame.
+
+    Raises
+    ------
+    ModelError
+        If `acceleration_is` is something else.
     """
 
     position: str = "position"
@@ -34,18 +45,31 @@ class PoseNames:
     acceleration_is: str = "components"
 
     def __post_init__(self) -> None:
+        """Check the values."""
         if self.acceleration_is not in ("components", "inertial"):
             raise ModelError(f"acceleration_is: expected one of components, inertial; got '{self.acceleration_is}'")
 
 
 @dataclass(slots=True)
 class Motion:
-    """The robot at one instant, in our frames: world z up, body FLU, SI; all about the plant's point of reference.
+    """The robot at one instant, in our frames: world z up, body FLU, SI; all at the plant's point of reference.
 
-    attitude      (w, x, y, z), body to world
-    velocity      of the point, world components; `velocity_body` the same in the body's
-    rate          angular velocity, body components
-    acceleration  of the point in an inertial frame (no gravity in it), body components; None where it is not known
+    Parameters
+    ----------
+    time : float
+        Simulated time, s.
+    position : Vector
+        Position, m, world.
+    attitude : tuple[float, float, float, float]
+        (w, x, y, z), body to world.
+    velocity : Vector
+        Velocity of the point, m/s, world components.
+    velocity_body : Vector
+        The same in body components.
+    rate : Vector
+        Angular velocity, rad/s, body components.
+    acceleration : Vector | None
+        Acceleration of the point in an inertial frame without gravity, m/s2, body components; None if unknown.
     """
 
     time: float
@@ -57,7 +81,18 @@ class Motion:
     acceleration: Vector | None
 
     def ned(self, x_bearing: float) -> tuple[Vector, tuple[float, float, float, float], Vector]:
-        """Position and velocity as north, east, down, and the attitude FRD to NED, in the order p, q, v."""
+        """Return position, attitude FRD to NED, and velocity, as north, east, down.
+
+        Parameters
+        ----------
+        x_bearing : float
+            Compass bearing of the world's x axis, rad.
+
+        Returns
+        -------
+        tuple[Vector, tuple[float, float, float, float], Vector]
+            Position, m, quaternion (w, x, y, z), and velocity, m/s.
+        """
         return (
             world_to_ned(self.position, x_bearing),
             attitude_to_ned(self.attitude, x_bearing),
@@ -66,13 +101,33 @@ class Motion:
 
     @property
     def rate_frd(self) -> Vector:
+        """Angular velocity, rad/s, body FRD."""
         return flu_frd(self.rate)
 
 
 class PoseReader:
-    """Makes a Motion of each state. Built once a plant is known: ModelError names the output that it lacks.
+    """Conversion of each state to a Motion.
 
-    needs   the parts without which the bridge makes no sense; what else is missing is taken to be 0, or not known
+    Parameters
+    ----------
+    names : PoseNames
+        Outputs of the plant.
+    plant : PlantInfo
+        The plant.
+    place : str, default 'pose'
+        Source of the names, for the error.
+    needs : tuple[str, ...], optional
+        Parts that the bridge requires; other missing ones are 0, or unknown.
+
+    Attributes
+    ----------
+    outputs : tuple of str
+        Outputs that the bridge must select.
+
+    Raises
+    ------
+    ModelError
+        If the plant lacks a required output; it names the output.
     """
 
     def __init__(
@@ -104,9 +159,10 @@ class PoseReader:
             )
         self._found = found
         self.outputs = tuple(output for output in found.values() if output)
-        """What the bridge must ask the plant for."""
+        """Outputs that the bridge must select."""
 
     def __call__(self, state: State) -> Motion:
+        """Return the motion in a state."""
         get, frames = state.outputs, self._frames
         q = upright(self._of(get, "quaternion", (1.0, 0.0, 0.0, 0.0)))
         position = _three(self._of(get, "position", (0.0, 0.0, 0.0)))
@@ -138,7 +194,25 @@ class PoseReader:
 
 
 def unveiled(names: PoseNames, plant: PlantInfo) -> PoseNames:
-    """The same, from the truth where a plant is seen through sensors; ModelError where it was not asked for."""
+    """Return the names of the truth, for a plant that is seen through sensors.
+
+    Parameters
+    ----------
+    names : PoseNames
+        Outputs of the plant.
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    PoseNames
+        The names.
+
+    Raises
+    ------
+    ModelError
+        If the truth was not selected.
+    """
     known = {channel.name for channel in plant.outputs}
     asked = {part: getattr(names, part) for part in _SIZES}
     found = {part: TRUTH + name for part, name in asked.items() if name not in known and TRUTH + name in known}

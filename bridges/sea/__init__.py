@@ -1,4 +1,4 @@
-"""What marine bridges share: what a robot's instruments read, in a navigator's terms, and the sentences about it.
+"""Common parts of marine bridges: readings of a robot's instruments, in a navigator's terms, and their sentences.
 
-No bridge itself: those are one level up, one a file.
+The bridges themselves are one level up, one a file.
 """

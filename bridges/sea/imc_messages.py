@@ -1,4 +1,4 @@
-"""IMC messages by imcpy: a peer's bytes read without trust, and what of them are set-points."""
+"""IMC messages by imcpy: untrusted bytes of a peer, and their set-points."""
 
 from __future__ import annotations
 
@@ -25,7 +25,13 @@ _MOST = 1e6
 
 @cache
 def taken() -> dict[int, str]:
-    """The numbers and names of the messages that are read here; all others are passed over unread."""
+    """Return the messages that are read here; all others are skipped unread.
+
+    Returns
+    -------
+    dict[int, str]
+        Names by number.
+    """
     import imcpy
 
     names = ("Announce", "EntityList", "PlanControl", "PlanDB", "Abort", "Heartbeat", "SetServoPosition",
@@ -34,7 +40,23 @@ def taken() -> dict[int, str]:
 
 
 def name_of(data: bytes) -> str:
-    """Of the message that a packet declares; '' for none that is read here. Refusal: oversize, malformed."""
+    """Return the name of the message that a packet declares.
+
+    Parameters
+    ----------
+    data : bytes
+        The packet.
+
+    Returns
+    -------
+    str
+        The name; empty for one that is not read here.
+
+    Raises
+    ------
+    Refusal
+        With reason oversize or malformed.
+    """
     if len(data) > MAX_MESSAGE_BYTES:
         raise Refusal("oversize", f"a message may have {MAX_MESSAGE_BYTES} bytes, got {len(data)}")
     if len(data) < _HEAD + 2 or int.from_bytes(data[:2], "big") not in _SYNC:
@@ -46,7 +68,23 @@ def name_of(data: bytes) -> str:
 
 
 def parse(data: bytes) -> Any:
-    """The message of a packet that `name_of` has a name for; Refusal: malformed (its checksum too)."""
+    """Return the message of a packet with a known name.
+
+    Parameters
+    ----------
+    data : bytes
+        The packet.
+
+    Returns
+    -------
+    Any
+        The message.
+
+    Raises
+    ------
+    Refusal
+        With reason malformed, also for a wrong checksum.
+    """
     import imcpy
 
     try:
@@ -60,7 +98,21 @@ def parse(data: bytes) -> Any:
 
 @dataclass(frozen=True)
 class Place:
-    """A waypoint of a plan: world x, y, m; depth, m, and speed, m/s, where it has them."""
+    """Waypoint of a plan.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    x, y : float
+        Position, m, world.
+    depth_m : float | None
+        Depth, m; None for none.
+    speed_m_s : float | None
+        Speed, m/s; None for none.
+    timeout_s : float
+        Longest time to reach it, s; 0 for none.
+    """
 
     name: str
     x: float
@@ -71,7 +123,25 @@ class Place:
 
 
 def set_points(message: Any, home: Home) -> dict[str, float]:
-    """Values by channel of a command; empty for another message. Refusal: not_finite, unit."""
+    """Return the values of a command.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+    home : Home
+        Place of the world's origin.
+
+    Returns
+    -------
+    dict[str, float]
+        Values by channel; empty for another message.
+
+    Raises
+    ------
+    Refusal
+        With reason not_finite, range or unit.
+    """
     import imcpy
 
     match type(message):
@@ -94,7 +164,18 @@ def set_points(message: Any, home: Home) -> dict[str, float]:
 
 
 def channels_known(name: str) -> bool:
-    """Is there such a channel?"""
+    """Return whether there is a channel of a name.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    bool
+        True if there is.
+    """
     kind, dot, number = name.partition(".")
     if dot:
         return kind in ("servo", "thruster") and number.isdecimal() and int(number) < _SERVOS
@@ -105,8 +186,25 @@ CHANNELS = ("heading_deg", "depth_m", "speed_m_s", "pitch_deg")
 
 
 def places(specification: Any, home: Home) -> list[Place]:
-    """The waypoints of a plan, in the order in which its transitions lead from the first on; Refusal for a plan that is
-    not one of Gotos, with a sentence for the console."""
+    """Return the waypoints of a plan, in the order of its transitions from the first on.
+
+    Parameters
+    ----------
+    specification : Any
+        The plan.
+    home : Home
+        Place of the world's origin.
+
+    Returns
+    -------
+    list[Place]
+        The waypoints.
+
+    Raises
+    ------
+    Refusal
+        For a plan that is not one of Gotos, with a sentence for the console.
+    """
     import imcpy
 
     if not isinstance(specification, imcpy.PlanSpecification):
@@ -169,7 +267,18 @@ def _finite(value: float) -> float:
 
 
 def udp_services(text: str) -> Iterator[tuple[str, int]]:
-    """Hosts and ports of the imc+udp services of an announce, those that make sense."""
+    """Yield the valid imc+udp services of an announce.
+
+    Parameters
+    ----------
+    text : str
+        The services.
+
+    Yields
+    ------
+    tuple[str, int]
+        Host and port.
+    """
     for url in text[:4096].split(";")[:32]:
         try:
             parts = urlsplit(url.strip())
@@ -180,12 +289,32 @@ def udp_services(text: str) -> Iterator[tuple[str, int]]:
 
 
 def fuzzed() -> Fuzzed:
-    """For the fuzz tests: each frame as it is, and, where it has the length of one, with its checksum mended."""
+    """Return the parser for fuzz tests.
+
+    It reads each frame unchanged and, if it is long enough, with a corrected checksum.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     import imcpy
 
     home = Home(lat_deg=43.1, lon_deg=5.9)
 
     def take(data: bytes) -> None:
+        """Handle a packet.
+
+        Parameters
+        ----------
+        data : bytes
+            The packet.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite.
+        """
         if not name_of(data):
             return
         message = parse(data)
@@ -198,6 +327,13 @@ def fuzzed() -> Fuzzed:
             places(message.arg, home)
 
     def read(data: bytes) -> None:
+        """Handle a packet, unchanged and corrected.
+
+        Parameters
+        ----------
+        data : bytes
+            The packet.
+        """
         mended = _mended(data)
         take(data if mended is None else mended)
         take(data)
@@ -213,7 +349,7 @@ def fuzzed() -> Fuzzed:
 
 
 def _mended(data: bytes) -> bytes | None:
-    """With the mark, the length and the checksum (CRC-16/ARC) of a packet; None for what is too short."""
+    """Return data with mark, length and checksum (CRC-16/ARC) of a packet; None if they are too short."""
     if not _HEAD + 2 <= len(data) <= MAX_MESSAGE_BYTES:
         return None
     from fastcrc import crc16
@@ -223,7 +359,20 @@ def _mended(data: bytes) -> bytes | None:
 
 
 def sample_plan(home: Home, course: tuple[tuple[float, float], ...]) -> Any:
-    """A request to start a plan of Gotos at these places of the world, m, 2 m deep at 0.5 m/s."""
+    """Return a request to start a plan of Gotos, 2 m deep at 0.5 m/s.
+
+    Parameters
+    ----------
+    home : Home
+        Place of the world's origin.
+    course : tuple[tuple[float, float], ...]
+        Waypoints x, y, m, world.
+
+    Returns
+    -------
+    Any
+        The request.
+    """
     import imcpy
 
     plan = imcpy.PlanSpecification()

@@ -1,4 +1,4 @@
-"""The nodes of an IMC network: announces by multicast, and the sockets that messages come and go by."""
+"""Nodes of an IMC network: announces by multicast, and the sockets of messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ _MULTICAST_ALL = 49  # linux/in.h
 
 @dataclass(slots=True)
 class Node:
-    """Somebody who has announced itself, and where it receives."""
+    """Node that has announced itself.
+
+    Parameters
+    ----------
+    number : int
+        Its IMC number.
+    name : str
+        Its name.
+    place : tuple[str, int]
+        Address where it receives.
+    received_at : float
+        Monotonic time of its last message, s.
+    """
 
     number: int
     name: str
@@ -29,20 +41,43 @@ class Node:
 
 
 class Nodes:
-    """Those that are there, by number and name; one that sends nothing for a minute is removed."""
+    """Present nodes by number and name; one that sends nothing for a minute is removed."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], Node] = {}
 
     def __iter__(self):  # type: ignore[no-untyped-def]
+        """Iterate over the nodes."""
         return iter(list(self._known.values()))
 
     def __len__(self) -> int:
+        """Return the number of nodes."""
         return len(self._known)
 
     def announced(self, number: int, name: str, services: str, sender: str, now: float) -> Node | None:
-        """A node that is new, or None. It receives where it announces, at the address that it spoke from: nobody can
-        have us send to a third."""
+        """Handle an announce.
+
+        The node receives at its announced port, at the address of the sender. So nobody can make us send to a third
+        party.
+
+        Parameters
+        ----------
+        number : int
+            IMC number.
+        name : str
+            Its name.
+        services : str
+            Its services.
+        sender : str
+            Host of the sender.
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        Node | None
+            The node if it is new, else None.
+        """
         ports = list(udp_services(services))
         port = next((port for host, port in ports if host == sender), ports[0][1] if ports else 0)
         if not port:
@@ -58,33 +93,113 @@ class Nodes:
         return node
 
     def receive(self, number: int, now: float) -> bool:
-        """A message of one; whether it is known."""
+        """Record a message of a node.
+
+        Parameters
+        ----------
+        number : int
+            IMC number.
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            Whether the node is known.
+        """
         mine = [node for node in self._known.values() if node.number == number]
         for node in mine:
             node.received_at = now
         return bool(mine)
 
     def spoke(self, number: int, sender: tuple[str, int], now: float) -> None:
-        """One whose announces do not reach us, and whose heartbeat does: it is answered where it speaks from."""
+        """Add a node whose heartbeat reaches us, but not its announces; it is answered at its sending address.
+
+        Parameters
+        ----------
+        number : int
+            IMC number.
+        sender : tuple[str, int]
+            Its sending address.
+        now : float
+            Monotonic time, s.
+        """
         if len(self._known) < _MOST:
             self._known[number, ""] = Node(number, f"{number:#06x}", sender, now)
 
     def forget(self, now: float) -> list[Node]:
-        """Those that are gone."""
+        """Remove silent nodes.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        list[Node]
+            The removed nodes.
+        """
         gone = [key for key, node in self._known.items() if now - node.received_at > _FORGOTTEN_S]
         return [self._known.pop(key) for key in gone]
 
     def find(self, number: int) -> Node | None:
+        """Return a node.
+
+        Parameters
+        ----------
+        number : int
+            IMC number.
+
+        Returns
+        -------
+        Node | None
+            The node; None for none.
+        """
         return next((node for node in self._known.values() if node.number == number), None)
 
 
 def message_socket(network: str, port: int) -> socket.socket:
-    """Where messages come in, and go out from; RtmmsError."""
+    """Return the socket of messages in both directions.
+
+    Parameters
+    ----------
+    network : str
+        Address of the network.
+    port : int
+        The port.
+
+    Returns
+    -------
+    socket.socket
+        The socket.
+
+    Raises
+    ------
+    RtmmsError
+        If the address cannot be bound.
+    """
     return bound(socket.AF_INET, (network, port), f"UDP {network}:{port}")
 
 
 def announce_socket(network: str) -> tuple[socket.socket, int]:
-    """Where announces come in, and its port: the group's, on that network alone."""
+    """Return the socket for announces to the group, on one network alone.
+
+    Parameters
+    ----------
+    network : str
+        Address of the network.
+
+    Returns
+    -------
+    tuple[socket.socket, int]
+        The socket and its port.
+
+    Raises
+    ------
+    RtmmsError
+        If no port is free.
+    """
     fault: OSError | None = None
     for port in PORTS:
         made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -105,7 +220,17 @@ def announce_socket(network: str) -> tuple[socket.socket, int]:
 
 
 def let_announce(made: socket.socket, network: str, far: bool) -> None:
-    """Set up the socket that announces go out by, over that network."""
+    """Set up the socket that sends announces over a network.
+
+    Parameters
+    ----------
+    made : socket.socket
+        The socket.
+    network : str
+        Address of the network.
+    far : bool
+        Whether announces may leave this machine.
+    """
     with contextlib.suppress(OSError):
         made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(network))
         made.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 5 if far else 0)

@@ -1,8 +1,8 @@
-"""What a robot's instruments read, in a navigator's terms: degrees, compass courses, latitude and longitude.
+"""Readings of a robot's instruments, in a navigator's terms: degrees, compass courses, latitude and longitude.
 
-Of a plant that is seen through sensors (`--sensors`) these are its readings: a new one each time that a sensor has
-one, at its rate, with its latency, and with the time at which it was taken. Of another plant, or where it is asked for,
-they are made of the truth, each state a reading. Each names its source (`description`).
+Of a plant that is seen through sensors (`--sensors`) these are its readings. A new one comes each time that a sensor
+has one, at its rate, with its latency, and with the time at which it was taken. Of another plant, or on request, they
+are derived from the truth, each state a reading. Each names its source (`description`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,23 @@ _STILL_M_S = 0.02
 
 @dataclass(slots=True, frozen=True)
 class Fix:
-    """A satellite receiver's. course_deg: true, over ground; speed_m_s likewise; None while it is not known."""
+    """Reading of a satellite receiver.
+
+    Parameters
+    ----------
+    time : float
+        Time of the reading, simulated s.
+    valid : bool
+        Whether the receiver has a position.
+    lat_deg, lon_deg : float
+        Latitude and longitude, deg.
+    alt_m : float
+        Altitude above the ellipsoid, m.
+    speed_m_s : float | None
+        Speed over ground, m/s; None if unknown.
+    course_deg : float | None
+        True course over ground, deg; None if unknown.
+    """
 
     time: float
     valid: bool
@@ -42,7 +58,19 @@ class Fix:
 
 @dataclass(slots=True, frozen=True)
 class Attitude:
-    """heading_deg true, [0, 360); pitch_deg > 0 nose up; roll_deg > 0 right side down."""
+    """Attitude of the robot.
+
+    Parameters
+    ----------
+    time : float
+        Time of the reading, simulated s.
+    heading_deg : float
+        True heading, [0, 360) deg.
+    pitch_deg : float
+        Pitch, deg, > 0 nose up.
+    roll_deg : float
+        Roll, deg, > 0 right side down.
+    """
 
     time: float
     heading_deg: float
@@ -52,7 +80,17 @@ class Attitude:
 
 @dataclass(slots=True, frozen=True)
 class Number:
-    """Of what the instrument measures; valid: it could."""
+    """Reading of a single number.
+
+    Parameters
+    ----------
+    time : float
+        Time of the reading, simulated s.
+    value : float
+        The number, in the instrument's unit.
+    valid : bool, default True
+        Whether the instrument could measure it.
+    """
 
     time: float
     value: float
@@ -61,7 +99,19 @@ class Number:
 
 @dataclass(slots=True, frozen=True)
 class Doppler:
-    """A Doppler log's: velocity over the ground, body FRD, m/s; height over the bottom, m."""
+    """Reading of a Doppler log.
+
+    Parameters
+    ----------
+    time : float
+        Time of the reading, simulated s.
+    velocity : Vector
+        Velocity over the ground, m/s, body FRD.
+    height_m : float
+        Height over the bottom, m.
+    valid : bool
+        Whether the velocity is valid.
+    """
 
     time: float
     velocity: Vector
@@ -73,9 +123,16 @@ Reading = TypeVar("Reading")
 
 
 class Instrument(Generic[Reading]):
-    """One of them. `new` with each state: a new reading, or None; `now`: the one that stands, None before the first.
+    """Instrument with readings.
 
-    description   where its readings come from, for a person
+    Parameters
+    ----------
+    description : str
+        Source of its readings, for a person.
+    clock : str
+        Output with the time of the reading; empty: each state is a reading.
+    read : Callable[[State, float], Reading]
+        Returns the reading of a state and a time.
     """
 
     def __init__(self, description: str, clock: str, read: Callable[[State, float], Reading]) -> None:
@@ -83,6 +140,18 @@ class Instrument(Generic[Reading]):
         self._clock, self._read, self._at = clock, read, -1.0
 
     def new(self, state: State) -> Reading | None:
+        """Return a new reading.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        Reading | None
+            None without a new one.
+        """
         at = self._taken(state)
         if at == self._at or at < 0.0:
             return None
@@ -90,6 +159,18 @@ class Instrument(Generic[Reading]):
         return self._read(state, at)
 
     def now(self, state: State) -> Reading | None:
+        """Return the present reading.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        Reading | None
+            None before the first.
+        """
         at = self._taken(state)
         return None if at < 0.0 else self._read(state, at)
 
@@ -98,12 +179,26 @@ class Instrument(Generic[Reading]):
 
 
 class Instruments:
-    """All that a robot has; each is None where it lacks what it takes.
+    """All instruments of a robot; each is None without its sources.
 
-    source        truth: of a plant with sensors as well; instruments: of a plant without sensors it is the truth too
-    variation_deg   of the compass, east > 0: true = magnetic + variation
-    bottom_m      height of the bottom in the world, for what a sounder would read of the truth; None: unknown
-    water_speed   a field of the plant's: its speed through the water, m/s
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+    home : Home
+        Place of the world's origin.
+    source : Source
+        'truth', also of a plant with sensors; 'instruments', for which a plant without sensors has the truth.
+    pose : PoseNames
+        Outputs of the plant that have its motion.
+    variation_deg : float
+        Variation of the compass, deg, east > 0: true = magnetic + variation.
+    bottom_m : float | None
+        Height of the bottom, m, world, for an echo sounder on the truth; None: unknown.
+    beam_deg : float
+        Angle of the Doppler log's beams against its axis, deg.
+    water_speed : Callable[[State], float] | None
+        Field of the plant's speed through the water, m/s; None for none.
     """
 
     def __init__(
@@ -138,7 +233,7 @@ class Instruments:
         last: list[Any] = [None, None]
 
         def motion(state: State) -> Motion:
-            """Converted once a state, whichever instruments ask."""
+            """Return the motion, converted once a state for all instruments."""
             if last[0] is not state:
                 last[0], last[1] = state, read(state)
             found: Motion = last[1]
@@ -200,7 +295,7 @@ class Instruments:
         return self._fix(at, bool(state.outputs["gps.valid"]), state.outputs["gps.position"], None)
 
     def _read_compass(self, state: State, at: float) -> Attitude:
-        """Levelled by the accelerometer: right while the robot accelerates little."""
+        """Return the compass reading, levelled by the accelerometer: right while the robot accelerates little."""
         ax, ay, az = flu_frd(state.outputs["imu.accel"])  # at rest -g: up, in forward, right, down
         roll, pitch = atan2(-ay, -az), atan2(ax, hypot(ay, az))
         x, y, z = flu_frd(state.outputs["mag.field"])
@@ -219,7 +314,7 @@ class Instruments:
         return Number(at, height, height > 0.0)
 
     def _height(self, state: State) -> float:
-        """Along the instrument's axis, of the beams that meet the bottom."""
+        """Return the height along the instrument's axis, m, from the beams that meet the bottom."""
         met = [float(length) for length in state.outputs["dvl.range"] if length > 0.0]
         return self._beam * sum(met) / len(met) if met else 0.0
 
@@ -240,7 +335,7 @@ class Instruments:
         return Fix(at, valid, lat, lon, alt, speed, course)
 
     def _over_ground(self, at: float, valid: bool, position: Any) -> tuple[float, float] | None:
-        """North and east: the slope of the last seconds' fixes, by least squares."""
+        """Return the velocity north and east: the slope of the last seconds' fixes, by least squares."""
         fixes = self._fixes
         if not valid or (fixes and at <= fixes[-1][0]):
             fixes.clear()
@@ -263,25 +358,67 @@ _MOVING = ("velocity", "angular_velocity")
 
 
 def _per_minute(rate: float) -> float:
-    """About body z, up, rad/s, as deg/min to starboard."""
+    """Return a rate about body z, up, rad/s, as deg/min to starboard."""
     return -degrees(rate) * 60.0
 
 
 def earth_velocity(attitude: Attitude, frd: Vector) -> Vector:
-    """Body FRD to east, north, up."""
+    """Return a velocity in body FRD as east, north, up.
+
+    Parameters
+    ----------
+    attitude : Attitude
+        Attitude of the robot.
+    frd : Vector
+        Velocity, m/s, body FRD.
+
+    Returns
+    -------
+    Vector
+        East, north, up, m/s.
+    """
     q = from_euler(radians(attitude.roll_deg), radians(attitude.pitch_deg), radians(attitude.heading_deg))
     north, east, down = rotate(q, frd)
     return east, north, -down
 
 
 def world_heading_deg(compass_deg: float, home: Home) -> float:
-    """A compass heading, true, as controllers count it: from world x to the left, (-180, 180]."""
+    """Return a compass heading as controllers count it: from world x to the left.
+
+    Parameters
+    ----------
+    compass_deg : float
+        True heading, deg.
+    home : Home
+        Place of the world's origin.
+
+    Returns
+    -------
+    float
+        Heading in (-180, 180] deg.
+    """
     left = home.x_bearing_deg - compass_deg
     return -((-left + 180.0) % 360.0 - 180.0)
 
 
 def variation_at(home: Home) -> float:
-    """Of the compass, deg, east > 0, by the World Magnetic Model; ModelError without the library that has it."""
+    """Return the variation of the compass, by the World Magnetic Model.
+
+    Parameters
+    ----------
+    home : Home
+        Place of the world's origin.
+
+    Returns
+    -------
+    float
+        Variation, deg, east > 0.
+
+    Raises
+    ------
+    ModelError
+        Without the library of the model.
+    """
     from ..autopilot.hil import earth_field
 
     try:

@@ -1,11 +1,11 @@
-"""A Doppler log's ensemble in Teledyne's PD6 format: lines of ASCII, each a colon, two letters and fields.
+"""Doppler log's ensemble in Teledyne's PD6 format: lines of ASCII, each a colon, two letters and fields.
 
-:SA  attitude: pitch (nose up), roll (left side up), heading, deg
-:TS  yymmddHHMMSShh, salinity ppt, temperature deg C, depth of the transducer m, speed of sound m/s, self-test
-:BI  over the bottom, instrument: X to the right, Y forward, Z up, error velocity, mm/s, and A (good) or V
-:BS  ship: to the right, forward, up
-:BE  earth: east, north, up
-:BD  made good over the bottom: east, north, up, height over it, m; seconds since the last good velocity
+- :SA attitude: pitch (nose up), roll (left side up), heading, deg
+- :TS yymmddHHMMSShh, salinity ppt, temperature deg C, depth of the transducer m, speed of sound m/s, self-test
+- :BI over the bottom, instrument: X to the right, Y forward, Z up, error velocity, mm/s, and A (good) or V
+- :BS ship: to the right, forward, up
+- :BE earth: east, north, up
+- :BD made good over the bottom: east, north, up, height over it, m; seconds since the last good velocity
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ _SALINITY_PPT = 35.0
 
 
 class Ensembles:
-    """Writes them, and counts the way made good."""
+    """Writer of ensembles, which integrates the way made good.
+
+    Parameters
+    ----------
+    clock : Clock
+        UTC of simulated time.
+    sound_m_s : float
+        Speed of sound, m/s.
+    """
 
     def __init__(self, clock: Clock, sound_m_s: float) -> None:
         self._clock, self._sound_m_s = clock, sound_m_s
@@ -29,7 +37,24 @@ class Ensembles:
         self._good_at = self._at = 0.0
 
     def write(self, log: Doppler, attitude: Attitude, depth_m: float, celsius: float) -> str:
-        """One ensemble."""
+        """Return one ensemble.
+
+        Parameters
+        ----------
+        log : Doppler
+            Reading of the Doppler log.
+        attitude : Attitude
+            Attitude of the robot.
+        depth_m : float
+            Depth of the transducer, m.
+        celsius : float
+            Temperature of the water, deg C.
+
+        Returns
+        -------
+        str
+            The lines.
+        """
         forward, right, down = log.velocity
         earth = earth_velocity(attitude, log.velocity)
         if log.valid:

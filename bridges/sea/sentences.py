@@ -1,6 +1,6 @@
-"""NMEA 0183 sentences: out from what instruments read, in as set-points. Degrees, knots, and metres as they have them.
+"""NMEA 0183 sentences: out from readings of instruments, in as set-points, with degrees, knots, and metres as defined.
 
-$ TALKER TYPE , FIELDS * CHECKSUM CR LF          the checksum is the exclusive or of all between $ and *
+A sentence is: $ TALKER TYPE , FIELDS * CHECKSUM CR LF. The checksum is the exclusive or of all between $ and *.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ..motion.frames import Home
 from .instruments import Attitude, Fix, Number, world_heading_deg
 
 KNOT = 1852.0 / 3600.0
-"""m/s."""
+"""One knot, m/s."""
 _FOOT, _FATHOM, _NAUTICAL_MILE = 0.3048, 1.8288, 1852.0
 _LONGEST = 82
-"""Characters that a sentence may have by the standard, with its end. More are taken, up to LONGEST."""
+"""Characters of a sentence by the standard, with its end; up to LONGEST are accepted."""
 LONGEST = 256
 NEWEST = 16
-"""Sentences taken of one message: a state that comes meanwhile waits for no more than that."""
+"""Sentences read of one message; a state that comes meanwhile waits for no more than that."""
 _NUMBER = re.compile(r"[+-]?\d{0,12}(?:\.\d{0,12})?")
 _WORD = re.compile(r"([A-Z]{2})?([A-Z]{3})(?::(\d+(?:\.\d*)?))?")
 _STEERS = re.compile("[A-OQ-Z][A-Z](APB|RMB)")
-"""A talker that begins with P would be a manufacturer."""
+"""Sentences that steer; a talker that begins with P would be a manufacturer."""
 _LEAST_FIELDS = {"APB": 14, "RMB": 13}
-"""Since NMEA 2.3 a mode may follow."""
+"""Least number of fields; since NMEA 2.3 a mode may follow."""
 _NAME = re.compile(r"P[A-Z0-9]{3,8}|[A-Z]{2}[A-Z]{3}")
 Unit = Literal["", "compass", "knots"]
 Checksums = Literal["required", "optional"]
@@ -43,38 +43,110 @@ Checksums = Literal["required", "optional"]
 
 
 def sentence(head: str, *fields: str) -> str:
-    """With its checksum and end. head: talker and type."""
+    r"""Return a sentence with its checksum and end.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    *fields : str
+        Its fields.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+
+    Examples
+    --------
+    >>> sentence("HEHDT", "90.0", "T")
+    '$HEHDT,90.0,T*16\r\n'
+    """
     body = ",".join((head, *fields))
     return f"${body}*{checksum(body):02X}\r\n"
 
 
 def checksum(body: str) -> int:
+    """Return the exclusive or of a body.
+
+    Parameters
+    ----------
+    body : str
+        Characters between $ and *.
+
+    Returns
+    -------
+    int
+        The checksum.
+    """
     return reduce(xor, body.encode("ascii", "replace"), 0)
 
 
 @dataclass(frozen=True)
 class Clock:
-    """UTC of simulated time. epoch: at time 0."""
+    """UTC of simulated time.
+
+    Parameters
+    ----------
+    epoch : datetime
+        UTC at simulated time 0.
+    """
 
     epoch: datetime
 
     def of(self, time: float) -> str:
+        """Return the time of day as hhmmss.ss.
+
+        Parameters
+        ----------
+        time : float
+            Simulated time, s.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return self.at(time).strftime("%H%M%S.%f")[:9]
 
     def date(self, time: float) -> str:
+        """Return the date as ddmmyy.
+
+        Parameters
+        ----------
+        time : float
+            Simulated time, s.
+
+        Returns
+        -------
+        str
+            The text.
+        """
         return self.at(time).strftime("%d%m%y")
 
     def at(self, time: float) -> datetime:
+        """Return UTC, rounded to 0.01 s.
+
+        Parameters
+        ----------
+        time : float
+            Simulated time, s.
+
+        Returns
+        -------
+        datetime
+            Date and time.
+        """
         return self.epoch + timedelta(seconds=round(time, 2))
 
 
 def _angle(degrees: float) -> str:
-    """A compass angle with one decimal, never 360.0."""
+    """Return a compass angle with one decimal, never 360.0."""
     return f"{round(degrees % 360.0, 1) % 360.0:.1f}"
 
 
 def _place(fix: Fix) -> tuple[str, str, str, str]:
-    """Degrees and minutes, to 1e-5 minutes (2 cm); empty where there is no fix."""
+    """Return degrees and minutes, to 1e-5 minutes (2 cm); empty without a fix."""
     if not fix.valid:
         return "", "", "", ""
     lat, lon = round(abs(fix.lat_deg) * 6e6), round(abs(fix.lon_deg) * 6e6)  # whole: minutes never become 60.00000
@@ -89,6 +161,24 @@ def _signed(degrees: float) -> tuple[str, str]:
 
 
 def rmc(head: str, fix: Fix, clock: Clock, variation_deg: float) -> str:
+    """Return RMC: position, speed and course.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    fix : Fix
+        Reading of the receiver.
+    clock : Clock
+        UTC of simulated time.
+    variation_deg : float
+        Variation of the compass, deg, east > 0.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     speed = "" if fix.speed_m_s is None else f"{fix.speed_m_s / KNOT:.2f}"
     course = "" if fix.course_deg is None else _angle(fix.course_deg)
     valid, mode = ("A", "A") if fix.valid else ("V", "N")
@@ -106,7 +196,24 @@ def rmc(head: str, fix: Fix, clock: Clock, variation_deg: float) -> str:
 
 
 def gga(head: str, fix: Fix, clock: Clock) -> str:
-    """The altitude is that of the plant's world over the ellipsoid; the geoid is taken to be the ellipsoid."""
+    """Return GGA: position and altitude.
+
+    The altitude is that of the plant's world over the ellipsoid; the geoid is assumed to be the ellipsoid.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    fix : Fix
+        Reading of the receiver.
+    clock : Clock
+        UTC of simulated time.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     if not fix.valid:
         return sentence(head, clock.of(fix.time), "", "", "", "", "0", "00", "", "", "M", "", "M", "", "")
     altitude = f"{fix.alt_m:.2f}"
@@ -114,6 +221,22 @@ def gga(head: str, fix: Fix, clock: Clock) -> str:
 
 
 def vtg(head: str, fix: Fix, variation_deg: float) -> str:
+    """Return VTG: course and speed over ground.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    fix : Fix
+        Reading of the receiver.
+    variation_deg : float
+        Variation of the compass, deg, east > 0.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     known = fix.valid and fix.speed_m_s is not None
     true = _angle(fix.course_deg) if known and fix.course_deg is not None else ""
     magnetic = _angle(fix.course_deg - variation_deg) if known and fix.course_deg is not None else ""
@@ -123,29 +246,119 @@ def vtg(head: str, fix: Fix, variation_deg: float) -> str:
 
 
 def hdt(head: str, attitude: Attitude) -> str:
+    """Return HDT: true heading.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    attitude : Attitude
+        Attitude of the robot.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     return sentence(head, _angle(attitude.heading_deg), "T")
 
 
 def hdg(head: str, attitude: Attitude, variation_deg: float) -> str:
+    """Return HDG: magnetic heading and variation.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    attitude : Attitude
+        Attitude of the robot.
+    variation_deg : float
+        Variation of the compass, deg, east > 0.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     magnetic = _angle(attitude.heading_deg - variation_deg)
     return sentence(head, magnetic, "", "", *_signed(variation_deg))
 
 
 def rot(head: str, turn: Number) -> str:
+    """Return ROT: rate of turn.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    turn : Number
+        Rate of turn, deg/min to starboard.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     return sentence(head, f"{turn.value:.1f}", "A")
 
 
 def vhw(head: str, speed: Number, attitude: Attitude | None, variation_deg: float) -> str:
+    """Return VHW: speed through the water and heading.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    speed : Number
+        Speed through the water, m/s.
+    attitude : Attitude | None
+        Attitude of the robot; None for none.
+    variation_deg : float
+        Variation of the compass, deg, east > 0.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     true = "" if attitude is None else _angle(attitude.heading_deg)
     magnetic = "" if attitude is None else _angle(attitude.heading_deg - variation_deg)
     return sentence(head, true, "T", magnetic, "M", f"{speed.value / KNOT:.2f}", "N", f"{speed.value * 3.6:.2f}", "K")
 
 
 def dpt(head: str, depth: Number) -> str:
+    """Return DPT: depth of the water below the instrument.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    depth : Number
+        Depth, m.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     return sentence(head, f"{depth.value:.2f}" if depth.valid else "", "0.0", "")
 
 
 def dbt(head: str, depth: Number) -> str:
+    """Return DBT: depth of the water below the instrument, in feet, metres and fathoms.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    depth : Number
+        Depth, m.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     if not depth.valid:
         return sentence(head, "", "f", "", "M", "", "F")
     metres = depth.value
@@ -153,18 +366,55 @@ def dbt(head: str, depth: Number) -> str:
 
 
 def mtw(head: str, celsius: float) -> str:
+    """Return MTW: temperature of the water.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    celsius : float
+        Temperature, deg C.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     return sentence(head, f"{celsius:.1f}", "C")
 
 
 def xdr(head: str, transducers: list[tuple[str, float, str, str]]) -> str:
-    """transducers: kind, value, unit and name of each."""
+    """Return XDR: readings of transducers.
+
+    Parameters
+    ----------
+    head : str
+        Talker and type.
+    transducers : list[tuple[str, float, str, str]]
+        Kind, value, unit and name of each.
+
+    Returns
+    -------
+    str
+        The sentence with its end.
+    """
     fields = [f"{kind},{value:.3f},{unit},{name}" for kind, value, unit, name in transducers]
     return sentence(head, *fields)
 
 
 @dataclass(frozen=True)
 class SentenceSpec:
-    """A sentence that is sent: [TALKER]TYPE[:HZ] as a word."""
+    """Sentence that is sent: [TALKER]TYPE[:HZ] as a text.
+
+    Parameters
+    ----------
+    kind : str
+        Its type.
+    talker : str
+        Its talker.
+    rate_hz : float
+        Its highest rate, Hz.
+    """
 
     kind: str
     talker: str
@@ -172,6 +422,27 @@ class SentenceSpec:
 
     @classmethod
     def from_word(cls, word: str, talkers: Mapping[str, str], rates: Mapping[str, float]) -> SentenceSpec:
+        """Return the sentence of a text.
+
+        Parameters
+        ----------
+        word : str
+            The text.
+        talkers : Mapping[str, str]
+            Default talkers by type.
+        rates : Mapping[str, float]
+            Default rates by type, Hz.
+
+        Returns
+        -------
+        SentenceSpec
+            The sentence.
+
+        Raises
+        ------
+        ModelError
+            If the text has another form.
+        """
         found = _WORD.fullmatch(word)
         if not found or found[2] not in talkers:
             kinds = ", ".join(talkers)
@@ -183,6 +454,7 @@ class SentenceSpec:
 
     @property
     def head(self) -> str:
+        """Talker and type."""
         return self.talker + self.kind
 
 
@@ -190,7 +462,13 @@ class SentenceSpec:
 
 
 class Lines:
-    """Sentences out of a stream, or out of datagrams; one that is too long is passed over up to its end."""
+    """Sentences of a stream, or of datagrams; one that is too long is skipped up to its end.
+
+    Parameters
+    ----------
+    refuse : Callable[[str], object]
+        Called with the reason of each skipped one.
+    """
 
     def __init__(self, refuse: Callable[[str], object]) -> None:
         self._refuse = refuse
@@ -198,7 +476,20 @@ class Lines:
         self._skipping = False
 
     def feed(self, data: bytes, whole: bool) -> list[bytes]:
-        """Those that end with these bytes. whole: the last one ends with them, end of line or not."""
+        """Return the sentences that end with these bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            New bytes.
+        whole : bool
+            Whether the last one ends with them, with or without an end of line.
+
+        Returns
+        -------
+        list[bytes]
+            The sentences.
+        """
         *ended, self._rest = (self._rest + data).replace(b"\r", b"\n").split(b"\n")
         if whole:
             ended, self._rest = [*ended, self._rest], b""
@@ -218,13 +509,30 @@ class Lines:
 
 
 class SetPoints:
-    """Values by channel from APB, RMB, and sentences of one's own.
+    """Set-points by channel from APB, RMB, and own sentences.
 
-    own       name to fields, NAME[:compass|knots] parted by '/' (or ','); an empty name passes a field over
-    home      for places and headings;  variation_deg  true = magnetic + variation
-    channels  all that there can be. Headings are as controllers have them, degrees from world x to the left; speeds
-              m/s, distances m
-    ModelError for names that are no sentences.
+    Headings are as controllers have them, degrees from world x to the left; speeds are in m/s, distances in m.
+
+    Parameters
+    ----------
+    own : Mapping[str, str]
+        Fields of own sentences by name, NAME[:compass|knots] separated by '/' (or ','); an empty name skips a field.
+    home : Home
+        Place of the world's origin, for places and headings.
+    variation_deg : float
+        Variation of the compass, deg: true = magnetic + variation.
+    strict : bool, default True
+        Whether a sentence needs a checksum.
+
+    Attributes
+    ----------
+    channels : tuple of str
+        All possible channels.
+
+    Raises
+    ------
+    ModelError
+        If a name is no sentence.
     """
 
     def __init__(self, own: Mapping[str, str], home: Home, variation_deg: float, strict: bool = True) -> None:
@@ -242,7 +550,23 @@ class SetPoints:
             self.channels += tuple(f"{name}.{field}" for field, _ in fields if field)
 
     def parse(self, line: bytes) -> dict[str, float]:
-        """One sentence; Refusal: malformed, checksum, unknown, invalid (by its own flag), wrong_type."""
+        """Return the set-points of a sentence.
+
+        Parameters
+        ----------
+        line : bytes
+            The sentence.
+
+        Returns
+        -------
+        dict[str, float]
+            Values by channel.
+
+        Raises
+        ------
+        Refusal
+            With reason malformed, checksum, unknown, invalid (by its own flag), wrong_length or wrong_type.
+        """
         try:
             text = line.decode("ascii").strip()
         except UnicodeDecodeError:
@@ -269,7 +593,7 @@ class SetPoints:
         return self._apb(found) if head[2:] == "APB" else self._rmb(found)
 
     def _read_own(self, head: str, rest: list[str]) -> dict[str, float]:
-        """Not by pynmea2, which has classes of its own for some manufacturers' names."""
+        """Read an own sentence without pynmea2, which has classes for some manufacturers' names."""
         fields = self._own[head]
         values = {}
         for (name, unit), word in zip(fields, rest, strict=False):
@@ -337,7 +661,7 @@ def _number(word: str, name: str) -> float:
 
 
 def _off_track(word: str, steer: str, unit: str, kind: str) -> dict[str, float]:
-    """> 0: left of the track, so that the steer is to the right."""
+    """Return the cross-track error, > 0 left of the track, so that the steer is to the right."""
     if not word:
         return {}
     scale = {"N": _NAUTICAL_MILE, "K": 1000.0}.get(unit)
@@ -347,7 +671,7 @@ def _off_track(word: str, steer: str, unit: str, kind: str) -> dict[str, float]:
 
 
 def _degrees(word: str, side: str, sides: str, most: float) -> float:
-    """DDMM.MM and its hemisphere."""
+    """Return degrees from DDMM.MM and its hemisphere."""
     minutes = _number(word, "place")
     whole, rest = divmod(minutes, 100.0)
     value = whole + rest / 60.0
@@ -357,14 +681,38 @@ def _degrees(word: str, side: str, sides: str, most: float) -> float:
 
 
 def fuzzed() -> Fuzzed:
-    """Sentences one after the other over the same stream, and each once more without its checksum, which would keep
-    most of what is changed from being read at all; for the fuzz tests."""
+    """Return the parser for fuzz tests: sentences one after the other over the same stream.
+
+    Each is read once more without its checksum, because most changed ones would not be read at all otherwise.
+
+    Returns
+    -------
+    Fuzzed
+        The code to try, and valid samples.
+    """
     own, home = {"PRTMS": "speed:knots/heading:compass/depth"}, Home(lat_deg=47.4, lon_deg=8.5)
     points, lenient = SetPoints(own, home, 3.0), SetPoints(own, home, 3.0, strict=False)
     reasons: list[str] = []
     lines = Lines(reasons.append)
 
     def read(data: bytes) -> str:
+        """Read sentences.
+
+        Parameters
+        ----------
+        data : bytes
+            New bytes.
+
+        Returns
+        -------
+        str
+            The first reason of a refusal, or 'taken'.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite.
+        """
         reasons.clear()
         for line in lines.feed(data, True)[-NEWEST:]:
             for taking, text in ((points, line), (lenient, line.partition(b"*")[0])):

@@ -1,1 +1,1 @@
-"""What every room uses: errors, memory, kernels and their cache, spatial algebra, files, trust."""
+"""Modules that all other packages use: errors, memory, kernels and their cache, spatial algebra, files, trust."""

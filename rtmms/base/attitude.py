@@ -14,7 +14,25 @@ Quaternion = tuple[float, float, float, float]
 
 
 def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """Body components to world components by a body-to-world quaternion (w, x, y, z) of length one."""
+    """Return the world components of a vector.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        Body-to-world quaternion (w, x, y, z) of length one.
+    v : Sequence[float]
+        Body components.
+
+    Returns
+    -------
+    Vector
+        World components, in the unit of `v`.
+
+    Examples
+    --------
+    >>> rotate(turn(2, pi / 2.0), (1.0, 0.0, 0.0))[1]
+    1.0
+    """
     w, x, y, z = q
     # v + 2 w (u x v) + 2 u x (u x v), u = (x, y, z)
     a, b, c = y * v[2] - z * v[1], z * v[0] - x * v[2], x * v[1] - y * v[0]
@@ -26,16 +44,52 @@ def rotate(q: Sequence[float], v: Sequence[float]) -> Vector:
 
 
 def rotate_back(q: Sequence[float], v: Sequence[float]) -> Vector:
-    """World components to body components."""
+    """Return the body components of a vector.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        Body-to-world quaternion (w, x, y, z) of length one.
+    v : Sequence[float]
+        World components.
+
+    Returns
+    -------
+    Vector
+        Body components, in the unit of `v`.
+    """
     return rotate((q[0], -q[1], -q[2], -q[3]), v)
 
 
 def cross(a: Sequence[float], b: Sequence[float]) -> Vector:
+    """Return the cross product a x b.
+
+    Parameters
+    ----------
+    a, b : Sequence[float]
+        Components in one frame.
+
+    Returns
+    -------
+    Vector
+        Components in that frame.
+    """
     return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
 
 
 def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
-    """p q, both (w, x, y, z): the rotation q, then p."""
+    """Return the product p q: the rotation q, then p.
+
+    Parameters
+    ----------
+    p, q : Sequence[float]
+        Quaternions (w, x, y, z).
+
+    Returns
+    -------
+    Quaternion
+        The product (w, x, y, z).
+    """
     a, b, c, d = p
     w, x, y, z = q
     return (
@@ -47,14 +101,38 @@ def multiply(p: Sequence[float], q: Sequence[float]) -> Quaternion:
 
 
 def upright(q: Sequence[float]) -> Quaternion:
-    """The same attitude with w >= 0."""
+    """Return the same attitude with w >= 0.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        Quaternion (w, x, y, z).
+
+    Returns
+    -------
+    Quaternion
+        The quaternion or its negative.
+    """
     w, x, y, z = q
     return (w, x, y, z) if w >= 0.0 else (-w, -x, -y, -z)
 
 
 def euler(q: Sequence[float]) -> Vector:
-    """Roll, pitch, yaw, rad, turns about z, then y, then x; of FRD to NED they are the aircraft's, of FLU to world ours
-    (pitch > 0 is nose down in the latter). At pitch of a quarter turn, roll is 0."""
+    """Return roll, pitch and yaw: turns about z, then y, then x.
+
+    Of FRD to NED they are the aircraft's. Of FLU to world they are ours, with pitch > 0 for nose down. At pitch of a
+    quarter turn, roll is 0.
+
+    Parameters
+    ----------
+    q : Sequence[float]
+        Quaternion (w, x, y, z) of length one.
+
+    Returns
+    -------
+    Vector
+        Angles, rad.
+    """
     w, x, y, z = q
     sine = 2.0 * (w * y - x * z)
     if abs(sine) > 1.0 - 1e-12:
@@ -67,7 +145,18 @@ def euler(q: Sequence[float]) -> Vector:
 
 
 def from_euler(roll: float, pitch: float, yaw: float) -> Quaternion:
-    """The inverse of `euler`."""
+    """Return the quaternion of roll, pitch and yaw, the inverse of `euler`.
+
+    Parameters
+    ----------
+    roll, pitch, yaw : float
+        Angles, rad.
+
+    Returns
+    -------
+    Quaternion
+        Quaternion (w, x, y, z) with w >= 0.
+    """
     a, b, c = 0.5 * roll, 0.5 * pitch, 0.5 * yaw
     ca, sa, cb, sb, cc, sc = cos(a), sin(a), cos(b), sin(b), cos(c), sin(c)
     return upright((
@@ -83,19 +172,58 @@ HOME: Pose = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0, 0.0))
 
 
 def after(parent: Pose, child: Pose) -> Pose:
-    """The child's pose, given in the parent's frame, in the frame that the parent's is given in."""
+    """Return a child's pose in the frame of its parent's pose.
+
+    Parameters
+    ----------
+    parent : Pose
+        Pose of the parent.
+    child : Pose
+        Pose of the child, in the parent's frame.
+
+    Returns
+    -------
+    Pose
+        Pose of the child.
+    """
     return at(parent, child[0]), multiply(parent[1], child[1])
 
 
 def at(pose: Pose, point: Sequence[float]) -> Vector:
-    """A point given in a frame, in the frame that its pose is given in."""
+    """Return a point in the frame of a pose.
+
+    Parameters
+    ----------
+    pose : Pose
+        Pose of the point's frame.
+    point : Sequence[float]
+        The point in its frame, m.
+
+    Returns
+    -------
+    Vector
+        The point, m.
+    """
     (x, y, z), q = pose
     a, b, c = rotate(q, point)
     return x + a, y + b, z + c
 
 
 def turn(axis: int, angle: float) -> Quaternion:
-    """A turn about x (0), y (1) or z (2)."""
+    """Return the quaternion of a turn about an axis.
+
+    Parameters
+    ----------
+    axis : int
+        x (0), y (1) or z (2).
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Quaternion
+        Quaternion (w, x, y, z).
+    """
     part = [0.0, 0.0, 0.0]
     part[axis] = sin(0.5 * angle)
     return cos(0.5 * angle), part[0], part[1], part[2]

@@ -1,4 +1,4 @@
-"""Wall time that a long computation may take."""
+"""Limit of the wall time of a long computation."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ import time
 
 
 class OutOfTimeError(Exception):
-    """The wall time of a budget is over; whoever set the budget catches it."""
+    """End of a budget's wall time; the code that set the budget catches it."""
 
 
 class Budget:
-    """Wall time from now on.
+    """Budget of wall time, from its creation on.
 
     Parameters
     ----------
-    seconds
-        None or inf: no limit.
+    seconds : float | None, optional
+        Wall time, s. None or inf: no limit.
+
+    Examples
+    --------
+    >>> Budget().left
+    inf
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -25,20 +30,44 @@ class Budget:
 
     @property
     def elapsed(self) -> float:
-        """Seconds since the budget was made."""
+        """Wall time since the creation, s."""
         return time.monotonic() - self._start_s
 
     @property
     def left(self) -> float:
-        """Seconds that are left, 0 at least."""
+        """Remaining wall time, s, at least 0."""
         return max(self.seconds - self.elapsed, 0.0)
 
     def refuse_late(self) -> None:
-        """Raise OutOfTimeError where the time is over."""
+        """Raise OutOfTimeError if the time is over.
+
+        Raises
+        ------
+        OutOfTimeError
+            If it is.
+        """
         if self.elapsed > self.seconds:
             raise OutOfTimeError(f"the time budget of {self.seconds:g} s is over")
 
 
 def remaining(elapsed: float, done: float, total: float) -> str:
-    """'about 12 s left' of work that goes on evenly; '' before anything is done."""
+    """Return a sentence about the remaining time of steady work.
+
+    Parameters
+    ----------
+    elapsed : float
+        Time so far, s.
+    done, total : float
+        Finished and total amount of work, in one unit.
+
+    Returns
+    -------
+    str
+        Such as 'about 12 s left'; empty before anything is done.
+
+    Examples
+    --------
+    >>> remaining(6.0, 1.0, 3.0)
+    'about 12 s left'
+    """
     return f"about {elapsed / done * (total - done):.0f} s left" if done > 0.0 else ""

@@ -1,4 +1,4 @@
-"""How the code of kernels is linked and emitted, and shortcuts in numba's compiler that change no code."""
+"""Linking and emission of kernels' code, and shortcuts in numba's compiler that change no code."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from numba.core.typing import Context
 
 
 PACKAGE = "5rtmms"
-"""The package in names that numba gives to compiled functions."""
+"""Part of the names of compiled functions for our package."""
 
 OURS = f"_ZN{PACKAGE}"
 """Prefix of the names of compiled functions of the package."""
@@ -47,11 +47,18 @@ MIN_SEPARATE = 400
 class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
     """Code of one compiled function.
 
-    A kernel without an entry gets machine code when an address in it is asked for, and never otherwise. Large kernels
-    that it calls are declared in it, and linked with the entry. An entry has copies of all kernels below, optimised
-    with it. As weak symbols of one name those copies would be replaced by the copy that was loaded first: a process
-    that compiles would run other copies, rounded otherwise in the last bit, than one that finds all in the cache. So
-    each copy has a name of its own.
+    A kernel without an entry gets machine code only when an address in it is requested. Large kernels that it calls are
+    declared in it, and linked with the entry. An entry has copies of all kernels below, optimised with it. As weak
+    symbols of one name, those copies would be replaced by the copy that was loaded first. Then a process that compiles
+    would run other copies, rounded otherwise in the last bit, than a process that finds all in the cache. So each copy
+    has its own name.
+
+    Parameters
+    ----------
+    codegen : Any
+        Code generator of numba.
+    name : str
+        Name of the library.
     """
 
     def __init__(self, codegen: Any, name: str) -> None:
@@ -68,11 +75,12 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         return [function for function in self._final_module.functions if not function.is_declaration]
 
     def _is_inner(self) -> bool:
-        """Whether it has a kernel of the package, and no entry."""
+        """Return whether it has a kernel of the package, and no entry."""
         names = [function.name for function in self._defined()]
         return any(name.startswith(OURS) for name in names) and not any(name.startswith(ENTRIES) for name in names)
 
     def finalize(self) -> None:
+        """Link the small libraries, declare the large ones, and finalize."""
         is_inner = self._is_inner()
         linked: list[KernelLibrary] = []
         below: dict[tuple[str, ...], KernelLibrary] = {}
@@ -116,6 +124,18 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
                 self._codegen.set_env(variable.name, environment)
 
     def get_pointer_to_function(self, name: str) -> int:
+        """Return the address of a function, and emit machine code if necessary.
+
+        Parameters
+        ----------
+        name : str
+            Name of the function.
+
+        Returns
+        -------
+        int
+            The address; 0 if the library does not have it.
+        """
         self._ensure_finalized()
         if self._is_deferred:
             if all(function.name != name for function in self._defined()):
@@ -128,9 +148,14 @@ class KernelLibrary(JITCodeLibrary):  # type: ignore[misc]
         return int(super().get_pointer_to_function(name))
 
     def serialize_using_object_code(self) -> tuple[str, str, Any]:
-        """Serialize a kernel without an entry apart from the large ones below it.
+        """Return a serialized form; a kernel without an entry is separate from the large ones below it.
 
-        So a process that loads it optimises as often as a process that compiles it, which the last bits depend on.
+        So a process that loads it optimises as often as a process that compiles it. The last bits depend on that.
+
+        Returns
+        -------
+        tuple[str, str, Any]
+            Name, kind and data of the library.
         """
         self._ensure_finalized()
         if self._own:
@@ -167,7 +192,7 @@ _set_env = JITCPUCodegen.set_env
 
 
 def _set_known(codegen: Any, name: str, environment: Any) -> None:
-    """Set an environment where a module that is emitted has its variable; `KernelLibrary._emit` sets it later, else."""
+    """Set an environment if the emitted module has its variable; otherwise `KernelLibrary._emit` sets it later."""
     if codegen._engine.is_symbol_defined(name):
         _set_env(codegen, name, environment)
 
@@ -243,9 +268,9 @@ _depth = 0
 
 
 def _compile_without_collector(self: Any, signature: Any) -> Any:
-    """Compile with Python's garbage collector off: it would look at a growing heap again and again.
+    """Compile with Python's garbage collector off, because it would scan a growing heap repeatedly.
 
-    A kernel compiles those that it calls within its own compilation. The collector comes back after the outermost.
+    A kernel compiles those that it calls within its own compilation. The collector is on again after the outermost.
     """
     global _depth
     if not gc.isenabled() and not _depth:
@@ -325,7 +350,7 @@ def _registered(context: Any) -> int:
 
 
 def _refresh_when_new(refresh: Any) -> Any:
-    """Leave a refresh out where no registry has a new entry: numba asks for one with nearly every lookup."""
+    """Return a refresh that is left out without a new entry; numba asks for one with nearly every lookup."""
 
     def refresh_new(self: Any) -> None:
         contexts = [self, getattr(self, "typing_context", self)]
@@ -338,7 +363,7 @@ def _refresh_when_new(refresh: Any) -> Any:
 
 
 def install_shortcuts() -> None:
-    """Install all shortcuts that this version of numba has a place for."""
+    """Install all shortcuts that this version of numba supports."""
     TargetConfig.__eq__ = _compare_flags
     TargetConfig.__hash__ = _hash_flags
     function: Any = Function

@@ -1,6 +1,6 @@
-"""Compiling the kernels of a tree in a second process, from the end, while the first process begins at the start.
+"""Compilation of a tree's kernels in a second process, from the end, while the first process begins at the start.
 
-Both store each kernel in the cache and look there before they compile one. So they meet in the middle, whichever is the
+Both store each kernel in the cache, and look there before they compile one. So they meet in the middle, whichever is
 faster. `rtmms.base.jit.helped` starts the second process; it runs `compile_from_the_end`.
 """
 
@@ -39,7 +39,7 @@ def _propagate(self: Any, inferer: Any) -> list[Exception]:
 
 
 class _Typed(Exception):
-    """All kernels below an entry are compiled."""
+    """Signal that all kernels below an entry are compiled."""
 
 
 def _stop(self: Any, state: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The names that loop, wire, log and command line share: modes, policies, outcomes, requests, and what was applied."""
+"""Common names of loop, wire, log and command line: modes, policies, outcomes, requests, and applied commands."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from enum import IntEnum
 from typing import Any
 
 OPERATIONS = ("reset", "pause", "resume", "step", "set", "snapshot", "restore", "stop", "status", "note")
-"""What a request may ask for; see docs/protocol.md."""
+"""Operations of requests; see docs/protocol.md."""
 
 
 TRUTH = "truth."
-"""Prefix of outputs that a plant has and that its sensors do not measure."""
+"""First part of the names of outputs that the sensors do not measure."""
 ESTIMATE = "estimate."
-"""Under such names stands what an estimator makes of the sensors."""
+"""First part of the names of an estimator's results."""
 PLANNED_MOTION = "planned_motion"
-"""A figure of controllers that plan: where they will have the robot, 'x,y,z x,y,z ...' in m, world."""
+"""Metric of planning controllers: the planned path of the robot, 'x,y,z x,y,z ...', m, world."""
 PLANNED_SAMPLES = "planned_samples"
-"""A figure beside it: a few others that were tried, 'x,y,z x,y,z;...', steps in cm from where that motion begins."""
+"""Metric of planning controllers: evaluated alternatives, 'x,y,z x,y,z;...', steps in cm from the path's begin."""
 
 
 MODES = ("realtime", "lockstep", "free", "external")
@@ -25,21 +25,24 @@ TIMED = ("realtime", "external")
 """Modes in which a step has a deadline."""
 
 LAST_STEP = 1 << 53
-"""The greatest number of a step that a run counts to: beyond it a float64 is not exact, and times are floats."""
+"""Largest index of a step: beyond it a float64 is not exact, and times are floats."""
 MAX_COUNT = 10**9
-"""Of whatever a person counts: larger numbers do not fit into what counts them."""
+"""Largest number of anything that a person counts; larger ones do not fit into the counters."""
 LEAST_DT = 1e-9
-"""s: the clock's own nanosecond."""
+"""Shortest step, s: the clock's own nanosecond."""
 
 PARTS = ("wake", "exchange", "plant", "slack")
-"""Of a step, each timed. wake: its start after its instant; exchange: state published to commands in hand, or given up;
-plant: plant.step alone; slack: left of the period when the step was done, 0 at an overrun."""
+"""Timed parts of a step.
+
+wake: lateness of its begin. exchange: from the published state to commands complete or given up. plant: plant.step
+alone. slack: rest of the period after the step, 0 at an overrun.
+"""
 UNDEFINED = -1
-"""The time of a part that a mode does not have."""
+"""Time of a part that a mode does not have."""
 
 
 class MissPolicy(IntEnum):
-    """What is applied in place of a command that is missing; rtmms.loop.kernels.miss_policies does it."""
+    """Replacement of a missing command; rtmms.loop.kernels.miss_policies implements it."""
 
     NONE = 0
     HOLD = 1
@@ -49,7 +52,7 @@ class MissPolicy(IntEnum):
 
 
 class OverrunPolicy(IntEnum):
-    """What the schedule does when a step ended after its period; rtmms.loop.policies does it."""
+    """Reaction of the schedule to a step that ended after its period; rtmms.loop.policies implements it."""
 
     SKIP = 0
     SLIP = 1
@@ -58,10 +61,12 @@ class OverrunPolicy(IntEnum):
 
 
 class StepOutcome(IntEnum):
-    """What became of a step: no actuator was claimed; every claimed one had its command; one had none at the deadline;
-    free mode: one had nothing new; every one had its command, and one carried a value older than its fresh age.
+    """Outcome of a step.
 
-    Logs contain the names, and traces of commands contain the codes. A new outcome gets the next code."""
+    UNCLAIMED: no actuator was claimed. APPLIED: every claimed one had its command. MISSED: one had none at the
+    deadline. REUSED: in free mode, one had nothing new. STALE: every one had its command, but a value was older than
+    its fresh age. Logs have the names, traces of commands the codes. A new outcome gets the next code.
+    """
 
     UNCLAIMED = 0
     APPLIED = 1
@@ -71,25 +76,54 @@ class StepOutcome(IntEnum):
 
 
 def words_of(kind: type[IntEnum]) -> tuple[str, ...]:
-    """The members as they are written on the wire, in logs and on a command line, by their codes; '' for NONE."""
+    """Return the members' names as on the wire, in logs and on a command line.
+
+    Parameters
+    ----------
+    kind : type[IntEnum]
+        The enumeration.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names by code; empty for NONE.
+
+    Examples
+    --------
+    >>> words_of(OverrunPolicy)
+    ('skip', 'slip', 'catchup', 'abort')
+    """
     return tuple("" if member.name == "NONE" else member.name.lower() for member in kind)
 
 
 MISS_WORDS, OVERRUN_WORDS, OUTCOME_WORDS = words_of(MissPolicy), words_of(OverrunPolicy), words_of(StepOutcome)
 APPLIED_POLICIES = tuple(word for word in MISS_WORDS if word != MISS_WORDS[MissPolicy.ABORT])
-"""What `policy` of Applied may be in a state: `abort` ends the run before there is one."""
+"""Possible `policy` of Applied in a state; `abort` ends the run before there is one."""
 
 
 @dataclass(slots=True)
 class Applied:
-    """What was used for the step that led to a state: as attributes or by name. The plant rewrites one each step.
+    """Commands of the step before a state, as attributes or by name; the plant rewrites one object each step.
 
-    seq          newest sequence number among the commands used; -1 before the first
-    step         step that this command was meant for; -1 before the first
-    lateness_ns  how long after the deadline it came; <= 0 in time
-    policy       '' when every claimed actuator had its command, else the policy that stood in
-    clamped      a value was out of range and was moved to its limit
-    stale        a value is older than the age up to which its sender calls it fresh; not on the wire
+    Parameters
+    ----------
+    seq : int, default -1
+        Newest sequence number among the used commands; -1 before the first.
+    step : int, default -1
+        Step for which this command was sent; -1 before the first.
+    lateness_ns : int, default 0
+        Its lateness after the deadline, ns; <= 0 in time.
+    policy : str, default ''
+        Empty if every claimed actuator had its command, else the policy that replaced one.
+    clamped : bool, default False
+        Whether a value was clamped.
+    stale : bool, default False
+        Whether a value is older than its fresh age; not on the wire.
+
+    Examples
+    --------
+    >>> Applied(seq=3)["seq"]
+    3
     """
 
     seq: int = -1
@@ -100,6 +134,7 @@ class Applied:
     stale: bool = False
 
     def __getitem__(self, name: str) -> Any:
+        """Return a field by its name."""
         if name not in self.__slots__:
             raise KeyError(name)
         return getattr(self, name)

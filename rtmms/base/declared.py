@@ -1,8 +1,8 @@
-"""What a module declares, read from its source: nothing of it is run, so that nobody pays for what it imports.
+"""Declarations of a module, read from its source: nothing of it runs, so that nobody waits for its imports.
 
-A robot's module, the one of its entry point, may have CONTROLLER = "NAME", what drives the robot where nothing else is
-asked for, and CHOICES = {"coupling": ("NAME", ...)}, the values that a parameter may have. GAIT_SEARCH declares how its
-gaits are sought: the controller, its words with their ranges, and what makes a quicker model of the robot.
+A robot's module, the one of its entry point, may have CONTROLLER = "NAME", the default controller of the robot. It may
+have CHOICES = {"coupling": ("NAME", ...)}, the possible values of parameters. GAIT_SEARCH declares the search for
+gaits: the controller, its arguments with their ranges, and the arguments of a faster model.
 """
 
 from __future__ import annotations
@@ -15,11 +15,22 @@ from typing import Any
 from rtmms.base.files import MIB, read_input
 
 MAX_BYTES = 4 * MIB
-"""Of a module's source."""
+"""Most bytes of a module's source."""
 
 
 def source(module: str) -> str:
-    """The file of a module, '' where there is none. Packages that it lies in are imported."""
+    """Return the file of a module; its parent packages are imported.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+
+    Returns
+    -------
+    str
+        Path of the file; empty if there is none.
+    """
     try:
         spec = find_spec(module)
     except (ImportError, ValueError):
@@ -28,7 +39,18 @@ def source(module: str) -> str:
 
 
 def parsed(file: str) -> ast.Module | None:
-    """The module in a file, None where it cannot be read."""
+    """Return the syntax tree of a file.
+
+    Parameters
+    ----------
+    file : str
+        Path of the file.
+
+    Returns
+    -------
+    ast.Module | None
+        The module; None if it cannot be read.
+    """
     try:
         return ast.parse(read_input(file, max_bytes=MAX_BYTES))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
@@ -36,7 +58,20 @@ def parsed(file: str) -> ast.Module | None:
 
 
 def literal(body: Iterable[ast.stmt], name: str) -> Any:
-    """The value of NAME = ... among statements, None where it is not written out there."""
+    """Return the value of NAME = ... among statements.
+
+    Parameters
+    ----------
+    body : Iterable[ast.stmt]
+        The statements.
+    name : str
+        The name.
+
+    Returns
+    -------
+    Any
+        The value; None if it is no literal.
+    """
     for node in body:
         names = (
             node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
@@ -50,12 +85,36 @@ def literal(body: Iterable[ast.stmt], name: str) -> Any:
 
 
 def fact(module: str, name: str) -> Any:
-    """Return a module's literal of this name; None where there is none."""
+    """Return a module's literal of a name.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+    name : str
+        The name.
+
+    Returns
+    -------
+    Any
+        The value; None if there is none.
+    """
     tree = parsed(source(module))
     return None if tree is None else literal(tree.body, name)
 
 
 def first_line(module: str) -> str:
-    """Return the module's docstring; '' where it cannot be read."""
+    """Return the first line of a module's docstring.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+
+    Returns
+    -------
+    str
+        The line; empty if it cannot be read.
+    """
     tree = parsed(source(module))
     return "" if tree is None else (ast.get_docstring(tree) or "").partition("\n")[0]

@@ -1,4 +1,4 @@
-"""What rtmms raises: one class for each kind of fault that a caller may want to distinguish."""
+"""Exceptions of rtmms: one class for each kind of fault that a caller may want to distinguish."""
 
 from __future__ import annotations
 
@@ -12,16 +12,37 @@ from typing import Any
 
 
 class RtmmsError(Exception):
-    """Any fault that rtmms reports on purpose; its text names the place, what was got and what was expected."""
+    """Fault that rtmms reports on purpose; its text names the place, the expected and the given value."""
 
 
 class ModelError(RtmmsError, ValueError):
-    """A robot, a parameter or a mechanism that cannot be built as described."""
+    """Robot, parameter or mechanism that cannot be built as described."""
 
 
 class UnknownNameError(ModelError):
-    """A robot, controller, parameter or channel that does not exist; the text names the near misses,
-    and `more`."""
+    """Robot, controller, parameter or channel that does not exist; the text names similar names.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the object.
+    name : str
+        The unknown name.
+    known : Iterable[str]
+        The known names.
+    more : str, default ''
+        Further hint.
+
+    Attributes
+    ----------
+    near : list of str
+        Similar names.
+
+    Examples
+    --------
+    >>> print(UnknownNameError("robot", "mantra", ["manta", "eel"]))
+    unknown robot 'mantra'; did you mean manta?
+    """
 
     def __init__(self, kind: str, name: str, known: Iterable[str], more: str = "") -> None:
         known = sorted(known)
@@ -37,34 +58,54 @@ class UnknownNameError(ModelError):
 
 
 class ArgumentError(RtmmsError, ValueError):
-    """What a plant's member was handed cannot be: a command of another shape or type, or not finite; a seed that is no
-    whole number. Nothing has happened then."""
+    """Invalid argument of a plant's method; the plant is unchanged.
+
+    The argument is a command of another shape or type, one that is not finite, or a seed that is no whole number.
+    """
 
 
 class RtmmsWarning(RuntimeWarning):
-    """A result of ours that holds, but not in the way that the caller may expect; the text names the place."""
+    """Valid result that may differ from the caller's expectation; the text names the place."""
 
 
 class RenamedWarning(DeprecationWarning):
-    """An old name of ours that goes with the next version; the text has the new one."""
+    """Use of an old name that goes with the next version; the text has the new one."""
 
 
 def warn_renamed(owner: str, old: str, new: str, stacklevel: int = 2) -> None:
-    """Warn the caller's caller (`stacklevel` 2) that a member of `owner` has another name now."""
+    """Warn the caller's caller that a member has a new name.
+
+    Parameters
+    ----------
+    owner : str
+        Name of the class.
+    old, new : str
+        Old and new name of the member.
+    stacklevel : int, default 2
+        Frames to the code that the warning names; 2 is the caller's caller.
+    """
     text = f"{owner}.{old} is {owner}.{new} now; the old name goes with the next version"
     warnings.warn(text, RenamedWarning, stacklevel=stacklevel + 1)
 
 
 class Renamed:
-    """A member of a class under its old name, with a warning: `old = Renamed("new")`."""
+    """Member of a class under its old name, with a warning: `old = Renamed("new")`.
+
+    Parameters
+    ----------
+    new : str
+        New name of the member.
+    """
 
     def __init__(self, new: str) -> None:
         self._new, self._old = new, ""
 
     def __set_name__(self, owner: type, name: str) -> None:
+        """Store the old name."""
         self._old = name
 
     def __get__(self, instance: Any, owner: type) -> Any:
+        """Return the member of the new name, with a warning."""
         if instance is None:
             return self
         warn_renamed(owner.__name__, self._old, self._new)
@@ -72,11 +113,18 @@ class Renamed:
 
 
 class DivergedError(RtmmsError):
-    """The simulation left the finite numbers, or the range in which its model means something.
+    """Divergence: the simulation left the finite numbers, or the range in which its model is valid.
 
-    time       s         end of the step that failed
-    quantity   str       the state that failed first, for example 'left.joint_angle[2, 29]'
-    last_good  dict      the outputs at the last state that was sound
+    Parameters
+    ----------
+    time : float
+        End of the step that failed, s, simulated.
+    quantity : str
+        State that failed first, for example 'left.joint_angle[2, 29]'.
+    last_good : dict[str, Any]
+        Outputs at the last sound state.
+    reason : str, default 'is not finite'
+        Failure of the state.
     """
 
     def __init__(self, time: float, quantity: str, last_good: dict[str, Any], reason: str = "is not finite") -> None:
@@ -93,8 +141,18 @@ _LIMITS = {
 
 
 def limit_reached(error: BaseException) -> str:
-    """A sentence when the system gave no more of something (memory, files, room, a working directory that was
-    deleted); '' for any other fault."""
+    """Return a sentence if the system refused memory, files or room, or a working directory was deleted.
+
+    Parameters
+    ----------
+    error : BaseException
+        Any exception.
+
+    Returns
+    -------
+    str
+        The sentence; empty for any other fault.
+    """
     if isinstance(error, MemoryError):
         return "the system gives no more memory (see: ulimit -v, free)"
     if isinstance(error, OSError) and error.errno in _LIMITS:
@@ -111,10 +169,27 @@ def limit_reached(error: BaseException) -> str:
 
 
 def shown(text: object, keep: str = "") -> str:
-    """A value of others as a terminal may have it: what would move the cursor, change settings, reorder letters or
-    begin a new line is spelled out, and so is a byte of a file's name that is no UTF-8.
+    r"""Return a foreign value as safe text for a terminal.
 
-    keep   control characters that stay
+    Characters that would move the cursor, change settings, reorder letters or begin a new line are spelled out. So is a
+    byte of a file's name that is no UTF-8.
+
+    Parameters
+    ----------
+    text : object
+        The value.
+    keep : str, default ''
+        Control characters that stay.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> shown("a\x1b[31mb")
+    'a\\x1b[31mb'
     """
     return _CONTROLS.sub(lambda found: found[0] if found[0] in keep else _spelled(found[0]), str(text))
 
@@ -125,5 +200,16 @@ def _spelled(character: str) -> str:
 
 
 def uncoloured(fault: BaseException) -> str:
-    """Return the text of a fault, without the terminal's colours: numba writes them where colorama is installed."""
+    """Return the text of a fault without terminal colours, which numba writes if colorama is installed.
+
+    Parameters
+    ----------
+    fault : BaseException
+        The exception.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     return re.sub(r"\x1b\[[0-9;]*m", "", str(fault))

@@ -1,5 +1,4 @@
-"""Files: inputs opened within limits, XML and archives bounded before a library reads them, outputs written whole or
-not at all."""
+"""Files: limited inputs, checks of XML and archives before a library reads them, and outputs written as a whole."""
 
 from __future__ import annotations
 
@@ -37,24 +36,25 @@ def open_input(
 
     Parameters
     ----------
-    path : str or Path
+    path : str | Path
         The file; ~ is not expanded.
-    place : str, default ""
-        What names the file, for the error: "--preset", "dbc:".
-    expected : str
-        What the file should be, for the error.
-    max_bytes : int, optional
-        Largest size of the file.
+    place : str, default ''
+        Source of the file's name, for the error: "--preset", "dbc:".
+    expected : str, default 'the name of a file'
+        Expected kind of file, for the error.
+    max_bytes : int | None, optional
+        Most bytes of the file.
 
     Returns
     -------
     BinaryIO
-        The open file. Its `name` is the path.
+        The open file; its `name` is the path.
 
     Raises
     ------
     ModelError
-        There is no such file, it is a folder, a pipe or a device, it may not be read, or it is larger than `max_bytes`.
+        If there is no such file, if it is a folder, a pipe or a device, if it may not be read, or if it is larger than
+        `max_bytes`.
     """
     where = _where(path, place)
     try:
@@ -78,7 +78,29 @@ def open_input(
 
 
 def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: str = "the name of a file") -> bytes:
-    """Read all bytes of a file; parameters and errors as of `open_input`."""
+    """Read all bytes of a file.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file; ~ is not expanded.
+    max_bytes : int
+        Most bytes of the file.
+    place : str, default ''
+        Source of the file's name, for the error: "--preset", "dbc:".
+    expected : str, default 'the name of a file'
+        Expected kind of file, for the error.
+
+    Returns
+    -------
+    bytes
+        The bytes.
+
+    Raises
+    ------
+    ModelError
+        As `open_input` raises it.
+    """
     with open_input(path, place=place, expected=expected, max_bytes=max_bytes) as file:
         try:
             found = file.read(max_bytes + 1)
@@ -90,7 +112,29 @@ def read_input(path: str | Path, *, max_bytes: int, place: str = "", expected: s
 
 
 def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expected: str = "a text in UTF-8") -> str:
-    """Read a text in UTF-8, with or without a byte order mark; parameters and errors as of `open_input`."""
+    """Read a text in UTF-8, with or without a byte order mark.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file; ~ is not expanded.
+    max_bytes : int
+        Most bytes of the file.
+    place : str, default ''
+        Source of the file's name, for the error: "--preset", "dbc:".
+    expected : str, default 'a text in UTF-8'
+        Expected kind of file, for the error.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Raises
+    ------
+    ModelError
+        As `open_input` raises it, and if the text is not UTF-8.
+    """
     found = read_input(path, max_bytes=max_bytes, place=place, expected=expected)
     try:
         return found.removeprefix(codecs.BOM_UTF8).decode()
@@ -101,18 +145,33 @@ def read_input_text(path: str | Path, *, max_bytes: int, place: str = "", expect
 
 
 def unreadable(path: str | Path, fault: OSError, *, place: str = "") -> ModelError:
-    """Return the error for a file that cannot be opened or read."""
+    """Return the error for a file that cannot be opened or read.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+    fault : OSError
+        Error of the system.
+    place : str, default ''
+        Source of the file's name, for the error: "--preset", "dbc:".
+
+    Returns
+    -------
+    ModelError
+        The error, not raised.
+    """
     why = "there is no such file" if isinstance(fault, FileNotFoundError) else fault.strerror or str(fault)
     return ModelError(f"{_where(path, place)}: {why}")
 
 
 def _where(path: str | Path, place: str) -> str:
-    """Return how an error names a file: on one line, whatever its name is."""
+    """Return a file's name for an error, on one line."""
     return shown(f"{place} {path}".lstrip())
 
 
 def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) -> None:
-    """ModelError for a folder, a pipe, a socket or a device."""
+    """Raise ModelError for a folder, a pipe, a socket or a device."""
     if stat.S_ISDIR(found.st_mode):
         raise ModelError(f"{where}: is a folder; expected {expected}")
     if not stat.S_ISREG(found.st_mode):
@@ -120,23 +179,28 @@ def _refuse_other_than_file(found: os.stat_result, where: str, expected: str) ->
 
 
 def _size(count: int) -> str:
-    """Return a size as a person reads it."""
+    """Return a size as text for a person."""
     return f"{count // MIB} MiB" if count >= MIB else f"{count:,} bytes"
 
 
 MAX_UNPACKED_BYTES = 64 << 20
-"""Of all arrays together, where these are packed; arrays that are stored as they are have the size of their file."""
+"""Most bytes of all packed arrays together; arrays that are stored plainly have the size of their file."""
 
 
 def check_npz(file: BinaryIO, path: str | Path) -> None:
-    """Raise ModelError for an archive (.npz) whose arrays are far larger than the file.
+    """Raise ModelError for an archive (.npz) with arrays far larger than the file.
 
     Parameters
     ----------
-    file
-        The open file, which is left at its beginning. zipfile's own errors pass for what is no archive.
-    path
-        The name of the file, for the error.
+    file : BinaryIO
+        The open file, which is left at its beginning.
+    path : str | Path
+        Name of the file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If the arrays are too large. zipfile's own errors pass for a file that is no archive.
     """
     with zipfile.ZipFile(file) as archive:
         unpacked = sum(one.file_size for one in archive.infolist())
@@ -151,10 +215,21 @@ def check_npz(file: BinaryIO, path: str | Path) -> None:
 
 @dataclass(frozen=True)
 class Kind:
-    """What the files of a kind are called, and what distinguishes them from others.
+    """Kind of files, and its distinction from others.
 
-    begins  the first bytes of one, behind `skip` bytes;  mark  bytes near the beginning of a file that rtmms made
-    sealed  people edit such files: one has the checksum of its text (`sealed`), and an edited one is not overwritten
+    Parameters
+    ----------
+    name : str
+        Name of the kind.
+    begins : tuple[bytes, ...]
+        First bytes of a file, behind `skip` bytes.
+    skip : int, default 0
+        Bytes before them.
+    mark : bytes, default b''
+        Bytes near the beginning of a file that rtmms made.
+    sealed : bool, default False
+        Whether people edit such files: a file has the checksum of its text (`sealed`), and an edited one is not
+        overwritten.
     """
 
     name: str
@@ -164,7 +239,18 @@ class Kind:
     sealed: bool = False
 
     def fits(self, begun: bytes) -> bool:
-        """Whether a file that begins so is of this kind; an empty one has nothing to lose."""
+        """Return whether a file is of this kind.
+
+        Parameters
+        ----------
+        begun : bytes
+            First bytes of the file.
+
+        Returns
+        -------
+        bool
+            True also for an empty file, which has nothing to lose.
+        """
         return not begun or (begun[self.skip :].lower().startswith(self.begins) and self.mark in begun)
 
 
@@ -183,24 +269,39 @@ KINDS: Mapping[str, Kind] = {
     ".toml": Kind("preset of rtmms identify", (b"# ",), mark=b", fitted by rtmms identify to ", sealed=True),
     ".dbc": Kind("DBC file", (b"version ",)),
 }  # fmt: skip
-"""By the ending, in small letters. Of text, which anybody may have written, rtmms's own alone."""
+"""Kinds of files by the ending, in lower case; of text, which anybody may have written, rtmms's own only."""
 _LONGEST = 1 << 22
 _SEAL = "# unedited while the rest of this file has the SHA-256 {}"
 _SEAL_LINE = re.compile(rb"^# unedited while the rest of this file has the SHA-256 ([0-9a-f]{64})\r?\n", re.MULTILINE)
 PAGE_MARK = '<meta name="generator" content="rtmms">'
-"""In the head of each page of HTML."""
+"""Mark in the head of each HTML page."""
 
 
 def refuse_output(
     path: Path, word: str, kind: Kind | None, sources: tuple[Path, ...] = (), way_out: str = "it stays as it is"
 ) -> None:
-    """ModelError where a file must not or cannot be written at `path`: before the work, for every command.
+    """Raise ModelError if a file must not or cannot be written, before the work of a command.
 
-    Refused are a name that is none, a folder that is missing or takes no file, a link, whatever is no file, a file
-    that is read (`sources`), and one of another kind, which would be lost.
+    Refused are an invalid name, a missing or closed folder, a link, anything that is no file, and a file that is read
+    (`sources`). A file of another kind is refused, too, because it would be lost.
 
-    word      what the user named it by, for the error;  kind  None: of any kind
-    way_out   what becomes of the other file, or how to have it overwritten
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    word : str
+        Source of the file's name, for the error.
+    kind : Kind | None
+        Kind of the file; None: any kind.
+    sources : tuple[Path, ...], optional
+        Files that are read.
+    way_out : str, default 'it stays as it is'
+        Fate of the other file, or how to have it overwritten, for the error.
+
+    Raises
+    ------
+    ModelError
+        If the file is refused.
     """
     if not path.name:
         raise ModelError(f"{word}: expected the name of a file, got '{path if path.parts else ''}'")
@@ -229,14 +330,27 @@ def refuse_output(
 
 
 def sealed(comment: str, body: str) -> str:
-    """Return a text whose first line is the comment, and whose second is the checksum of all the rest."""
+    """Return a text with a comment, the checksum of all the rest, and a body.
+
+    Parameters
+    ----------
+    comment : str
+        First line.
+    body : str
+        The rest.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     head = comment + "\n"
     digest = hashlib.sha256((head + body).encode()).hexdigest()
     return head + _SEAL.format(digest) + "\n" + body
 
 
 def _has_its_seal(text: bytes) -> bool:
-    """Whether a text is as `sealed` made it."""
+    """Return whether a text is unchanged since `sealed` made it."""
     found = _SEAL_LINE.search(text)
     if found is None:
         return False
@@ -245,7 +359,20 @@ def _has_its_seal(text: bytes) -> bool:
 
 
 def refuse_closed_folder(folder: Path, place: str) -> None:
-    """ModelError where no file can be made in a folder: only the attempt shows whether one can be."""
+    """Raise ModelError if no file can be created in a folder, by trying it.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    place : str
+        Source of the folder's name, for the error.
+
+    Raises
+    ------
+    ModelError
+        If none can be created.
+    """
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -254,8 +381,22 @@ def refuse_closed_folder(folder: Path, place: str) -> None:
 
 
 def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()) -> None:
-    """ModelError where `path` is a link, a device, a pipe or a folder, which a file would take the place of, or a
-    source."""
+    """Raise ModelError for a link, a device, a pipe, a folder, or a source, which a file would replace.
+
+    Parameters
+    ----------
+    path : Path
+        The file to write.
+    word : str
+        Source of its name, for the error.
+    sources : tuple[Path, ...], optional
+        Files that are read.
+
+    Raises
+    ------
+    ModelError
+        If the path is one of them.
+    """
     with suppress(FileNotFoundError):
         if not stat.S_ISREG(path.stat().st_mode):
             raise ModelError(f"{word} {path}: is not a file; expected the name of one, or a new name")
@@ -268,7 +409,7 @@ def refuse_other_than_file(path: Path, word: str, sources: tuple[Path, ...] = ()
 
 @contextmanager
 def beside(path: Path, option: str | None = None) -> Iterator[Path]:
-    """Within: a new empty file in the folder of `path`, of the same ending, which nobody can have made before.
+    """Provide a new empty file in the folder of `path`, of the same ending, which nobody can have made before.
 
     At the end the file goes to the disk and replaces `path`. After a fault nothing is left of the file, and `path` is
     as before.
@@ -277,15 +418,20 @@ def beside(path: Path, option: str | None = None) -> Iterator[Path]:
     ----------
     path : Path
         The file to write.
-    option : str, optional
-        What the user named the file by, for the error; "" for nothing.
+    option : str | None, optional
+        Source of the file's name, for the error; "" for nothing.
+
+    Yields
+    ------
+    Path
+        The new file.
 
     Raises
     ------
     RtmmsError
-        With `option`: the file cannot be written, or not to its end.
+        With `option`, if the file cannot be written, or not to its end.
     OSError
-        Without `option`, the same.
+        Without `option`, in the same case.
     """
     if option is None:
         with _new_part(path) as part:
@@ -299,7 +445,22 @@ def beside(path: Path, option: str | None = None) -> Iterator[Path]:
 
 
 def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
-    """Return the error for a file that could not be written to its end."""
+    """Return the error for a file that could not be written to its end.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    option : str
+        Source of the file's name.
+    fault : OSError | str
+        Error of the system, or a text.
+
+    Returns
+    -------
+    RtmmsError
+        The error, not raised.
+    """
     why = fault if isinstance(fault, str) else fault.strerror or str(fault)
     where = shown(f"{option} {path}".lstrip())
     return RtmmsError(f"{where}: could not be written: {why}; expected a folder with room for the whole file")
@@ -307,7 +468,7 @@ def unwritten(path: Path, option: str, fault: OSError | str) -> RtmmsError:
 
 @contextmanager
 def _new_part(path: Path) -> Iterator[Path]:
-    """Within: the file that replaces `path` at the end."""
+    """Provide the file that replaces `path` at the end."""
     descriptor, name = tempfile.mkstemp(prefix=f".{path.stem[:64]}.", suffix=path.suffix, dir=path.parent)
     os.close(descriptor)
     part = Path(name)
@@ -324,7 +485,7 @@ def _new_part(path: Path) -> Iterator[Path]:
 
 
 def _sync(part: Path) -> None:
-    """Write a file's bytes to the disk: some file systems report only here that they have no room."""
+    """Write a file's bytes to the disk, because some file systems report only here that they have no room."""
     descriptor = os.open(part, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     try:
         os.fsync(descriptor)
@@ -344,19 +505,19 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class XmlLimits:
-    """What a document may have.
+    """Limits of a document.
 
     Parameters
     ----------
-    max_bytes
+    max_bytes : int, optional
         Bytes of the document.
-    max_parts
+    max_parts : int, default 200000
         Elements and attributes together.
-    max_depth
+    max_depth : int, default 100
         Elements within each other.
-    max_value_chars
+    max_value_chars : int, default 4096
         Characters of one attribute.
-    max_words
+    max_words : int, default 1000000
         Words in the text of all elements, each of which may be a number.
     """
 
@@ -369,8 +530,17 @@ class XmlLimits:
 
 @dataclass
 class XmlCounts:
-    """What a document has: words in its text, elements by their local names, and values of the attributes that were
-    asked for."""
+    """Counts of a document's parts.
+
+    Parameters
+    ----------
+    words : int, default 0
+        Words in its text.
+    elements : dict[str, int], optional
+        Number of elements by local name.
+    values : dict[tuple[str, str], int], optional
+        Number of uses of each value of the counted attributes.
+    """
 
     words: int = 0
     elements: dict[str, int] = field(default_factory=dict)
@@ -380,18 +550,18 @@ class XmlCounts:
 def check_xml(
     data: bytes, place: str, limits: XmlLimits | None = None, counted: Mapping[str, str] | None = None
 ) -> XmlCounts:
-    """Look through a document without building its tree.
+    """Check a document without building its tree.
 
     Parameters
     ----------
-    data
+    data : bytes
         The document.
-    place
-        What names it, for errors.
-    limits
-        What it may have; by default those of `XmlLimits`.
-    counted
-        Elements, by their local names, each with the attribute whose values are counted.
+    place : str
+        Source of the document, for errors.
+    limits : XmlLimits | None, optional
+        Its limits; None for the defaults of `XmlLimits`.
+    counted : Mapping[str, str] | None, optional
+        Local names of elements, each with the attribute to count.
 
     Returns
     -------
@@ -401,7 +571,12 @@ def check_xml(
     Raises
     ------
     ModelError
-        It is no XML, has a document type, or has more than the limits.
+        If it is no XML, has a document type, or exceeds the limits.
+
+    Examples
+    --------
+    >>> check_xml(b"<a><b/><b/></a>", "page").elements
+    {'a': 1, 'b': 2}
     """
     limits = limits or XmlLimits()
     if len(data) > limits.max_bytes:

@@ -1,4 +1,4 @@
-"""How to install an optional part of a package that is here already, as messages name it."""
+"""Commands that install an optional part of an installed package, for messages."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def install_command(extra: str, package: str = "rtmms") -> str:
     ----------
     extra : str
         The extra, as 'gym'.
-    package : str
+    package : str, default 'rtmms'
         The package that has it.
 
     Returns
     -------
     str
-        `pip install -e 'CLONE[EXTRA]'` for a clone, the file or the address of any other direct installation, and
-        `pip install 'PACKAGE[EXTRA]'` for a package from an index. See PEP 610.
+        `pip install -e 'CLONE[EXTRA]'` for a clone, the file or the address of any other direct installation, and `pip
+        install 'PACKAGE[EXTRA]'` for a package from an index. See PEP 610.
     """
     try:
         origin = json.loads(distribution(package).read_text("direct_url.json") or "{}")

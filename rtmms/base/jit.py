@@ -1,4 +1,7 @@
-"""Compiling kernels: one set of options, and progress while they compile. `rtmms.base.kernel_cache` stores the code."""
+"""Compilation of kernels: one set of options, and progress while they compile.
+
+`rtmms.base.kernel_cache` stores the code.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ from rtmms.base.terminal import console, print_text
 
 Array = npt.NDArray[np.float64]
 Floats = tuple[float, ...]
-"""Numbers that pass between inlined functions; their count is fixed where they are made."""
+"""Numbers that pass between inlined functions; their count is fixed at their creation."""
 
 code_library.install()
 code_library.install_shortcuts()
@@ -34,25 +37,40 @@ COMPILED = not _config.DISABLE_JIT
 """False under NUMBA_DISABLE_JIT, where kernels run as plain Python."""
 
 STRICT: set[str] = {"contract", "nsz"}
-"""Fused multiply-add and no sign of zero; no reordering, so every run of one machine gives the same bits. NaN and
-infinity keep their meaning."""
+"""Fast-math flags: fused multiply-add and no sign of zero.
+
+There is no reordering, so every run of one machine gives the same bits. NaN and infinity keep their meaning.
+"""
 
 
 INLINE: dict[str, Any] = {"error_model": "numpy", "fastmath": STRICT, "forceinline": True}
-"""The options of inlined scalar code, for numba.extending.overload."""
+"""Options of inlined scalar code, for numba.extending.overload."""
 
 
 def kernel(
     function: Callable[..., Any] | None = None, *, inline: bool = False, fused: bool = True, merged: bool = False
 ) -> Any:
-    """Decorator: compile on first call, keep on disk; numpy's division, no GIL.
+    """Decorate a function so that its first call compiles it; the code is stored on disk.
 
-    inline  for small scalar functions: always in line, never a call
-    fused   False for code whose finiteness checks or complex-step tests must see plain arithmetic
-    merged  becomes part of the one kernel that calls it, and is not compiled for itself
-    A call from another kernel gets a version of its own, without the doors that a call from Python needs: they take
-    as long to compile as the code itself. Of an inline kernel a literal number counts as a number there, not as a type
-    of its own, since the compiler sees it all the same.
+    Divisions are numpy's, and the GIL is released. A call from another kernel has its own version without the entries
+    for Python, which take as long to compile as the code itself. An inline kernel treats a literal number as a number,
+    not as a type of its own, because the compiler sees it all the same.
+
+    Parameters
+    ----------
+    function : Callable[..., Any] | None, optional
+        The function; None if the decorator has options.
+    inline : bool, default False
+        Whether calls are always inlined, for small scalar functions.
+    fused : bool, default True
+        False for code with finiteness checks or complex-step tests, which need plain arithmetic.
+    merged : bool, default False
+        Whether it becomes part of the one kernel that calls it, without its own compilation.
+
+    Returns
+    -------
+    Any
+        The compiled function, or the decorator.
     """
     if function is None:
         return partial(kernel, inline=inline, fused=fused, merged=merged)
@@ -76,10 +94,22 @@ def kernel(
 
 
 def native(compiled: Any, *arguments: Any) -> int:
-    """The address of a kernel as a C function, compiled for arguments such as these: whole numbers, or None.
+    """Return the address of a kernel as a C function.
 
-    Compiled code calls it without Python and ignores a None that it gets. It prints a fault on standard error, and
-    returns 0.
+    Compiled code calls it without Python, and ignores a None that it returns. The function prints a fault on standard
+    error, and returns 0.
+
+    Parameters
+    ----------
+    compiled : Any
+        The kernel.
+    *arguments : Any
+        Examples of its arguments: whole numbers, or None.
+
+    Returns
+    -------
+    int
+        The address.
     """
     kinds = tuple(typeof(argument) for argument in arguments)
     compiled.compile(kinds)
@@ -89,10 +119,22 @@ def native(compiled: Any, *arguments: Any) -> int:
 
 @contextmanager
 def helped(program: str, *kernels: Any) -> Iterator[None]:
-    """Within: where the cache holds none of `kernels`, a second process runs `program`, Python that compiles into it.
+    """Run a second process that compiles into the cache, if the cache has none of the kernels.
 
-    It starts only where a core is idle, as both processes compile some kernels. What it has finished is found there,
-    what it has not is compiled here. It ends with the block, or with this process.
+    It starts only if a core is idle, because both processes compile some kernels. This process finds finished kernels
+    in the cache, and compiles the others itself. The second process ends with the block, or with this process.
+
+    Parameters
+    ----------
+    program : str
+        Python program of the second process.
+    *kernels : Any
+        The kernels.
+
+    Yields
+    ------
+    None
+        Nothing.
     """
     child = None
     python = Path(sys.executable or "none").name.startswith("python")  # not a program that Python is embedded in
@@ -111,7 +153,7 @@ def helped(program: str, *kernels: Any) -> Iterator[None]:
 
 
 def _has_idle_core() -> bool:
-    """Return whether there are two cores, and one had nothing to do in the last minute."""
+    """Return whether there are two cores, and one was idle in the last minute."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         load = os.getloadavg()[0]
@@ -121,7 +163,7 @@ def _has_idle_core() -> bool:
 
 
 def _kept(one: Any) -> bool:
-    """Whether the cache holds any version of a kernel as Python calls it."""
+    """Return whether the cache has any version of a kernel for calls from Python."""
     try:
         return bool(one._cache._cache_file._load_index())
     except Exception:  # no cache, or whatever unpickling makes of a damaged one
@@ -129,7 +171,7 @@ def _kept(one: Any) -> bool:
 
 
 class _Bar:
-    """How far compiling is, on a terminal.  expected: s, as long as it took last; None where nobody knows."""
+    """Progress bar of a compilation on a terminal; `expected` is its last duration, s, None if unknown."""
 
     def __init__(self, expected: float | None) -> None:
         self._expected = expected
@@ -155,9 +197,19 @@ class _Bar:
 
 @contextmanager
 def compile_progress(what: str) -> Iterator[None]:
-    """Print on standard error what the block compiles; nothing where all comes from the cache.
+    """Print on standard error what the block compiles; nothing if all comes from the cache.
 
-    RTMMS_QUIET in the environment keeps it silent.
+    RTMMS_QUIET in the environment suppresses it.
+
+    Parameters
+    ----------
+    what : str
+        Name of the compiled object.
+
+    Yields
+    ------
+    None
+        Nothing.
     """
     from numba.core import event
 
@@ -172,10 +224,19 @@ def compile_progress(what: str) -> Iterator[None]:
     bar = _Bar(before) if sys.stderr.isatty() else None
 
     class Listener(event.Listener):  # type: ignore[misc]
+        """Listener that counts and prints compilations."""
+
         def __init__(self) -> None:
             self.count, self.start = 0, time.monotonic()
 
         def on_start(self, event: Any) -> None:
+            """Count a compilation, and print the first.
+
+            Parameters
+            ----------
+            event : Any
+                Event of numba.
+            """
             self.count += 1
             if self.count == 1:
                 print_text(f"rtmms: compiling {what} (once on this machine{expected})", err=True)
@@ -184,6 +245,13 @@ def compile_progress(what: str) -> Iterator[None]:
                 bar.show(seconds, f"{self.count} functions: {event.data['dispatcher'].py_func.__name__}")
 
         def on_end(self, event: Any) -> None:
+            """Do nothing.
+
+            Parameters
+            ----------
+            event : Any
+                Event of numba.
+            """
             pass
 
     listener = Listener()

@@ -1,9 +1,9 @@
 """Cache of compiled kernels on disk: keyed by content, private to its user, bounded in bytes.
 
-`rtmms.base.jit.kernel` stores each compiled kernel here and loads it in the next process. A cache folder has the hash
-of all sources that its kernels are made of in its name. The path of the sources and their times are not part of that
-hash, so that a second clone or a reinstalled package uses the same compiled code. numba's own cache is no replacement:
-it sees only the file of the function itself, and misses a change in a kernel which that function calls.
+`rtmms.base.jit.kernel` stores each compiled kernel here and loads it in the next process. The name of a cache folder
+has the hash of all sources of its kernels. The path of the sources and their times are not part of that hash. So a
+second clone or a reinstalled package uses the same compiled code. numba's own cache is no replacement. It reads only
+the file of the function itself, and misses a change in a kernel which that function calls.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rtmms.base.terminal import print_text
 from rtmms.base.trust import exposed, exposed_way
 
 ROOT = Path(__file__).parent.parent
-"""The package whose kernels are keyed together."""
+"""Package with kernels that are keyed together."""
 
 COMMON = ("base/jit.py", "base/kernel_cache.py", "base/code_library.py", "base/spatial.py", "base/memory.py")
 """Sources that kernels of every kind use."""
@@ -42,7 +42,7 @@ DRAWING = "_drawing.py"
 """End of the names of robots' drawings, which have no kernels: a change there recompiles nothing."""
 
 EXCHANGE = ("loop/kernels", "wire/kernels", "wire/protocol/step_layout.py", "base/contract.py")
-"""Sources of the exchange: separate, so that a change there recompiles no plant."""
+"""Sources of the exchange; they are separate, so that a change there recompiles no plant."""
 
 PLANNING = ("planning", "gym")
 """Folders of planners and environments, whose kernels call those of plants."""
@@ -57,7 +57,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "mujoco": COMMON + MUJOCO,
     "others": COMMON + PLANTS + PLANNING + EXCHANGE + MUJOCO,
 }
-"""Sources of each kind of kernel. The kind `others` is of files outside the package, which may call any kernel."""
+"""Sources of each kind of kernel; `others` is for files outside the package, which may call any kernel."""
 
 FLAGS = (
     "OPT", "LOOP_VECTORIZE", "SLP_VECTORIZE", "ENABLE_AVX", "CPU_NAME", "CPU_FEATURES", "BOUNDSCHECK",
@@ -66,7 +66,7 @@ FLAGS = (
 """Settings of numba (environment NUMBA_...) that change compiled code."""
 
 MAX_BYTES = 1 << 30
-"""Bound of all cache folders of one home together. A suite of tests over all robots fills a fifth of it."""
+"""Most bytes of all cache folders of one home; a suite of tests over all robots fills a fifth of it."""
 
 _FOLDER = re.compile(rf"(?:(?:{'|'.join(KINDS)})-)?[0-9a-f]{{16}}")
 """Names of cache folders, of this version and of earlier ones. Nothing else below a home is removed."""
@@ -76,7 +76,23 @@ TEMPORARY = "rtmms-kernels-"
 
 
 def kind_of(module: str) -> str:
-    """Return the kind of the kernels of a module, by its full name."""
+    """Return the kind of the kernels of a module.
+
+    Parameters
+    ----------
+    module : str
+        Full name of the module.
+
+    Returns
+    -------
+    str
+        A key of `KINDS`.
+
+    Examples
+    --------
+    >>> kind_of("rtmms.wire.kernels.step")
+    'exchange'
+    """
     if not module.startswith("rtmms."):
         return "others"
     path = f"{module.removeprefix('rtmms.').replace('.', '/')}/"
@@ -87,7 +103,7 @@ def kind_of(module: str) -> str:
 
 
 def _python_files(place: str) -> Iterator[str]:
-    """Yield a Python file, or those below a folder, in an order that no file system decides."""
+    """Yield a Python file, or those below a folder, in an order that does not depend on the file system."""
     if place.endswith(".py"):
         yield place
         return
@@ -117,7 +133,7 @@ def _sources(root: str, place: str) -> bytes:
 
 @functools.cache
 def _machine() -> str:
-    """Return what compiled code depends on beside its sources."""
+    """Return the dependencies of compiled code other than its sources."""
     import llvmlite
     import numba
     import numpy as np
@@ -130,7 +146,20 @@ def _machine() -> str:
 
 
 def fingerprint(kind: str, root: Path = ROOT) -> str:
-    """Hash the sources of a kind of kernels, the versions of libraries, the processor and numba's settings."""
+    """Return a hash of a kind's sources, the versions of libraries, the processor and numba's settings.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+    root : Path, default ROOT
+        Folder of the package.
+
+    Returns
+    -------
+    str
+        16 hexadecimal digits.
+    """
     digest = hashlib.sha256(_machine().encode())
     for place in KINDS[kind]:
         digest.update(_sources(str(root), place))
@@ -142,13 +171,13 @@ def cache_folder(kind: str = "plants") -> Path:
 
     Parameters
     ----------
-    kind : str
+    kind : str, default 'plants'
         A key of `KINDS`.
 
     Returns
     -------
     Path
-        Below NUMBA_CACHE_DIR, if that is set, else below the user's cache of rtmms.
+        A folder below NUMBA_CACHE_DIR if that is set, else below the user's cache of rtmms.
     """
     from platformdirs import user_cache_dir
 
@@ -163,7 +192,7 @@ _folders: dict[str, Path | None] = {}
 
 @contextmanager
 def _private() -> Iterator[None]:
-    """Within: new files are 0600, new folders 0700."""
+    """Create files with mode 0600 and folders with 0700, within the context."""
     before = os.umask(0o077)
     try:
         yield
@@ -172,7 +201,18 @@ def _private() -> Iterator[None]:
 
 
 def use_folder(kind: str) -> Path | None:
-    """Return the folder of a kind, after a check that only this user can write it; None without any such folder."""
+    """Return the folder of a kind, after a check that only this user can write it.
+
+    Parameters
+    ----------
+    kind : str
+        A key of `KINDS`.
+
+    Returns
+    -------
+    Path | None
+        None if there is no such folder.
+    """
     if kind in _folders:
         return _folders[kind]
     folder: Path | None = cache_folder(kind)
@@ -197,9 +237,21 @@ def use_folder(kind: str) -> Path | None:
 
 
 def untrusted_reason(home: Path, folder: Path) -> str:
-    """Return why a cache folder is not to be trusted, '' where only this user and root can have written it.
+    """Return why a cache folder is not to be trusted.
 
-    numba unpickles the files of a cache: whoever writes there runs code as this user.
+    numba unpickles the files of a cache. A user who can write there runs code as this user.
+
+    Parameters
+    ----------
+    home : Path
+        Folder of all caches.
+    folder : Path
+        The cache folder.
+
+    Returns
+    -------
+    str
+        The reason; empty if only this user and root can have written it.
     """
     with suppress(FileNotFoundError):
         if reason := exposed(home):
@@ -213,9 +265,10 @@ def untrusted_reason(home: Path, folder: Path) -> str:
 
 
 def _make_private(home: Path, folder: Path) -> str:
-    """Make a home 0700, and remove what a group or everybody may have written: all of an open home, else this folder.
+    """Make a home 0700, and remove files that a group or everybody may have written.
 
-    Returns why the home cannot be private, '' where it is.
+    Of an open home all files are removed, else those of this folder. The result is why the home cannot be private,
+    empty if it is.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -236,7 +289,7 @@ def _make_private(home: Path, folder: Path) -> str:
 
 
 def _sweep_temporary() -> None:
-    """Remove the temporary caches of this user's processes that were killed: the name of a cache has its process."""
+    """Remove temporary caches of this user's killed processes; the name of a cache has the process's id."""
     with suppress(OSError):
         for left in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
             maker = left.name.removeprefix(TEMPORARY).partition("-")[0]
@@ -251,7 +304,7 @@ def _sweep_temporary() -> None:
 
 
 def _temporary_folder(home: Path, reason: str, kind: str) -> Path:
-    """Make a cache for this process and its children, in place of one that is not trusted or cannot be written."""
+    """Return a cache for this process and its children, because the usual one is unsafe or cannot be written."""
     advice = "rm -r it, or name another folder in XDG_CACHE_HOME"
     expected = f"expected '{home}' to be ours alone, and to be written"
     print_text(f"rtmms: compiled kernels are not stored: {reason}; {expected}: {advice}", err=True)
@@ -270,9 +323,18 @@ def _temporary_folder(home: Path, reason: str, kind: str) -> Path:
 
 
 def make_room(home: Path, current: Path, max_bytes: int = MAX_BYTES) -> None:
-    """Remove the least recently used cache folders of a home beyond `max_bytes`.
+    """Remove the least recently used cache folders of a home beyond a limit.
 
-    The folder in use stays. If it alone exceeds the bound, its oldest kernels are removed.
+    The folder in use stays. If it alone exceeds the limit, its oldest kernels are removed.
+
+    Parameters
+    ----------
+    home : Path
+        Folder of all caches.
+    current : Path
+        Folder in use.
+    max_bytes : int, default MAX_BYTES
+        Most bytes of all cache folders.
     """
     folders = []
     with suppress(OSError):
@@ -323,15 +385,19 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
         self._path = str(folder / f"{function.__module__}-{_content(self._py_file).hex()[:16]}")
 
     def ensure_cache_path(self) -> None:
+        """Create the folder."""
         os.makedirs(self._path, exist_ok=True)
 
     def get_cache_path(self) -> str:
+        """Return the folder."""
         return self._path
 
     def get_source_stamp(self) -> str:
+        """Return an empty stamp, because the path has the hash."""
         return ""  # the path has it
 
     def get_disambiguator(self) -> str:
+        """Return the line of the function."""
         return str(self._line)
 
 
@@ -350,7 +416,18 @@ class _Files(CompileResultCacheImpl):  # type: ignore[misc]
         self._filename_base = f"{self.prefix}{base}"
 
     def reduce(self, result: Any) -> Any:
-        """Serialize compiled code without its annotated source, which names the path of the source."""
+        """Serialize compiled code without its annotated source, which names the path of the source.
+
+        Parameters
+        ----------
+        result : Any
+            Result of a compilation.
+
+        Returns
+        -------
+        Any
+            The serialized form.
+        """
         return super().reduce(result._replace(type_annotation=""))
 
 
@@ -361,9 +438,10 @@ class _InnerFiles(_Files):
 
 
 class KernelCache(FunctionCache):  # type: ignore[misc]
-    """Cache of one kernel; one process at a time writes to a folder, as numba's index is read, changed and written.
+    """Cache of one kernel.
 
-    A damaged entry (the machine failed while it was written) is compiled again. On a full disk kernels are not stored.
+    One process at a time writes to a folder, because numba's index is read, changed and written. A damaged entry (the
+    machine failed while it was written) is compiled again. On a full disk kernels are not stored.
     """
 
     _impl_class = _Files
@@ -371,6 +449,20 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
     _has_made_room = False
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load a version of the kernel.
+
+        Parameters
+        ----------
+        sig : Any
+            Signature of the version.
+        target_context : Any
+            Context of numba.
+
+        Returns
+        -------
+        Any
+            None if the cache does not have it, or if it is damaged.
+        """
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # unpickling damaged bytes may raise anything
@@ -379,6 +471,15 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
+        """Store a version of the kernel, if that is possible.
+
+        Parameters
+        ----------
+        sig : Any
+            Signature of the version.
+        data : Any
+            Result of its compilation.
+        """
         folder = Path(self.cache_path)
         try:
             if not KernelCache._has_made_room:
@@ -404,7 +505,7 @@ class InnerKernelCache(KernelCache):
 
 @contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Within: no other process writes to a folder."""
+    """Lock a folder against writers in other processes, within the context."""
     try:
         import fcntl
 
@@ -420,7 +521,17 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def attach_caches(function: Callable[..., Any], outer: Any, inner: Any) -> None:
-    """Give the two dispatchers of a kernel their caches; none to a function without a source file of its own."""
+    """Attach the caches to the two dispatchers of a kernel; a function without a source file has none.
+
+    Parameters
+    ----------
+    function : Callable[..., Any]
+        The Python function.
+    outer : Any
+        Dispatcher for calls from Python.
+    inner : Any
+        Dispatcher for calls from other kernels.
+    """
     with suppress(OSError):
         outer._cache, inner._cache = KernelCache(function), InnerKernelCache(function)
 

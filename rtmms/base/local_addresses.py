@@ -1,6 +1,6 @@
-"""Which addresses are on this machine, and which parameters name an address.
+"""Addresses on this machine, and the parameters that name an address.
 
-A scenario is data of anybody: what it opens stays on this machine. `rtmms.bridging` and `rtmms.cli` use this module.
+A scenario may come from anybody: what it opens stays on this machine. `rtmms.bridging` and `rtmms.cli` use this module.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _LOCAL_NAMES = ("localhost", "ip6-localhost", "ip6-loopback")
 
 @dataclass(frozen=True)
 class NamesAddress:
-    """Metadata of a parameter whose text is an address: `host: Annotated[str, NamesAddress("listen")]`.
+    """Metadata of a parameter with an address as its text: `host: Annotated[str, NamesAddress("listen")]`.
 
     Parameters
     ----------
-    use
-        What the program does there. "listen": it takes connections or datagrams at the address; an empty text means
-        every address of the machine. "connect": it connects or sends to the address; an empty text means nowhere.
+    use : Literal['listen', 'connect']
+        "listen": the program receives connections or datagrams at the address; an empty text means every address of the
+        machine. "connect": it connects or sends to the address; an empty text means none.
     """
 
     use: Literal["listen", "connect"]
@@ -43,13 +43,13 @@ def address_parameters(hints: dict[str, Any]) -> dict[str, str]:
 
     Parameters
     ----------
-    hints
+    hints : dict[str, Any]
         Types of parameters by name, with their metadata (`typing.get_type_hints(..., include_extras=True)`).
 
     Returns
     -------
-    dict
-        Use of the address by parameter. A union or a tuple names an address where one of its parts does.
+    dict[str, str]
+        Use of the address by parameter. A union or a tuple names an address if one of its parts does.
     """
     found = {name: _use(hint) for name, hint in hints.items()}
     return {name: use for name, use in found.items() if use}
@@ -67,14 +67,19 @@ def host_of(text: str) -> str:
 
     Parameters
     ----------
-    text
+    text : str
         HOST, HOST:PORT, [HOST]:PORT, SCHEME://HOST:PORT or SCHEME/HOST:PORT.
 
     Returns
     -------
     str
-        The host, without brackets, port, path and query. A text of another form, which some library may read
-        otherwise, is returned as it is: it is the name of no host.
+        The host, without brackets, port, path and query. A text of another form, which some library may read otherwise,
+        is returned unchanged: it is the name of no host.
+
+    Examples
+    --------
+    >>> host_of("tcp://127.0.0.1:9870")
+    '127.0.0.1'
     """
     found = _ADDRESS.fullmatch(text.strip())
     if found is None or (found["rest"] and not found["scheme"]):
@@ -83,7 +88,18 @@ def host_of(text: str) -> str:
 
 
 def is_on_this_machine(host: str) -> bool:
-    """Return whether a host is an address of loopback or `localhost`; no name is looked up."""
+    """Return whether a host is an address of loopback or `localhost`, without looking up names.
+
+    Parameters
+    ----------
+    host : str
+        The host.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     if host.lower().rstrip(".") in _LOCAL_NAMES:
         return True
     try:
@@ -94,14 +110,19 @@ def is_on_this_machine(host: str) -> bool:
 
 
 def first_beyond(value: Any, use: str) -> str | None:
-    """Return the first address of a parameter that reaches beyond this machine; None where all stay here.
+    """Return the first address of a parameter that reaches beyond this machine.
 
     Parameters
     ----------
-    value
+    value : Any
         A text, or a tuple of texts; None counts as empty.
-    use
+    use : str
         As of `NamesAddress`.
+
+    Returns
+    -------
+    str | None
+        None if all addresses are on this machine.
     """
     texts: Iterable[str] = value if isinstance(value, (tuple, list)) else ("" if value is None else str(value),)
     for text in texts:
@@ -112,14 +133,19 @@ def first_beyond(value: Any, use: str) -> str | None:
 
 
 def refuse_endpoint(option: str, value: str) -> None:
-    """Raise ModelError where a scenario's endpoint opens the plant to others.
+    """Raise ModelError if a scenario's endpoint opens the plant to others.
 
     Parameters
     ----------
-    option
-        Name of an option of `rtmms run` that is an address at which the plant listens.
-    value
-        Its value in the scenario: a TCP address of loopback, or ipc://NAME.
+    option : str
+        Name of an option of `rtmms run` for an address at which the plant listens.
+    value : str
+        Its value in the scenario.
+
+    Raises
+    ------
+    ModelError
+        If it is neither a TCP address of loopback nor ipc://NAME.
     """
     local = value.startswith("tcp://") and is_on_this_machine(host_of(value))
     if not local and not _OWN_SOCKET.match(value):

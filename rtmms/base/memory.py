@@ -1,4 +1,4 @@
-"""Memory layouts, each declared once: which arrays kernels see, of which size, unit and kind; and pointers to them."""
+"""Memory layouts, each declared once: arrays of kernels with their sizes, units and kinds; and pointers to them."""
 
 from __future__ import annotations
 
@@ -40,10 +40,12 @@ Dimension = int | str
 
 MODEL, STATE, SCRATCH, GIVEN = "model", "state", "scratch", "given"
 WHOLE, VIEW, NUMBER, PART = "whole", "view", "number", "part"
-"""Kinds. model: constant, shared between runs. state: what a snapshot holds. scratch: carries nothing from one step to
-the next. given: written from outside before a step. whole: all of the state in one array. view: an array of this
-record in another shape. number: a single value, which the owner may change between steps; no kernel writes one. part:
-another record."""
+"""Kinds of fields.
+
+model: constant, shared between runs. state: part of a snapshot. scratch: no content from one step to the next. given:
+written from outside before a step. whole: all of the state in one array. view: an array of this record in another
+shape. number: a single value, which the owner may change between steps; no kernel writes one. part: another record.
+"""
 
 FLOAT, COMPLEX, INTEGER, FLAG = "f8", "c16", "i8", "b1"
 _ITEMS = {FLOAT: types.float64, COMPLEX: types.complex128, INTEGER: types.int64, FLAG: types.boolean}
@@ -51,13 +53,28 @@ _WORD = ir.IntType(64)
 
 
 class Field(NamedTuple):
-    """One line of a layout.
+    """Line of a layout.
 
-    shape  of an array; a size that a dimension names is taken from the arrays that are given
-    fill      what scratch and state hold at first
-    inner     the layout of a part
-    optional  whether an array or a number may be absent, as a part may
-    of        the field that a view shows
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    kind : str
+        One of the kinds above.
+    shape : tuple[Dimension, ...], optional
+        Shape of an array; sizes that dimensions name are those of the given arrays.
+    dtype : str, default FLOAT
+        Type of the elements.
+    unit : str, default ''
+        Unit of the elements.
+    fill : float, default 0.0
+        First value of scratch and state.
+    inner : Layout | None, optional
+        Layout of a part.
+    optional : bool, default False
+        Whether an array or a number may be absent, as a part may.
+    of : str, default ''
+        Field that a view shows.
     """
 
     name: str
@@ -72,7 +89,20 @@ class Field(NamedTuple):
 
 
 def aligned(*shape: int, dtype: Any = float) -> Array:
-    """Zeros that start on a cache line, so that no vector load straddles two."""
+    """Return zeros that start on a cache line, so that no vector load crosses two.
+
+    Parameters
+    ----------
+    *shape : int
+        Shape of the array.
+    dtype : Any, default float
+        Type of the elements.
+
+    Returns
+    -------
+    Array
+        The array.
+    """
     kind, line = np.dtype(dtype), 64
     size = math.prod(shape) * kind.itemsize
     raw = np.zeros(size + line, dtype=np.uint8)
@@ -82,49 +112,163 @@ def aligned(*shape: int, dtype: Any = float) -> Array:
 
 
 def model(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", optional: bool = False) -> Field:
-    """An array of the model."""
+    """Return the field of a model's array.
+
+    Parameters
+    ----------
+    name, *shape, dtype, unit, optional : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, MODEL, shape, dtype, unit, optional=optional)
 
 
 def state(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
-    """An array of the state, FLOAT or INTEGER."""
+    """Return the field of a state's array, FLOAT or INTEGER.
+
+    Parameters
+    ----------
+    name, *shape, dtype, unit : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, STATE, shape, dtype, unit)
 
 
 def scratch(
     name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "", fill: float = 0.0, optional: bool = False
 ) -> Field:
-    """An array for intermediate results; an optional one is there where an array is given."""
+    """Return the field of an array for intermediate results; an optional one exists if an array is given.
+
+    Parameters
+    ----------
+    name, *shape, dtype, unit, fill, optional : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, SCRATCH, shape, dtype, unit, fill, optional=optional)
 
 
 def given(name: str, *shape: Dimension, dtype: str = FLOAT, unit: str = "") -> Field:
-    """An array that is written from outside before a step."""
+    """Return the field of an array that is written from outside before a step.
+
+    Parameters
+    ----------
+    name, *shape, dtype, unit : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, GIVEN, shape, dtype, unit)
 
 
 def whole(name: str) -> Field:
-    """All of the state in one array, whose length is the size 'memory'."""
+    """Return the field of all of the state in one array, of the size 'memory'.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, WHOLE, ("memory",))
 
 
 def view(name: str, of: str, *shape: Dimension) -> Field:
-    """An array that stands before it in the same record, in another shape."""
+    """Return the field of an earlier array of the same record, in another shape.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    of : str
+        Name of the earlier field.
+    *shape : Dimension
+        New shape.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, VIEW, shape, of=of)
 
 
 def number(name: str, dtype: str = FLOAT, unit: str = "", *, optional: bool = False) -> Field:
-    """A single value, 0 at first; an optional one is there where a value is given."""
+    """Return the field of a single value, 0 at first; an optional one exists if a value is given.
+
+    Parameters
+    ----------
+    name, dtype, unit, optional : str
+        As of `Field`.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, NUMBER, (), dtype, unit, optional=optional)
 
 
 def part(name: str, inner: Layout) -> Field:
-    """Another record within this one; None where it is absent."""
+    """Return the field of another record within this one; None if it is absent.
+
+    Parameters
+    ----------
+    name : str
+        Name of the field.
+    inner : Layout
+        Layout of the record.
+
+    Returns
+    -------
+    Field
+        The field.
+    """
     return Field(name, PART, inner=inner)
 
 
 class Layout:
-    """A named list of fields; see the module."""
+    """Named list of fields; see the module.
+
+    Parameters
+    ----------
+    name : str
+        Name of the layout.
+    *fields : Field
+        The fields.
+
+    Raises
+    ------
+    TypeError
+        If a field has the name of a record's attribute.
+
+    Examples
+    --------
+    >>> layout = Layout("Work", scratch("s", "n"), number("gain"))
+    >>> record = layout.make({"gain": 2.0}, {"n": 3})
+    >>> record.s.shape, record.gain
+    ((3,), 2.0)
+    """
 
     def __init__(self, name: str, *fields: Field) -> None:
         own = {*vars(Record), *Record.__annotations__, "layout", "sizes", "words"}
@@ -141,14 +285,29 @@ class Layout:
         memory: Array | None = None,
         dtype: Any = float,
     ) -> Record:
-        """A record with arrays in place.
+        """Return a record with its arrays.
 
-        values  of fields by name: arrays of the model (all of them), numbers, and any other array that is there
-                already; of a part a mapping of the same kind, a record whose model is shared, or None
-        sizes   those that no given array has
-        memory  of the state, for a record that takes another's place; None: new
-        dtype   complex: scratch and state are complex, for derivatives by a complex step, and there is no `memory`
-        Raises TypeError naming the field whose array does not fit: a mistake of a program, not of its user.
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values of fields by name: all arrays of the model, numbers, and any other existing array. For a part a
+            mapping of the same kind, a record with a shared model, or None.
+        sizes : Mapping[str, int] | None, optional
+            Sizes that no given array has.
+        memory : Array | None, optional
+            Memory of the state, for a record that replaces another; None: new.
+        dtype : Any, default float
+            complex: scratch and state are complex, for derivatives by a complex step, and there is no `memory`.
+
+        Returns
+        -------
+        Record
+            The record.
+
+        Raises
+        ------
+        TypeError
+            If an array does not fit; it names the field. It is a mistake of a program, not of its user.
         """
         known = dict(sizes or {})
         values = self._open(values, known)
@@ -163,7 +322,18 @@ class Layout:
         return Record(self, values, known, memory, _Cursor(), dtype)
 
     def type(self, *absent: str) -> RecordType:
-        """What compiled code takes such a record for, without the parts that are named ('tree.ground')."""
+        """Return the type of such a record in compiled code.
+
+        Parameters
+        ----------
+        *absent : str
+            Absent parts, as 'tree.ground'.
+
+        Returns
+        -------
+        RecordType
+            The type.
+        """
         described: list[tuple[Any, ...]] = []
         for field in self.fields:
             if field.name in absent:
@@ -176,8 +346,18 @@ class Layout:
         return RecordType(self.name, tuple(described))
 
     def at(self, *groups: tuple[str, ...]) -> Any:
-        """An intrinsic f(address, (one, ...)) for a record of this layout at an address (int64): for each group of
-        optional fields a word, or None where they are absent."""
+        """Return an intrinsic f(address, (one, ...)) for a record of this layout at an address (int64).
+
+        Parameters
+        ----------
+        *groups : tuple[str, ...]
+            Groups of optional fields. The intrinsic has a word for each group, or None if it is absent.
+
+        Returns
+        -------
+        Any
+            The intrinsic.
+        """
 
         @intrinsic
         def record_at(typing_context: Any, address: Any, given: Any) -> Any:
@@ -193,7 +373,7 @@ class Layout:
         return record_at
 
     def _open(self, values: Mapping[str, Any], sizes: dict[str, int]) -> dict[str, Any]:
-        """Values with records of parts as mappings, whose sizes are taken over."""
+        """Return values with records of parts as mappings, and copy their sizes."""
         opened = dict(values)
         for field in self.fields:
             value = opened.get(field.name)
@@ -205,7 +385,7 @@ class Layout:
         return opened
 
     def _measure(self, values: Mapping[str, Any], sizes: dict[str, int]) -> None:
-        """Return the sizes that the given arrays have."""
+        """Store the sizes of the given arrays."""
         for field in self.fields:
             value = values.get(field.name)
             if field.kind == PART and value is not None:
@@ -220,16 +400,36 @@ class Layout:
 
 
 class _Cursor:
-    """How far the state's memory is given out."""
+    """Position in the state's memory up to which it is assigned."""
 
     at = 0
 
 
 class Record:
-    """The arrays of a layout, by name, and their addresses for compiled code.
+    """Arrays of a layout by name, and their addresses for compiled code.
 
-    address  of the record;  memory (k,) all of its state, parts included;  sizes by name
-    Attributes besides are the fields': arrays, numbers, records of parts, None for absent parts.
+    Further attributes are the fields: arrays, numbers, records of parts, None for absent parts. `Layout.make` creates a
+    record.
+
+    Parameters
+    ----------
+    layout : Layout
+        The layout.
+    values : Mapping[str, Any]
+        Values of fields by name.
+    sizes : dict[str, int]
+        Sizes by name.
+    memory : Array
+        (k,) all of its state, parts included.
+    cursor : _Cursor
+        Position in the memory.
+    dtype : Any
+        float or complex.
+
+    Attributes
+    ----------
+    address : int
+        Address of the record.
     """
 
     address: int
@@ -315,13 +515,14 @@ class Record:
         return array
 
     def __getattr__(self, name: str) -> Any:
+        """Return a number of the record."""
         places: dict[str, int] = self.__dict__.get("_places", {})
         if name not in places:
             raise AttributeError(name)
         return self._number(name)
 
     def _number(self, name: str) -> float | int | bool:
-        """A single number as it stands in the record, also where plain Python has an object in its place."""
+        """Return a single number from the record, even if plain Python has an object in its place."""
         dtype, place = self._kinds[name], self._places[name]
         if dtype == FLOAT:
             return float(self._floats[place])
@@ -329,19 +530,48 @@ class Record:
         return bool(value) if dtype == FLAG else value
 
     def put(self, **numbers: float) -> None:
-        """Set single numbers."""
+        """Set single numbers.
+
+        Parameters
+        ----------
+        **numbers : float
+            Values by name.
+        """
         for name, value in numbers.items():
             where = self._floats if self._kinds[name] == FLOAT else self.words
             where[self._places[name]] = value
 
     def cell(self, name: str) -> npt.NDArray[np.float64]:
-        """(1,) the place of a number, FLOAT, for who sets it at every step."""
+        """Return a view of a number, FLOAT, for code that sets it at every step.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+
+        Returns
+        -------
+        npt.NDArray[np.float64]
+            (1,) array.
+        """
         place = self._places[name]
         return self._floats[place : place + 1]
 
     def adopt(self, values: Mapping[str, Any]) -> None:
-        """Arrays of the model, and numbers, in place of those that are here, from the next call of a kernel on; a part
-        is a record or a mapping. The arrays before stay as they were, for forks that have them."""
+        """Replace arrays of the model, and numbers, from the next call of a kernel on.
+
+        The earlier arrays are unchanged, for forks that use them.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name; of a part a record or a mapping.
+
+        Raises
+        ------
+        TypeError
+            If an array is not of the model, or has another shape.
+        """
         for name, value in values.items():
             field = next(field for field in self.layout.fields if field.name == name)
             if value is None:
@@ -357,7 +587,13 @@ class Record:
                 self.words[self._arrays[name]] = value.ctypes.data
 
     def model_bytes(self) -> bytes:
-        """The numbers and the model's arrays as bytes, in their order: what distinguishes a record from others."""
+        """Return the numbers and the model's arrays as bytes, in their order, which distinguish a record from others.
+
+        Returns
+        -------
+        bytes
+            The bytes.
+        """
         parts: list[bytes] = []
         for field in self.layout.fields:
             value = getattr(self, field.name)
@@ -371,15 +607,37 @@ class Record:
         return b"".join(parts)
 
     def fork(self, memory: Array | None = None) -> Record:
-        """Another record of the same model for a run beside this one: state, scratch and what is given are its own, the
-        state and the numbers with the values of now. memory: where its state stands; None: in an array of its own."""
+        """Return another record of the same model for a parallel run.
+
+        State, scratch and given arrays are its own. The state and the numbers have the present values.
+
+        Parameters
+        ----------
+        memory : Array | None, optional
+            Memory of its state; None: an array of its own.
+
+        Returns
+        -------
+        Record
+            The record.
+        """
         other = self.layout.make(self.shared(), self.sizes, memory=memory)
         other.memory[:] = self.memory[self._span]
         return other
 
     def adopt_from(self, source: Record) -> bool:
-        """Model, numbers, and what is given as they are in another record now; its state and scratch stay its own.
-        False, and nothing changed, where the other is of another layout or size."""
+        """Copy model, numbers and given arrays of another record; state and scratch remain.
+
+        Parameters
+        ----------
+        source : Record
+            The other record.
+
+        Returns
+        -------
+        bool
+            False, and nothing is changed, if the other has another layout or size.
+        """
         if self.numba_type.name != source.numba_type.name or self.sizes != source.sizes:
             return False
         for field in self.layout.fields:
@@ -397,7 +655,13 @@ class Record:
         return True
 
     def shared(self) -> dict[str, Any]:
-        """What `make` takes for a record of the same model."""
+        """Return the values with which `make` creates a record of the same model.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         values: dict[str, Any] = {}
         for field in self.layout.fields:
             value = getattr(self, field.name)
@@ -416,12 +680,22 @@ class Record:
         return values
 
     def as_complex(self, **values: Any) -> Record:
-        """A record of the same model for derivatives by a complex step. values: of its fields, in place of those that
-        `shared` gives."""
+        """Return a record of the same model for derivatives by a complex step.
+
+        Parameters
+        ----------
+        **values : Any
+            Values of fields, in place of those of `shared`.
+
+        Returns
+        -------
+        Record
+            The record.
+        """
         return self.layout.make({**self.shared(), **values}, self.sizes, dtype=complex)
 
     def clear(self) -> None:
-        """Scratch as in a new record, parts included: nothing that went wrong is left in it."""
+        """Reset scratch as in a new record, parts included, so that no invalid values remain."""
         for field in self.layout.fields:
             if field.kind not in (SCRATCH, PART):
                 continue
@@ -432,7 +706,20 @@ class Record:
                 value.clear()
 
     def state_views(self, memory: Array | None = None, prefix: str = "") -> dict[str, Array]:
-        """The state's arrays by dotted name, as views of a vector laid out as `memory`; None: of the record's own."""
+        """Return the state's arrays as views of a vector in the layout of `memory`.
+
+        Parameters
+        ----------
+        memory : Array | None, optional
+            The vector; None: the record's own.
+        prefix : str, default ''
+            First part of the names.
+
+        Returns
+        -------
+        dict[str, Array]
+            Arrays by dotted name.
+        """
         return dict(self._views(self.memory if memory is None else memory, prefix, _Cursor()))
 
     def _views(self, memory: Array, prefix: str, cursor: _Cursor) -> Iterator[tuple[str, Array]]:
@@ -447,7 +734,18 @@ class Record:
                 yield from value._views(memory, f"{prefix}{field.name}.", cursor)
 
     def not_finite(self, memory: Array | None = None) -> str:
-        """The first array of the state that holds NaN or infinity, '' where all is finite."""
+        """Return the first array of the state with NaN or infinity.
+
+        Parameters
+        ----------
+        memory : Array | None, optional
+            Vector in the layout of `memory`; None: the record's own.
+
+        Returns
+        -------
+        str
+            Its dotted name; empty if all is finite.
+        """
         for name, array in self.state_views(memory).items():
             if array.dtype == np.float64 and not np.all(np.isfinite(array)):
                 return name
@@ -494,9 +792,14 @@ def _state_words(layout: Layout, values: Mapping[str, Any], sizes: Mapping[str, 
 
 
 class RecordType(types.Type):  # type: ignore[misc]
-    """A record as compiled code sees it: a pointer to its words.
+    """Type of a record in compiled code: a pointer to its words.
 
-    described  of each field (name, kind, dtype or type of a part or None, shape with None for what stands in the words)
+    Parameters
+    ----------
+    layout : str
+        Name of the layout.
+    described : tuple[tuple[Any, ...], ...]
+        Name, kind, dtype (or type of a part, or None) and shape of each field; None for sizes that are in the words.
     """
 
     def __init__(self, layout: str, described: tuple[tuple[Any, ...], ...]) -> None:
@@ -505,7 +808,13 @@ class RecordType(types.Type):  # type: ignore[misc]
         super().__init__(f"{layout}_{hashlib.sha256(words.encode()).hexdigest()[:12]}")
 
     def at(self) -> Any:
-        """An intrinsic that takes an address (int64) for such a record."""
+        """Return an intrinsic that takes an address (int64) for such a record.
+
+        Returns
+        -------
+        Any
+            The intrinsic.
+        """
 
         @intrinsic
         def record_at(typing_context: Any, address: Any) -> Any:
@@ -517,7 +826,23 @@ class RecordType(types.Type):  # type: ignore[misc]
         return record_at
 
     def find(self, name: str) -> tuple[tuple[Any, ...], int]:
-        """The line of a field, and its first word."""
+        """Return the line of a field, and its first word.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+
+        Returns
+        -------
+        tuple[tuple[Any, ...], int]
+            The line and the index of the word.
+
+        Raises
+        ------
+        AttributeError
+            If there is no such field.
+        """
         word = 0
         for line in self.described:
             if line[0] == name:
@@ -537,6 +862,7 @@ class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
     key = RecordType
 
     def generic_resolve(self, kind: RecordType, name: str) -> Any:
+        """Return the type of an attribute."""
         try:
             (_, what, dtype, shape), _ = kind.find(name)
         except AttributeError:
@@ -588,7 +914,20 @@ def _read_field(context: Any, builder: Any, kind: RecordType, record: Any, name:
 
 @intrinsic
 def address_of(typing_context: Any, record: Any) -> Any:
-    """The address (int64) of a record."""
+    """Return the address (int64) of a record.
+
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba.
+    record : Any
+        The record.
+
+    Returns
+    -------
+    tuple
+        Signature and code generator, as an intrinsic returns them.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ptrtoint(args[0], _WORD)
@@ -603,7 +942,7 @@ def _type_of_record(value: Record, context: Any) -> RecordType:
 
 @unbox(RecordType)
 def _unbox_record(kind: RecordType, value: Any, c: Any) -> NativeValue:
-    """From Python a record goes in as its address."""
+    """Pass a record from Python as its address."""
     address = c.pyapi.object_getattr_string(value, "address")
     word = c.pyapi.long_as_longlong(address)
     c.pyapi.decref(address)
@@ -622,7 +961,18 @@ __all__ = [
 
 
 def pointer_to(dtype: Any) -> Any:
-    """An intrinsic that takes an address (int64) for a pointer to dtype."""
+    """Return an intrinsic that takes an address (int64) for a pointer.
+
+    Parameters
+    ----------
+    dtype : Any
+        Type of the elements.
+
+    Returns
+    -------
+    Any
+        The intrinsic.
+    """
 
     @intrinsic
     def cast(typing_context: Any, address: Any) -> Any:
@@ -639,7 +989,24 @@ numbers_at, integers_at, flags_at = pointer_to(types.float64), pointer_to(types.
 
 @intrinsic
 def call_at(typing_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any, out: Any) -> Any:
-    """Call the C function void(double, double, double, double, double *) at an address; out is an address too."""
+    """Call the C function void(double, double, double, double, double *) at an address.
+
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba.
+    function : Any
+        Address of the function.
+    a, b, c, d : Any
+        Its numbers.
+    out : Any
+        Address of its results.
+
+    Returns
+    -------
+    tuple
+        Signature and code generator, as an intrinsic returns them.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [*[ir.DoubleType()] * 4, ir.DoubleType().as_pointer()])
@@ -652,15 +1019,29 @@ def call_at(typing_context: Any, function: Any, a: Any, b: Any, c: Any, d: Any, 
 
 
 ARGUMENTS = 12
-"""Words that `call` passes, of which a function may take fewer."""
+"""Number of words that `call` passes; a function may take fewer."""
 
 
 @intrinsic
 def call(typing_context: Any, function: Any, arguments: Any) -> Any:
-    """The C function at an address with ARGUMENTS words from an address, and 0.0: rtmms.base.jit.native makes such.
+    """Call the C function at an address with ARGUMENTS words from an address, and 0.0.
 
-    Of words and numbers the calling conventions of x86-64 and AArch64 keep separate count: a function takes as many of
-    each as it has, wherever the number stands among them.
+    rtmms.base.jit.native creates such functions. The calling conventions of x86-64 and AArch64 count words and numbers
+    separately. So a function takes as many of each as it has, wherever the number is among them.
+
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba.
+    function : Any
+        Address of the function.
+    arguments : Any
+        Address of the words.
+
+    Returns
+    -------
+    tuple
+        Signature and code generator, as an intrinsic returns them.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:

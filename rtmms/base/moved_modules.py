@@ -1,4 +1,4 @@
-"""Old names of modules that pages named: each is imported under its new name, with a warning, for one minor version."""
+"""Old names of modules: each is imported under its new name, with a warning, for one minor version."""
 
 from __future__ import annotations
 
@@ -53,16 +53,37 @@ MOVED = {
 
 
 class MovedModules(MetaPathFinder, Loader):
-    """Finder of the old names, and the loader that puts the new module in the old one's place."""
+    """Finder of the old names, and the loader that replaces the old module by the new one."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Return a specification for an old name, None for every other name."""
+        """Return a specification for an old name.
+
+        Parameters
+        ----------
+        fullname : str
+            Name of the module.
+        path : Sequence[str] | None
+            Unused.
+        target : ModuleType | None, optional
+            Unused.
+
+        Returns
+        -------
+        ModuleSpec | None
+            None for every other name.
+        """
         return ModuleSpec(fullname, self) if fullname in MOVED else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Import the new module under the old name."""
+        """Import the new module under the old name.
+
+        Parameters
+        ----------
+        module : ModuleType
+            The old module.
+        """
         old = module.__name__
         warnings.warn(
             f"module {old} is {MOVED[old]} now; the old name goes with the next version", RenamedWarning, stacklevel=2

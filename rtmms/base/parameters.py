@@ -1,8 +1,8 @@
-"""Parameters and keys of tables: each is declared once, with its type and its default, and read from what people type.
+"""Parameters and keys of tables: each is declared once with its type and its default, and read from a person's text.
 
-The parameters of a robot, a controller or a bridge, and the keys of a table of a file, are a dataclass whose fields
-are Annotated with a Parameter. `build` makes a robot's parameters from given values, `read_table` reads a table.
-`rtmms list`, `set`, the bounds of `rtmms identify`, the tables of the pages and tests read the declarations.
+The parameters of a robot, a controller or a bridge, and the keys of a table of a file, are a dataclass. Its fields are
+Annotated with a Parameter. `build` makes a robot's parameters from given values, `read_table` reads a table. `rtmms
+list`, `set`, the bounds of `rtmms identify`, the tables of the pages and tests read the declarations.
 """
 
 from __future__ import annotations
@@ -24,32 +24,39 @@ from rtmms.base.typed import WORDS, shown, spelled, typed
 
 @dataclass(frozen=True)
 class Parameter:
-    """Declaration of a parameter. A number must be > 0 where neither `gt`, `ge` nor `signed` allows others.
+    """Declaration of a parameter.
+
+    A number must be > 0 unless `gt`, `ge` or `signed` allows others.
 
     Parameters
     ----------
-    about
+    about : str
         One sentence.
-    unit
-        Of a number.
-    gt, ge, le
+    unit : str, default ''
+        Unit of a number.
+    gt, ge, le : float | None, optional
         Range of a number.
-    signed
-        The number may be negative; `le` is the greatest size then.
-    choices
-        Words that it may be.
-    live
-        `set` may change it while the robot runs.
-    in_model
-        The compiled model has it: a change compiles the model anew.
-    why
+    signed : bool, default False
+        Whether the number may be negative; `le` is its largest size then.
+    choices : tuple[str, ...], optional
+        Allowed texts.
+    live : bool, default False
+        Whether `set` may change it while the robot runs.
+    in_model : bool, default True
+        Whether the compiled model has it, so that a change compiles the model anew.
+    why : str, default ''
         Reason for the range, for its error.
-    kind
-        int or float of a number, None of others; `parameters_of` takes it from the type.
-    hint
-        Type without its metadata, from the same place.
-    required
-        The dataclass has no default; an empty text is no value then.
+    kind : type | None, optional
+        int or float of a number, None of others; `parameters_of` derives it from the type.
+    hint : Any, optional
+        Type without its metadata; `parameters_of` derives it.
+    required : bool, default False
+        Whether the dataclass has no default; then an empty text is no value.
+
+    Examples
+    --------
+    >>> Parameter("Mass.", "kg", kind=float).fault(-1.0)
+    '> 0 kg'
     """
 
     about: str
@@ -73,13 +80,13 @@ class Parameter:
 
     @property
     def bare(self) -> Any:
-        """Type of a value that is there: the hint without None."""
+        """Type of an existing value: the hint without None."""
         rest = [one for one in typing.get_args(self.hint) if one is not type(None)] if self.optional else [self.hint]
         return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 - of a list
 
     @property
     def expected(self) -> str:
-        """What a value must be, as an error has it: 'a number from 0 to 1', 'a text', 'a list of 3 numbers'."""
+        """Expected value for an error: 'a number from 0 to 1', 'a text', 'a list of 3 numbers'."""
         if self.choices:
             return f"one of {', '.join(self.choices)}"
         bare = self.bare
@@ -104,7 +111,7 @@ class Parameter:
 
     @property
     def range_text(self) -> str:
-        """Range as a person reads it: '> 0', 'from 0 to 100'; '' for no bound and for words."""
+        """Range as a person reads it: '> 0', 'from 0 to 100'; empty without a bound and for texts."""
         if self.choices or self.kind is None:
             return ""
         low, high = (None if one is None else str(one) if isinstance(one, int) else f"{one:g}"
@@ -115,7 +122,18 @@ class Parameter:
         return " and ".join(ends + ([f"<= {high}"] if high is not None else []))
 
     def fault(self, number: float) -> str:
-        """Return what a number must be, '' where it is in range."""
+        """Return the expected range of a number outside it.
+
+        Parameters
+        ----------
+        number : float
+            The number, in the parameter's unit.
+
+        Returns
+        -------
+        str
+            The range with unit and reason; empty if the number is in range.
+        """
         rest = (f" {self.unit}" if self.unit else "") + (f", {self.why}" if self.why else "")
         if self.signed:
             return f"<= {self.le:g}{rest} in size" if self.le is not None and abs(number) > self.le else ""
@@ -140,7 +158,18 @@ def _expected_list(hint: Any) -> str:
 
 
 def parameters_of(kind: Any) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a dataclass by name, in the order of its fields."""
+    """Return the declared parameters of a dataclass, in the order of its fields.
+
+    Parameters
+    ----------
+    kind : Any
+        The dataclass.
+
+    Returns
+    -------
+    Mapping[str, Parameter]
+        Declarations by name.
+    """
     return _declared(kind)
 
 
@@ -161,14 +190,17 @@ def _declared(kind: Any) -> Mapping[str, Parameter]:
 
 
 def _choices_of(hint: Any) -> tuple[str, ...]:
-    """The words of a Literal of texts, or of one that may be None; () for other types."""
+    """Return the texts of a Literal, also of one that may be None; () for other types."""
     literal = next((one for one in (hint, *typing.get_args(hint)) if typing.get_origin(one) is typing.Literal), None)
     words = typing.get_args(literal)
     return words if all(isinstance(one, str) for one in words) else ()
 
 
 def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
-    """A type of its text, one at a time: others of its class may have names that a type checker alone can read."""
+    """Return a type from its text.
+
+    Types are resolved one at a time, because others of the class may have names that only a type checker can read.
+    """
     holder: Any = SimpleNamespace(__annotations__={"it": hint})
     try:
         return typing.get_type_hints(holder, space, own, include_extras=True)["it"]
@@ -177,23 +209,25 @@ def _resolved(hint: Any, space: dict[str, Any], own: dict[str, Any]) -> Any:
 
 
 def _number_of(hint: Any) -> type | None:
-    """The type of number that a type is, may be, or has as its entries; None for other types."""
+    """Return the number type that a type is, may be, or has as entries; None for other types."""
     inner = {hint, *typing.get_args(hint)}
     return float if float in inner else int if int in inner else None
 
 
 def check_parameters(place: str, owner: Any) -> None:
-    """Hold the declared fields of an instance to their ranges and words. None is the absence of a value.
+    """Check the declared fields of an instance against their ranges and texts; None is the absence of a value.
 
     Parameters
     ----------
-    place
-        Of the error, as "controller 'gait': ".
+    place : str
+        First part of the error, as "controller 'gait': ".
+    owner : Any
+        The instance.
 
     Raises
     ------
     ModelError
-        With place and parameter.
+        If a value is out of range; it names place and parameter.
     """
     for name, one in parameters_of(type(owner)).items():
         value = getattr(owner, name)
@@ -215,26 +249,36 @@ def _is_in_range(one: Parameter, number: Any) -> bool:
 
 
 Fault = Callable[[str, str], ModelError]
-"""Of a key of a table and a text: the error to raise, with its place."""
+"""Function from a table's key and a text to the error to raise, with its place."""
 
 
 def read_table(
     kind: Any, table: Mapping[str, Any], noun: str, fault: Fault, *, words: bool = False
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the values of a table, each as its field of a dataclass is declared.
+    """Return the values of a table, each in the type of its field.
 
     Parameters
     ----------
-    kind
+    kind : Any
         Dataclass; its declared fields are the keys.
-    table
+    table : Mapping[str, Any]
         Values by key, as a file has them. None is the absence of a value.
-    noun
+    noun : str
         Name of the table in an error: 'link'.
-    fault
-        Makes the error of a key that is unknown or missing, or of a value that the declaration excludes.
-    words
-        The values are text of a command line.
+    fault : Fault
+        Makes the error of a key that is unknown or missing, or of an excluded value.
+    words : bool, default False
+        Whether the values are text of a command line.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name.
+
+    Raises
+    ------
+    ModelError
+        As `fault` makes it.
     """
     known = parameters_of(kind)
     for key in table:
@@ -254,7 +298,29 @@ def read_table(
 
 
 def read_declared(place: str, one: Parameter, value: Any, *, words: bool = False) -> Any:
-    """Return a value in its declared type; ModelError with the place where the declaration excludes it."""
+    """Return a value in its declared type.
+
+    Parameters
+    ----------
+    place : str
+        First part of the error.
+    one : Parameter
+        The declaration.
+    value : Any
+        The value.
+    words : bool, default False
+        Whether it is text of a command line.
+
+    Returns
+    -------
+    Any
+        The value in its type.
+
+    Raises
+    ------
+    ModelError
+        If the declaration excludes the value.
+    """
     bare = one.bare
     if one.choices:
         if value not in one.choices:
@@ -287,14 +353,19 @@ NOT_PARAMETERS = ("dt", "preset")
 
 @lru_cache(maxsize=64)
 def keywords_of(make: Callable[..., Any]) -> Any:
-    """Return a dataclass with the keywords of a function or class that makes a plant, `dt` and `preset` apart.
+    """Return a dataclass with the keywords of a function or class that makes a plant, without `dt` and `preset`.
 
-    A keyword may be Annotated with a Parameter, as a field of a robot's dataclass. None where there are no keywords.
+    A keyword may be Annotated with a Parameter, as a field of a robot's dataclass.
 
     Parameters
     ----------
-    make
+    make : Callable[..., Any]
         The function. Its keywords without a default have the default None here.
+
+    Returns
+    -------
+    Any
+        None if there are no keywords.
     """
     try:
         signature = inspect.signature(make)
@@ -317,7 +388,18 @@ def _value(value: Any) -> Any:
 
 
 def parameter_values(plant: object) -> dict[str, Any]:
-    """Return the parameters of a plant with their present values, and keywords of the function that made it."""
+    """Return the parameters of a plant with their present values, and keywords of the function that made it.
+
+    Parameters
+    ----------
+    plant : object
+        The plant.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name.
+    """
     found: dict[str, Any] = {}
     for source in (getattr(plant, "keywords", None), getattr(plant, "parameters", None)):
         if isinstance(source, Mapping):
@@ -328,19 +410,53 @@ def parameter_values(plant: object) -> dict[str, Any]:
 
 
 def parameters_of_plant(plant: object) -> Mapping[str, Parameter]:
-    """Return the declared parameters of a plant by name, those of the function that made it (`keywords`) included; {}
-    where neither is a dataclass with declarations."""
+    """Return the declared parameters of a plant, with those of the function that made it (`keywords`).
+
+    Parameters
+    ----------
+    plant : object
+        The plant.
+
+    Returns
+    -------
+    Mapping[str, Parameter]
+        Declarations by name; {} if neither is a dataclass with declarations.
+    """
     kinds: list[Any] = [type(getattr(plant, name, None)) for name in ("keywords", "parameters")]
     return {name: one for kind in kinds for name, one in parameters_of(kind).items()}
 
 
 def settable(kind: Any) -> tuple[str, ...]:
-    """Return the names of parameters that `set` may change while the robot runs."""
+    """Return the parameters that `set` may change while the robot runs.
+
+    Parameters
+    ----------
+    kind : Any
+        The dataclass.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Their names.
+    """
     return tuple(name for name, one in parameters_of(kind).items() if one.live)
 
 
 def in_model(kind: Any, names: Iterable[str]) -> bool:
-    """Return whether the compiled model has one of these parameters."""
+    """Return whether the compiled model has one of these parameters.
+
+    Parameters
+    ----------
+    kind : Any
+        The dataclass.
+    names : Iterable[str]
+        Names of parameters.
+
+    Returns
+    -------
+    bool
+        True if it has.
+    """
     return any(parameters_of(kind)[name].in_model for name in names)
 
 
@@ -350,23 +466,32 @@ def build(
 ) -> Any:  # fmt: skip
     """Return an instance of a dataclass of parameters from its defaults, a preset, and given values.
 
-    A number whose default is None may be None, or the word 'none', as `rtmms list` prints it.
+    A number with default None may be None, or the text 'none', as `rtmms list` prints it.
 
     Parameters
     ----------
-    kind
+    kind : Any
         The dataclass.
-    given
+    given : Mapping[str, Any]
         Values by name.
-    robot
-        Name in errors; the dataclass's own where it is ''.
-    preset, presets
-        Name of a set of values that `given` replaces, and the sets by name.
+    robot : str, default ''
+        Name in errors; empty: the dataclass's own.
+    preset : str | None, optional
+        Name of a set of values, which `given` replaces.
+    presets : Mapping[str, Mapping[str, Any]] | None, optional
+        The sets by name.
+
+    Returns
+    -------
+    Any
+        The instance.
 
     Raises
     ------
-    UnknownNameError, ModelError
-        With robot and parameter.
+    UnknownNameError
+        If there is no such preset or parameter.
+    ModelError
+        If a value is invalid; it names robot and parameter.
     """
     robot = robot or kind.__name__.lower()
     if preset is not None and preset not in (presets or {}):
@@ -381,21 +506,28 @@ def build(
 
 
 def read_value(place: str, default: Any, declared: Parameter, value: Any) -> Any:
-    """Return a value of a parameter in the type of its default, also from what a person types.
+    """Return a value of a parameter in the type of its default, also from a person's text.
 
     Parameters
     ----------
-    place
-        Of the error, with {} where the index of an element goes.
-    default, declared
-        Of the parameter.
-    value
-        A word, number, truth value, or list; text of these.
+    place : str
+        First part of the error, with {} for the index of an element.
+    default : Any
+        Default of the parameter.
+    declared : Parameter
+        Declaration of the parameter.
+    value : Any
+        A text, number, truth value, or list; or text of these.
+
+    Returns
+    -------
+    Any
+        The value in its type.
 
     Raises
     ------
     ModelError
-        With the place.
+        If the value is invalid; it names the place.
     """
     at = place.format("")
     if declared.choices:
@@ -431,7 +563,34 @@ def _in_range(at: str, default: Any, declared: Parameter, value: Any) -> Any:
 
 
 def read_number(at: str, value: Any, whole: bool, unit: str = "") -> Any:
-    """Return a value as a finite number, a whole one where asked; ModelError with the place."""
+    """Return a value as a finite number.
+
+    Parameters
+    ----------
+    at : str
+        First part of the error.
+    value : Any
+        The value.
+    whole : bool
+        Whether it must be a whole number.
+    unit : str, default ''
+        Unit, for the error.
+
+    Returns
+    -------
+    Any
+        The number.
+
+    Raises
+    ------
+    ModelError
+        If it is no such number.
+
+    Examples
+    --------
+    >>> read_number("count", "3", True)
+    3
+    """
     expected = f"a number in {unit}" if unit else "a number"
     if isinstance(value, bool):
         raise ModelError(f"{at} must be {expected}, got {value!r}")

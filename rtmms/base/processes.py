@@ -1,7 +1,8 @@
-"""Start of Python child processes: one place, so that each of them ignores the working directory and ends with us.
+"""Start of Python child processes.
 
-`rtmms run`, `serve`, `sweep`, `envelope`, the log's writer, the stall detector and the compiler's helper use it. A
-child inherits the environment. The module of a child decides what the child does.
+It is in one place, so that each of them ignores the working directory and ends with us. `rtmms run`, `serve`, `sweep`,
+`envelope`, the log's writer, the stall detector and the compiler's helper use it. A child inherits the environment. The
+module of a child determines its work.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
 PARENT = "RTMMS_PARENT"
-"""Environment variable of a child: process number of the process that started it."""
+"""Environment variable of a child: process id of the process that started it."""
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""Environment variable of Python: the interpreter does not import from the working directory."""
+"""Environment variable of Python with which the interpreter does not import from the working directory."""
 
 KILL = 9
 """SIGKILL, which Windows does not name."""
@@ -37,24 +38,40 @@ def start_python(
 ) -> subprocess.Popen[bytes]:
     """Start `python -P ARGUMENTS`.
 
-    The child does not import modules from the working directory. It ends with this process where it calls
+    The child does not import modules from the working directory. It ends with this process if it calls
     `end_with_parent` first of all.
 
     Parameters
     ----------
-    arguments
-        Words after the interpreter: `-m`, `MODULE`, ..., or `-c`, `PROGRAM`.
-    environment
-        Environment of the child; default that of this process. `RTMMS_PARENT` is added.
-    options
+    arguments : Sequence[str]
+        Arguments of the interpreter: `-m`, `MODULE`, ..., or `-c`, `PROGRAM`.
+    environment : Mapping[str, str] | None, optional
+        Environment of the child; None: that of this process. `RTMMS_PARENT` is added.
+    **options : Any
         Further keywords of `subprocess.Popen`.
+
+    Returns
+    -------
+    subprocess.Popen[bytes]
+        The process.
     """
     own = {**(os.environ if environment is None else environment), PARENT: str(os.getpid())}
     return subprocess.Popen([sys.executable, "-P", *arguments], env=own, **options)
 
 
 def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run `python -P ARGUMENTS` to its end and return its status and its texts. See `start_python`."""
+    """Run `python -P ARGUMENTS` to its end; see `start_python`.
+
+    Parameters
+    ----------
+    arguments : Sequence[str]
+        Arguments of the interpreter.
+
+    Returns
+    -------
+    subprocess.CompletedProcess[str]
+        Its status and its texts.
+    """
     with start_python(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             out, err = child.communicate()
@@ -65,24 +82,24 @@ def run_python(arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
 
 
 def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> None:
-    """Have the system end this process when the process that started it ends, also after SIGKILL (Linux).
+    """Have the system end this process when its parent ends, also after SIGKILL (Linux).
 
-    Does nothing in a process that `start_python` did not start.
+    It does nothing in a process that `start_python` did not start.
 
     Parameters
     ----------
-    number
+    number : int, default signal.SIGTERM
         Signal that this process receives then.
-    parent
-        Process number of the parent; default that of the environment, which is removed there: it does not hold for
-        the children of this process.
+    parent : int | None, optional
+        Process id of the parent. None: that of the environment, which is removed there, because it is wrong for the
+        children of this process.
 
     Raises
     ------
     ModelError
-        The environment has no process number.
+        If the environment has no process id.
     SystemExit
-        The parent has ended already.
+        If the parent has ended already.
     """
     if parent is None:
         word = os.environ.pop(PARENT, "")
@@ -104,14 +121,19 @@ def end_with_parent(number: int = signal.SIGTERM, parent: int | None = None) -> 
 def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> Iterator[ProcessPoolExecutor]:
     """Provide a pool of Python processes that do not import from the working directory and end with this process.
 
-    At the end of the block the pool takes no further work, and its processes end after the work that they have.
+    At the end of the block the pool accepts no further work, and its processes end after their present work.
 
     Parameters
     ----------
-    workers
+    workers : int
         Number of processes.
-    environment
-        Variables that the processes have beside those of this process.
+    environment : Mapping[str, str] | None, optional
+        Variables of the processes in addition to those of this process.
+
+    Yields
+    ------
+    ProcessPoolExecutor
+        The pool.
     """
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
@@ -132,7 +154,7 @@ def process_pool(workers: int, environment: Mapping[str, str] | None = None) -> 
 
 
 def _begin_worker(parent: int) -> None:
-    """Ctrl-C is the parent's; a worker ends its work."""
+    """Ignore Ctrl-C, which the parent handles, and end with the parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         end_with_parent(KILL, parent)

@@ -1,4 +1,4 @@
-"""What figures and films call a robot."""
+"""Titles of robots in figures and films."""
 
 from __future__ import annotations
 
@@ -10,19 +10,25 @@ _USUAL = ("", "robot", "make")
 
 
 def robot_title(robot: str, own: str = "") -> tuple[str, str]:
-    """Return the title of a robot, and the file that it is from.
+    """Return the title of a robot, and its file.
 
     Parameters
     ----------
     robot : str
         A name, a FILE.urdf, FILE.xml or FILE.fmu, or FILE.py:NAME.
-    own : str
-        The name that its description has; '' for none.
+    own : str, default ''
+        Name in its description; empty for none.
 
     Returns
     -------
-    title, file : str
-        The title begins with a capital. The file has no folder; '' for a robot that is known by its name.
+    tuple[str, str]
+        Title and file. The title begins with a capital. The file has no folder; it is empty for a robot with a
+        registered name.
+
+    Examples
+    --------
+    >>> robot_title("quad_plus")
+    ('Quad plus', '')
     """
     path, _, name = (robot, "", "") if robot.endswith(_FILES) else robot.rpartition(":")
     if not path:

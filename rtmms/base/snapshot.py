@@ -1,8 +1,8 @@
-"""Snapshots: the bytes of a state, tied to a model and a step, with a checksum. One form for all of our plants.
+"""Snapshots: the bytes of a state, tied to a model and a step, with a checksum, in one form for all of our plants.
 
-An own mark, the length of what follows and its SHA-256, then the key of the model, the step and the count of steps, and
-the state's bytes: what is damaged, of another model, or holds a number that is not finite is refused before anything
-changes.
+A snapshot has its own mark, the length of the rest and its SHA-256. The key of the model, the step, the count of steps
+and the state's bytes follow. A snapshot is refused before anything changes if it is damaged, of another model, or has a
+number that is not finite.
 """
 
 from __future__ import annotations
@@ -23,12 +23,41 @@ _MODEL = struct.Struct("<32sdq")
 
 
 def seal(payload: bytes) -> bytes:
-    """Bytes with their mark, length and checksum in front."""
+    """Return bytes with mark, length and checksum before them.
+
+    Parameters
+    ----------
+    payload : bytes
+        The bytes.
+
+    Returns
+    -------
+    bytes
+        The sealed bytes.
+    """
     return _HEAD.pack(_MAGIC, len(payload), hashlib.sha256(payload).digest()) + payload
 
 
 def unseal(blob: Any, name: str) -> bytes:
-    """What `seal` got; ModelError for anything else. name: of the plant, for the refusal."""
+    """Return the payload of sealed bytes.
+
+    Parameters
+    ----------
+    blob : Any
+        The sealed bytes.
+    name : str
+        Name of the plant, for the error.
+
+    Returns
+    -------
+    bytes
+        The payload of `seal`.
+
+    Raises
+    ------
+    ModelError
+        If the bytes are no snapshot of this version, or damaged.
+    """
     try:
         blob = bytes(memoryview(blob))
     except TypeError:
@@ -45,9 +74,23 @@ def unseal(blob: Any, name: str) -> bytes:
 
 
 def pack_state(key: bytes, dt: float, steps: int, *arrays: npt.NDArray[Any]) -> bytes:
-    """A snapshot of arrays of float64 and int64.
+    """Return a snapshot of arrays of float64 and int64.
 
-    key    32 bytes of whatever decides the dynamics;  dt  s;  steps  since the reset
+    Parameters
+    ----------
+    key : bytes
+        32 bytes that depend on all that determines the dynamics.
+    dt : float
+        Simulated time of a step, s.
+    steps : int
+        Steps since the reset.
+    *arrays : npt.NDArray[Any]
+        The arrays.
+
+    Returns
+    -------
+    bytes
+        The snapshot.
     """
     return seal(_MODEL.pack(key, dt, steps) + b"".join(array.tobytes() for array in arrays))
 
@@ -55,11 +98,32 @@ def pack_state(key: bytes, dt: float, steps: int, *arrays: npt.NDArray[Any]) -> 
 def unpack_state(
     blob: Any, name: str, key: bytes, dt: float, arrays: Mapping[str, npt.NDArray[Any]], *, finite: bool = True
 ) -> tuple[int, dict[str, npt.NDArray[Any]]]:
-    """The count of steps, and new arrays as `pack_state` got them.
+    """Return the count of steps and new arrays of a snapshot.
 
-    arrays  by name, as they are now: their sizes and kinds
-    finite  False where NaN has a meaning (the value of a sensor without a sample yet)
-    ModelError where the snapshot is damaged, of another model, step or version, or where a number is not finite.
+    Parameters
+    ----------
+    blob : Any
+        The snapshot.
+    name : str
+        Name of the plant, for the error.
+    key : bytes
+        32 bytes, as of `pack_state`.
+    dt : float
+        Simulated time of a step, s.
+    arrays : Mapping[str, npt.NDArray[Any]]
+        Present arrays by name, which have the sizes and types.
+    finite : bool, default True
+        False if NaN has a meaning (the value of a sensor without a sample yet).
+
+    Returns
+    -------
+    tuple[int, dict[str, npt.NDArray[Any]]]
+        Steps since the reset, and arrays by name.
+
+    Raises
+    ------
+    ModelError
+        If the snapshot is damaged, of another model, step or version, or if a number is not finite.
     """
     payload = unseal(blob, name)
     if len(payload) < _MODEL.size:
@@ -80,16 +144,24 @@ def unpack_state(
 
 
 class StatefulPlant:
-    """Base of a plant whose state is one array: its time, its snapshots, and its state as forks have it.
+    """Base of a plant with one array as its state: its time, its snapshots, and its state for forks.
 
-    A subclass sets all of these, and overrides `_clear` where its scratch is no record's.
+    A subclass sets all attributes, and overrides `_clear` if its scratch is not in a record.
 
-    dt       s
-    memory   all of the state: that of `system`
-    system   record of a layout (rtmms.base.memory)
-    _name    of the plant, in refusals
-    _key     32 bytes of whatever decides the dynamics
-    _steps   since the reset
+    Attributes
+    ----------
+    dt : float
+        Simulated time of a step, s.
+    memory : npt.NDArray[np.float64]
+        All of the state: that of `system`.
+    system : Any
+        Record of a layout (rtmms.base.memory).
+    _name : str
+        Name of the plant, for errors.
+    _key : bytes
+        32 bytes that depend on all that determines the dynamics.
+    _steps : int
+        Steps since the reset.
     """
 
     dt: float
@@ -101,15 +173,32 @@ class StatefulPlant:
 
     @property
     def time(self) -> float:
-        """s, simulated."""
+        """Simulated time, s."""
         return self._steps * self.dt
 
     def snapshot(self) -> bytes:
-        """Return the whole state, bit for bit, tied to this model and step."""
+        """Return the whole state, bit for bit, tied to this model and step.
+
+        Returns
+        -------
+        bytes
+            The snapshot.
+        """
         return pack_state(self._key, self.dt, self._steps, self.memory)
 
     def restore(self, blob: bytes) -> None:
-        """Go back to a snapshot of the same model; ModelError if it is another's, damaged, or not finite."""
+        """Return to a snapshot of the same model.
+
+        Parameters
+        ----------
+        blob : bytes
+            The snapshot.
+
+        Raises
+        ------
+        ModelError
+            If it is another model's, damaged, or not finite.
+        """
         steps, found = unpack_state(blob, self._name, self._key, self.dt, self._state_arrays())
         self._clear()
         for name, array in self._state_arrays().items():
@@ -117,36 +206,92 @@ class StatefulPlant:
         self._steps = steps
 
     def present(self) -> tuple[npt.NDArray[np.float64], int]:
-        """Return a copy of the state as a fork has it, and the steps since the reset (rtmms.plant.protocol.HasFork)."""
+        """Return a copy of the state for a fork, and the steps since the reset (rtmms.plant.protocol.HasFork).
+
+        Returns
+        -------
+        tuple[npt.NDArray[np.float64], int]
+            State and number of steps.
+        """
         return self.memory.copy(), self._steps
 
     def put(self, state: npt.NDArray[np.float64], steps: int) -> None:
-        """Put the plant into a state, as `restore` does (rtmms.plant.protocol.HasFork)."""
+        """Set the state, as `restore` does (rtmms.plant.protocol.HasFork).
+
+        Parameters
+        ----------
+        state : npt.NDArray[np.float64]
+            The state.
+        steps : int
+            Steps since the reset.
+        """
         self._clear()
         self.memory[:] = state
         self._steps = steps
 
     def _state_arrays(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Parts of `memory` by name, in order."""
+        """Return the parts of `memory` by name, in order."""
         return {"state": self.memory}
 
     def _clear(self) -> None:
-        """Scratch as in a new plant."""
+        """Reset scratch as in a new plant."""
         self.system.clear()
 
 
 def model_of(blob: bytes) -> bytes:
-    """Return the identity of a snapshot's model and step: equal for two of one plant, whatever their states."""
+    """Return the identity of a snapshot's model and step, equal for all snapshots of one plant.
+
+    Parameters
+    ----------
+    blob : bytes
+        The snapshot.
+
+    Returns
+    -------
+    bytes
+        40 bytes.
+    """
     return blob[_HEAD.size : _HEAD.size + 40]
 
 
 def seal_parts(*parts: bytes) -> bytes:
-    """A snapshot made of others."""
+    """Return a snapshot of several snapshots.
+
+    Parameters
+    ----------
+    *parts : bytes
+        The snapshots.
+
+    Returns
+    -------
+    bytes
+        The combined snapshot.
+    """
     return seal(struct.pack("<Q", len(parts)) + b"".join(struct.pack("<Q", len(one)) + one for one in parts))
 
 
 def unseal_parts(blob: Any, name: str, count: int | None) -> tuple[bytes, ...]:
-    """Return the parts that `seal_parts` got; ModelError where they are damaged, or not `count` (None: any number)."""
+    """Return the parts of a combined snapshot.
+
+    Parameters
+    ----------
+    blob : Any
+        The combined snapshot.
+    name : str
+        Name of the plant, for the error.
+    count : int | None
+        Expected number of parts; None: any number.
+
+    Returns
+    -------
+    tuple[bytes, ...]
+        The parts of `seal_parts`.
+
+    Raises
+    ------
+    ModelError
+        If they are damaged, or not `count`.
+    """
     payload = unseal(blob, name)
     another = ModelError(f"{name}: restore: the snapshot is of another kind of plant")
     if len(payload) < 8:

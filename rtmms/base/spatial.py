@@ -1,8 +1,7 @@
 """Twists, wrenches, transforms and inertias: [linear; angular], body frames, everywhere.
 
-The plain functions here are for building and checking models; kernels use the scalar ones at the end.
-A symmetric 6 x 6 inertia [[A, B], [B^T, C]] is packed into 21 numbers: A (xx xy xz yy yz zz), B by rows, C as A; see
-PACKED.
+The plain functions here are for building and checking models; kernels use the scalar ones at the end. A symmetric 6 x 6
+inertia [[A, B], [B^T, C]] is packed into 21 numbers: A (xx xy xz yy yz zz), B by rows, C as A; see PACKED.
 """
 
 from __future__ import annotations
@@ -30,22 +29,57 @@ PACKED = np.array(
         [BXZ, BYZ, BZZ, CXZ, CYZ, CZZ],
     ]
 )
-"""Where each element of a symmetric 6 x 6 matrix stands among its packed numbers."""
+"""Place of each element of a symmetric 6 x 6 matrix among its packed numbers."""
 
 
 def scalar(function: Callable[..., Any]) -> Any:
-    """Decorator for small functions of scalars: compiled, and put in place where they are called."""
+    """Decorate a small function of scalars so that it is compiled and inlined.
+
+    Parameters
+    ----------
+    function : Callable[..., Any]
+        The function.
+
+    Returns
+    -------
+    Any
+        The compiled function.
+    """
     return kernel(function, inline=True)
 
 
 def skew(v: Array) -> Array:
-    """v^ (3, 3) with v^ u = v x u."""
+    """Return the matrix v^ with v^ u = v x u.
+
+    Parameters
+    ----------
+    v : Array
+        (3,) vector.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     x, y, z = v
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
 def adjoint(rotation: Array, position: Array) -> Array:
-    """(6, 6) twist in frame i -> twist in frame j, where frame j stands at (rotation, position) in frame i."""
+    """Return the matrix from twists in frame i to twists in frame j.
+
+    Parameters
+    ----------
+    rotation : Array
+        (3, 3) attitude of frame j in frame i.
+    position : Array
+        (3,) position of frame j in frame i, m.
+
+    Returns
+    -------
+    Array
+        (6, 6) matrix.
+    """
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = rotation.T
     out[:3, 3:] = -rotation.T @ skew(position)
@@ -53,7 +87,18 @@ def adjoint(rotation: Array, position: Array) -> Array:
 
 
 def ad(twist: Array) -> Array:
-    """(6, 6) Lie bracket with a twist: ad_eta = [[W^, V^], [0, W^]]."""
+    """Return the Lie bracket with a twist: ad_eta = [[W^, V^], [0, W^]].
+
+    Parameters
+    ----------
+    twist : Array
+        (6,) twist [linear, m/s; angular, rad/s].
+
+    Returns
+    -------
+    Array
+        (6, 6) matrix.
+    """
     out = np.zeros((6, 6))
     out[:3, :3] = out[3:, 3:] = skew(twist[3:])
     out[:3, 3:] = skew(twist[:3])
@@ -61,13 +106,39 @@ def ad(twist: Array) -> Array:
 
 
 def inertia_matrix(mass: float, first_moment: Array, inertia: Array) -> Array:
-    """(6, 6) rigid inertia about the frame's origin: mass kg, first moment kg m, inertia kg m2 about that origin."""
+    """Return the rigid inertia about the frame's origin.
+
+    Parameters
+    ----------
+    mass : float
+        Mass, kg.
+    first_moment : Array
+        (3,) first moment, kg m.
+    inertia : Array
+        (3, 3) inertia about the origin, kg m2.
+
+    Returns
+    -------
+    Array
+        (6, 6) matrix.
+    """
     s = skew(np.asarray(first_moment, dtype=float))
     return np.block([[mass * np.eye(3), -s], [s, np.asarray(inertia, dtype=float)]])
 
 
 def pack_inertia(matrix: Array) -> Array:
-    """(6, 6) symmetric -> (21,)."""
+    """Return the packed numbers of a symmetric matrix.
+
+    Parameters
+    ----------
+    matrix : Array
+        (6, 6) symmetric matrix.
+
+    Returns
+    -------
+    Array
+        (21,) numbers.
+    """
     upper = np.triu_indices(6)
     out = np.empty(PACKED_SIZE)
     out[PACKED[upper]] = matrix[upper]
@@ -75,34 +146,105 @@ def pack_inertia(matrix: Array) -> Array:
 
 
 def unpack_inertia(packed: Array) -> Array:
-    """(21,) -> (6, 6)."""
+    """Return the matrix of packed numbers.
+
+    Parameters
+    ----------
+    packed : Array
+        (21,) numbers.
+
+    Returns
+    -------
+    Array
+        (6, 6) symmetric matrix.
+    """
     out: Array = packed[PACKED]
     return out
 
 
 def rotation_x(angle: float) -> Array:
+    """Return the rotation about x.
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[1.0, 0.0, 0.0], [0.0, c, -s], [0.0, s, c]])
 
 
 def rotation_y(angle: float) -> Array:
+    """Return the rotation about y.
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, 0.0, s], [0.0, 1.0, 0.0], [-s, 0.0, c]])
 
 
 def rotation_z(angle: float) -> Array:
+    """Return the rotation about z.
+
+    Parameters
+    ----------
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     c, s = math.cos(angle), math.sin(angle)
     return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
 
 
 def rotation_about(axis: Array, angle: float) -> Array:
-    """Rotation by `angle` (rad) about `axis` (unit): Rodrigues."""
+    """Return the rotation about an axis, by Rodrigues' formula.
+
+    Parameters
+    ----------
+    axis : Array
+        (3,) unit vector.
+    angle : float
+        Angle, rad.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     k = skew(axis)
     return np.eye(3) + math.sin(angle) * k + (1.0 - math.cos(angle)) * (k @ k)
 
 
 def rotation_to(axis: Array) -> Array:
-    """A rotation whose z column is the unit `axis`; the identity where the axis is z."""
+    """Return a rotation with an axis as its z column.
+
+    Parameters
+    ----------
+    axis : Array
+        (3,) unit vector.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix; the identity if the axis is z.
+    """
     x, y, z = axis
     if z < 0.0:
         flip: Array = rotation_to(-np.asarray(axis)) @ np.diag([1.0, -1.0, -1.0])
@@ -113,7 +255,18 @@ def rotation_to(axis: Array) -> Array:
 
 
 def quaternion_matrix(quaternion: Array) -> Array:
-    """(w, x, y, z), body to world -> (3, 3); the quaternion is normalised first."""
+    """Return the rotation matrix of a quaternion, which is normalised first.
+
+    Parameters
+    ----------
+    quaternion : Array
+        (w, x, y, z), body to world.
+
+    Returns
+    -------
+    Array
+        (3, 3) matrix.
+    """
     w, x, y, z = np.asarray(quaternion) / np.sqrt(np.sum(np.asarray(quaternion) ** 2))
     return np.array(
         [
@@ -125,7 +278,18 @@ def quaternion_matrix(quaternion: Array) -> Array:
 
 
 def matrix_quaternion(rotation: Array) -> Array:
-    """(3, 3) -> (w, x, y, z) with w >= 0."""
+    """Return the quaternion of a rotation matrix.
+
+    Parameters
+    ----------
+    rotation : Array
+        (3, 3) matrix.
+
+    Returns
+    -------
+    Array
+        (w, x, y, z) with w >= 0.
+    """
     r = np.asarray(rotation, dtype=float)
     k = np.array(
         [
@@ -141,14 +305,36 @@ def matrix_quaternion(rotation: Array) -> Array:
 
 
 def quaternion_product(one: Array, other: Array) -> Array:
-    """(4,) the turn `other`, given in the frame that `one` turns to, then `one`."""
+    """Return the turn `other`, given in the frame that `one` turns to, then `one`.
+
+    Parameters
+    ----------
+    one, other : Array
+        Quaternions (w, x, y, z).
+
+    Returns
+    -------
+    Array
+        (4,) quaternion.
+    """
     w, x, y, z = one
     product: Array = np.array([[w, -x, -y, -z], [x, w, -z, y], [y, z, w, -x], [z, -y, x, w]]) @ other
     return product
 
 
 def rotation_vector(quaternion: Array) -> Array:
-    """(3,) rad, at most pi long, of (w, x, y, z)."""
+    """Return the rotation vector of a quaternion.
+
+    Parameters
+    ----------
+    quaternion : Array
+        (w, x, y, z) of any length > 0.
+
+    Returns
+    -------
+    Array
+        (3,) vector, rad, at most pi long.
+    """
     w, v = float(quaternion[0]), np.asarray(quaternion[1:], dtype=float)
     if w < 0.0:
         w, v = -w, -v
@@ -157,20 +343,53 @@ def rotation_vector(quaternion: Array) -> Array:
 
 
 def heading(quaternion: Array) -> Array:
-    """(k,) rad, yaw of body x in the world's horizontal plane, unwrapped; quaternion (k, 4)."""
+    """Return the yaw of body x in the world's horizontal plane, unwrapped.
+
+    Parameters
+    ----------
+    quaternion : Array
+        (k, 4) quaternions (w, x, y, z).
+
+    Returns
+    -------
+    Array
+        (k,) yaw, rad.
+    """
     w, x, y, z = quaternion.T
     return np.unwrap(np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z)))
 
 
 @scalar
 def cross(ax: Any, ay: Any, az: Any, bx: Any, by: Any, bz: Any) -> Any:
-    """a x b."""
+    """Return a x b.
+
+    Parameters
+    ----------
+    ax, ay, az, bx, by, bz : float
+        Components in one frame.
+
+    Returns
+    -------
+    tuple of 3 floats
+        Components in that frame.
+    """
     return ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx
 
 
 @scalar
 def arctangent(y: Any, x: Any) -> Any:
-    """atan2(y, x), also where both are complex with tiny imaginary parts; 0 where both are 0."""
+    """Return atan2(y, x), also for complex numbers with tiny imaginary parts; 0 if both are 0.
+
+    Parameters
+    ----------
+    y, x : float or complex
+        The numbers.
+
+    Returns
+    -------
+    float or complex
+        Angle, rad.
+    """
     a, b = y.real, x.real
     size = a * a + b * b
     turned = np.arctan2(a, b) + 0.0 * y
@@ -181,7 +400,20 @@ def arctangent(y: Any, x: Any) -> Any:
 
 @scalar
 def quaternion_columns(w: Any, x: Any, y: Any, z: Any) -> Any:
-    """Rotation matrix by rows of a quaternion of any length > 0 (divided by its square, so that drift does no harm)."""
+    """Return the rotation matrix by rows of a quaternion of any length > 0.
+
+    The quaternion is divided by its square, so that drift does no harm.
+
+    Parameters
+    ----------
+    w, x, y, z : float
+        The quaternion, body to world.
+
+    Returns
+    -------
+    tuple of 9 floats
+        The matrix by rows.
+    """
     n = 2.0 / (w * w + x * x + y * y + z * z)
     return (
         1.0 - n * (y * y + z * z), n * (x * y - z * w), n * (x * z + y * w),
@@ -192,7 +424,22 @@ def quaternion_columns(w: Any, x: Any, y: Any, z: Any) -> Any:
 
 @scalar
 def times(m: Any, j: Any, c: Any, vx: Any, vy: Any, vz: Any, wx: Any, wy: Any, wz: Any) -> Any:
-    """[[A, B], [B^T, C]] (V; W), the packed inertia standing in m[j] from column c on."""
+    """Return [[A, B], [B^T, C]] (V; W) for a packed inertia.
+
+    Parameters
+    ----------
+    m : (k, n) array
+        Rows with packed inertias.
+    j, c : int
+        Row of the inertia, and its first column.
+    vx, vy, vz, wx, wy, wz : float
+        The twist (V; W), m/s and rad/s.
+
+    Returns
+    -------
+    tuple of 6 floats
+        The product.
+    """
     axx, axy, axz, ayy, ayz, azz = (
         m[j, c + AXX], m[j, c + AXY], m[j, c + AXZ], m[j, c + AYY], m[j, c + AYZ], m[j, c + AZZ],
     )  # fmt: skip

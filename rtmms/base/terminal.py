@@ -1,7 +1,8 @@
-"""The one place that prints. Text of others (peers, logs, files, plug-ins) can neither move the cursor nor set colours.
+"""The one place that prints: foreign text can neither move the cursor nor set colours.
 
-`print_text` spells out control characters in all that it prints, and keeps line ends, which are ours. A value of others
-goes through `shown` first, which spells out line ends as well, so that it cannot pretend to be a line of its own.
+Foreign text comes from peers, logs, files and plug-ins.
+`print_text` spells out control characters in all that it prints, and keeps line ends, which are ours. A foreign value
+passes through `shown` first, which spells out line ends as well. So it cannot pretend to be a line of its own.
 """
 
 from __future__ import annotations
@@ -20,33 +21,76 @@ _closed = False
 
 
 def print_text(text: object = "", *, err: bool = False) -> None:
-    """Print a line, or several; err: to standard error, at once."""
+    """Print one or several lines.
+
+    Parameters
+    ----------
+    text : object, default ''
+        The text.
+    err : bool, default False
+        Whether to print to standard error, at once.
+    """
     lines = "\n".join(shown(line, keep="\t") for line in str(text).split("\n"))
     print(lines, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def print_json(text: str) -> None:
-    """Print an object, as JSON, to standard output; RtmmsError where that was closed before we began."""
+    """Print a JSON object to standard output.
+
+    Parameters
+    ----------
+    text : str
+        The object.
+
+    Raises
+    ------
+    RtmmsError
+        If standard output was closed before the program began.
+    """
     if _closed:
         raise RtmmsError("standard output is closed: expected somewhere to print the JSON object")
     print_text(text)
 
 
 def stdout_is_closed() -> None:
-    """Standard output was closed when the program began: what is printed there goes nowhere."""
+    """Record that standard output was closed when the program began, so that its text is lost."""
     global _closed
     _closed = True
 
 
 def console(*, err: bool = False, width: int | None = None) -> Console:
-    """rich's, for tables, bars and live displays. What is put into it of others goes through `cell` or `shown`."""
+    """Return rich's console for tables, bars and live displays; foreign text passes through `cell` or `shown`.
+
+    Parameters
+    ----------
+    err : bool, default False
+        Whether it prints to standard error.
+    width : int | None, optional
+        Columns; None: those of the terminal.
+
+    Returns
+    -------
+    Console
+        The console.
+    """
     from rich.console import Console  # noqa: TID251
 
     return Console(stderr=err, width=width, highlight=False)
 
 
 def cell(value: object) -> str:
-    """Text of others for rich: without control characters, and without markup."""
+    """Return foreign text for rich, without control characters and markup.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     from rich.markup import escape
 
     return escape(shown(value))

@@ -1,4 +1,4 @@
-"""What a user wrote into a file: read whole, with every fault reported by the file's name."""
+"""Files of a user in TOML: read whole, with the file's name in every error."""
 
 from __future__ import annotations
 
@@ -13,21 +13,54 @@ from rtmms.base.files import read_input_text
 MAX_BYTES = 1 << 22
 EXPECTED = "a TOML file"
 MAX_DOTS = 32
-"""In one key: tomllib's time grows with their square."""
+"""Most dots in one key, because tomllib's time grows with their square."""
 
 _LONG_KEY = re.compile(r"(?<![\w\"'-])(?:[\w\"'-]+[ \t]*\.[ \t]*)" + f"{{{MAX_DOTS}}}")
 
 
 def read_toml(path: str | Path, place: str = "") -> dict[str, Any]:
-    """A TOML file's table; ModelError naming the file, and the line where it does not parse. ~ is the user's home.
+    """Return the table of a TOML file.
 
-    place   what the user named the file by, for the error: "--preset"
+    Parameters
+    ----------
+    path : str | Path
+        The file; ~ is the user's home.
+    place : str, default ''
+        Source of the file's name, for the error: "--preset".
+
+    Returns
+    -------
+    dict[str, Any]
+        The table.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be read; it names the file, and the line if it does not parse.
     """
     return read_toml_and_text(path, place)[0]
 
 
 def read_toml_and_text(path: str | Path, place: str = "") -> tuple[dict[str, Any], str]:
-    """The same, with the text that it stands in."""
+    """Return the table and the text of a TOML file.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file; ~ is the user's home.
+    place : str, default ''
+        Source of the file's name, for the error.
+
+    Returns
+    -------
+    tuple[dict[str, Any], str]
+        Table and text.
+
+    Raises
+    ------
+    ModelError
+        As `read_toml` raises it.
+    """
     where = f"{place} {path}".lstrip()
     content = read_input_text(Path(path).expanduser(), place=place, max_bytes=MAX_BYTES, expected=EXPECTED)
     try:
@@ -47,7 +80,18 @@ _SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def toml_text(text: str) -> str:
-    """Return a text as TOML has it, in quotation marks and on one line."""
+    """Return a text in TOML, in quotation marks and on one line.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    str
+        The TOML.
+    """
     return '"' + _ESCAPED.sub(lambda found: _escape(found[0]), text) + '"'
 
 
@@ -59,17 +103,60 @@ def _escape(character: str) -> str:
 
 
 def toml_key(key: str) -> str:
-    """Return a key as TOML has it: bare where it can be."""
+    """Return a key in TOML, bare if possible.
+
+    Parameters
+    ----------
+    key : str
+        The key.
+
+    Returns
+    -------
+    str
+        The TOML.
+
+    Examples
+    --------
+    >>> toml_key("depth m")
+    '"depth m"'
+    """
     return key if _BARE_KEY.fullmatch(key) else toml_text(key)
 
 
 def toml_comment(text: str) -> str:
-    """Return a comment of one line, whatever is in the text: what would end the line is spelled out."""
+    """Return a comment of one line; characters that would end the line are spelled out.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    str
+        The TOML.
+    """
     return "# " + shown(text).encode("utf-8", "backslashreplace").decode()
 
 
 def toml_value(value: Any) -> str:
-    """Return a value as TOML has it: truth values, numbers, text, lists, and tables of these."""
+    """Return a value in TOML.
+
+    Parameters
+    ----------
+    value : Any
+        A truth value, number, text, list, or table of these.
+
+    Returns
+    -------
+    str
+        The TOML.
+
+    Examples
+    --------
+    >>> toml_value([1, True, "a"])
+    '[1, true, "a"]'
+    """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list | tuple):
@@ -83,7 +170,7 @@ def toml_value(value: Any) -> str:
 
 
 def _refuse_nul(value: Any, path: str | Path, key: str) -> None:
-    """ModelError for a text with U+0000, which no name of a file, robot or parameter has and no system call takes."""
+    """Raise ModelError for a text with U+0000, which no name has and no system call accepts."""
     if isinstance(value, dict):
         for name, one in value.items():
             _refuse_nul(name, path, key)
@@ -96,7 +183,7 @@ def _refuse_nul(value: Any, path: str | Path, key: str) -> None:
 
 
 def _refuse_long_keys(text: str, path: str | Path) -> None:
-    """ModelError for a key of too many parts; one pass over the text."""
+    """Raise ModelError for a key of too many parts, after one pass over the text."""
     found = _LONG_KEY.search(text)
     if found is not None:
         line = text.count("\n", 0, found.start()) + 1

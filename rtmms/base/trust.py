@@ -1,4 +1,4 @@
-"""Files that may run as code: which data may name them, who can have written them, and how a user's own file is run."""
+"""Files that may run as code: which data may name them, who can have written them, and how they are run."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ from rtmms.base.files import read_input
 
 @dataclass(frozen=True)
 class NamesFile:
-    """Metadata of a parameter whose text names a file: `cert: Annotated[str, NamesFile("input")]`.
+    """Metadata of a parameter with a file's name as its text: `cert: Annotated[str, NamesFile("input")]`.
 
     Parameters
     ----------
-    kind
-        What the program does with the file. "code": it runs the file. "input": it reads the file. "output": it writes
-        the file. "device": it opens a device of the machine, for example a serial port.
+    kind : Literal['code', 'input', 'output', 'device']
+        "code": the program runs the file. "input": it reads the file. "output": it writes the file. "device": it opens
+        a device of the machine, for example a serial port.
     """
 
     kind: Literal["code", "input", "output", "device"]
@@ -52,13 +52,13 @@ def file_parameters(hints: dict[str, Any]) -> dict[str, str]:
 
     Parameters
     ----------
-    hints
+    hints : dict[str, Any]
         Types of parameters by name, with their metadata (`typing.get_type_hints(..., include_extras=True)`).
 
     Returns
     -------
-    dict
-        Kind of file by parameter. A union or a tuple names a file where one of its parts does.
+    dict[str, str]
+        Kind of file by parameter. A union or a tuple names a file if one of its parts does.
     """
     found = {name: _file_kind(hint) for name, hint in hints.items()}
     return {name: kind for name, kind in found.items() if kind}
@@ -74,20 +74,29 @@ def _file_kind(hint: Any) -> str:
 VARIABLE = "RTMMS_CODE"
 """Environment variable with the files that may run: a JSON list of absolute paths.
 
-Of a folder, whose path ends in /, all files below it may run. A process without the variable is a program of the user's
-own, which may run any file. Children inherit the variable."""
+For a folder, with a path that ends in /, all files below it may run. A process without the variable is a program of the
+user's own, which may run any file. Children inherit the variable.
+"""
 
 _DELIMITERS = re.compile(r"""[\s,:;=+|"'()\[\]{}]""")
 
 
 @dataclass(frozen=True)
 class _Asker:
-    """Who asks for a file. data: what names the file; '' where a program of the user's own does.
+    """Source of a request to run a file.
 
-    remedy      how the user permits the file, for the message
-    named       files that the user named beside the data
-    trusted     the user permits each file of their own that the data names
-    listed      in place of the environment variable's text
+    Parameters
+    ----------
+    data : str, default ''
+        Data that names the file; empty for a program of the user's own.
+    remedy : str, default ''
+        How the user permits the file, for the message.
+    named : frozenset[Path], optional
+        Files that the user named in addition to the data.
+    trusted : bool, default False
+        Whether the user permits each file of their own that the data names.
+    listed : str | None, optional
+        Replacement of the environment variable's text.
     """
 
     data: str = ""
@@ -101,19 +110,21 @@ _asker: ContextVar[_Asker | None] = ContextVar("_asker", default=None)
 
 
 def refuse_unnamed(path: Path | str, place: str) -> None:
-    """Refuse a file that would run as code and that the user did not name. Every way to such a file passes here.
+    """Refuse a file that would run as code and that the user did not name.
+
+    Every run of such a file passes this check.
 
     Parameters
     ----------
-    path
+    path : Path | str
         The file.
-    place
-        What names the file, for the message: "controller 'mine.py'".
+    place : str
+        Source of the file's name, for the message: "controller 'mine.py'".
 
     Raises
     ------
     ModelError
-        The message names the place, the file, and how the user can permit it.
+        If it is refused. The message has the place, the file, and how the user can permit it.
     """
     asker, listed = _asker.get(), os.environ.get(VARIABLE)
     if asker is not None and not asker.data:
@@ -140,7 +151,7 @@ def refuse_unnamed(path: Path | str, place: str) -> None:
 
 
 def _listed(text: str | None) -> tuple[set[Path], list[Path]]:
-    """Files, and folders, of the environment variable; of a damaged one nothing."""
+    """Return files and folders of the environment variable; nothing if it is damaged."""
     try:
         found = json.loads(text) if text else []
     except ValueError:
@@ -153,15 +164,20 @@ def _listed(text: str | None) -> tuple[set[Path], list[Path]]:
 def named_on_command_line(arguments: Sequence[str], trust_all: bool = False) -> Iterator[None]:
     """Let this process and its children run the files that these arguments name, and no other ones.
 
+    A process that has the environment variable is a child. Its arguments may come from a scenario, and its parent
+    decided already.
+
     Parameters
     ----------
-    arguments
-        What stands on the command line.
-    trust_all
-        The user declared that they trust the data (`--trust-log`): each file of theirs may run.
+    arguments : Sequence[str]
+        Arguments of the command line.
+    trust_all : bool, default False
+        Whether the user declared trust in the data (`--trust-log`): each file of theirs may run.
 
-    A process that has the environment variable is a child: its arguments may come from a scenario, and its parent
-    decided already.
+    Yields
+    ------
+    None
+        Nothing.
     """
     if VARIABLE in os.environ:
         yield
@@ -175,7 +191,13 @@ def named_on_command_line(arguments: Sequence[str], trust_all: bool = False) -> 
 
 
 def permit_below(folder: Path) -> None:
-    """Let this process and its children run files of this user in a folder: that of a scenario that the user named."""
+    """Let this process and its children run this user's files in the folder of a scenario that the user named.
+
+    Parameters
+    ----------
+    folder : Path
+        The folder.
+    """
     if VARIABLE not in os.environ:
         return
     files, folders = _listed(os.environ[VARIABLE])
@@ -185,7 +207,7 @@ def permit_below(folder: Path) -> None:
 
 
 def _files_in(argument: str) -> Iterator[Path]:
-    """Yield every file that a part of an argument names: a part lies between delimiters or the argument's ends."""
+    """Yield every file that a part of an argument names; a part is between delimiters or the argument's ends."""
     if "\0" in argument or "." not in argument:
         return
     cuts = [one.start() for one in _DELIMITERS.finditer(argument)]
@@ -204,13 +226,30 @@ def _files_in(argument: str) -> Iterator[Path]:
 
 
 def permitted_files() -> str | None:
-    """Return what this process may run, for `asked_by_process` in a process that does not inherit its environment."""
+    """Return the permitted files, for `asked_by_process` in a process that does not inherit its environment.
+
+    Returns
+    -------
+    str | None
+        Text of the variable; None without it.
+    """
     return os.environ.get(VARIABLE)
 
 
 @contextmanager
 def asked_by_process(permitted: str | None) -> Iterator[None]:
-    """Within, work of another process is done: the files run that may run there.  permitted: its `permitted_files`."""
+    """Work for another process: the files run that may run there.
+
+    Parameters
+    ----------
+    permitted : str | None
+        Result of its `permitted_files`.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     if permitted is None:
         yield
         return
@@ -223,7 +262,13 @@ def asked_by_process(permitted: str | None) -> Iterator[None]:
 
 @contextmanager
 def asked_by_program() -> Iterator[None]:
-    """Within, a program of the user's own asks: it may run any file."""
+    """Work for a program of the user's own, which may run any file.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     token = _asker.set(_Asker())
     try:
         yield
@@ -233,18 +278,23 @@ def asked_by_program() -> Iterator[None]:
 
 @contextmanager
 def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted: bool = False) -> Iterator[None]:
-    """Within, data asks: the files run that the user named, and with `trusted` each file of the user's own.
+    """Work for data: the files run that the user named, and with `trusted` each file of the user's own.
 
     Parameters
     ----------
-    data
-        What names files, for messages: "the log".
-    remedy
+    data : str
+        Name of the data, for messages: "the log".
+    remedy : str
         How the user permits a file, for messages.
-    named
-        What the user typed beside the data: texts that may name files.
-    trusted
-        The user declared that the data is theirs.
+    named : Sequence[str], optional
+        Texts of the user, in addition to the data, that may name files.
+    trusted : bool, default False
+        Whether the user declared that the data is theirs.
+
+    Yields
+    ------
+    None
+        Nothing.
     """
     files = frozenset(file for one in named for file in _files_in(one))
     token = _asker.set(_Asker(data, remedy, files, trusted))
@@ -255,9 +305,24 @@ def asked_by_data(data: str, remedy: str, *, named: Sequence[str] = (), trusted:
 
 
 def exposed(path: Path | str) -> str:
-    """Why others than this user and root can have written this file, link or folder; '' where they cannot.
+    """Return why others than this user and root can have written a file, link or folder.
 
-    A group that is this user's alone counts as the user. FileNotFoundError where there is no such path.
+    A group that is this user's alone counts as the user.
+
+    Parameters
+    ----------
+    path : Path | str
+        The path.
+
+    Returns
+    -------
+    str
+        The reason; empty if they cannot.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such path.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -276,13 +341,24 @@ def exposed(path: Path | str) -> str:
 
 
 def exposed_way(path: Path) -> str:
-    """As `exposed`, of a file and all folders on the way to it, in which it could be replaced."""
+    """Return the same for a file and all folders on the way to it, in which it could be replaced.
+
+    Parameters
+    ----------
+    path : Path
+        The path.
+
+    Returns
+    -------
+    str
+        The reason; empty if there is none.
+    """
     place = path.resolve()
     return next((why for one in (place, *place.parents) if one.exists() and (why := exposed(one))), "")
 
 
 def _own_group(gid: int) -> bool:
-    """Whether nobody but this user and root is in a group: root's own, or one of the user's name without others."""
+    """Return whether only this user and root are in a group: root's own, or one of the user's name without others."""
     if gid == 0:
         return True
     import grp
@@ -296,9 +372,19 @@ def _own_group(gid: int) -> bool:
 
 
 def refuse_foreign_code(path: Path, place: str) -> None:
-    """ModelError where others can have written a file that would run as code.
+    """Raise ModelError if others can have written a file that would run as code.
 
-    place   what names the file, for the message. Nothing where there is no such file: the loader reports that
+    Parameters
+    ----------
+    path : Path
+        The file. A missing file passes; the loader reports it.
+    place : str
+        Source of the file's name, for the message.
+
+    Raises
+    ------
+    ModelError
+        If they can.
     """
     why = exposed_way(path) if path.is_file() else ""
     if why:
@@ -306,8 +392,22 @@ def refuse_foreign_code(path: Path, place: str) -> None:
 
 
 def refuse_library(path: Path, place: str) -> None:
-    """ModelError for a file of rtmms, of Python's standard library or of an installed package: it is no user's plant,
-    controller or cost, whatever callables it has.  place: what names the file, for the message."""
+    """Raise ModelError for a file of rtmms, of Python's standard library or of an installed package.
+
+    It is no user's plant, controller or cost, whatever callables it has.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    place : str
+        Source of the file's name, for the message.
+
+    Raises
+    ------
+    ModelError
+        If it is such a file.
+    """
     found = path.resolve()
     for folder, owner in _libraries():
         if found.is_relative_to(folder):
@@ -315,7 +415,18 @@ def refuse_library(path: Path, place: str) -> None:
 
 
 def is_library(file: str) -> bool:
-    """It is one of rtmms, of Python's standard library (frozen modules too), or of an installed package."""
+    """Return whether a file is of rtmms, of Python's standard library (frozen modules too), or of an installed package.
+
+    Parameters
+    ----------
+    file : str
+        Name of the file.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     found = Path(file)
     return file.startswith("<") or any(found.is_relative_to(folder) for folder, _ in _libraries())
 
@@ -342,7 +453,23 @@ _FORM = re.compile(
 
 
 def split_word(word: str) -> tuple[str, str]:
-    """'FILE.py:NAME:rest' -> ('FILE.py:NAME', 'rest'), 'name:rest' -> ('name', 'rest'); a missing part is ''."""
+    """Return name and rest: 'FILE.py:NAME:rest' -> ('FILE.py:NAME', 'rest'), 'name:rest' -> ('name', 'rest').
+
+    Parameters
+    ----------
+    word : str
+        The text.
+
+    Returns
+    -------
+    tuple[str, str]
+        Name and rest; a missing part is empty.
+
+    Examples
+    --------
+    >>> split_word("mine.py:Gait:depth_m=2")
+    ('mine.py:Gait', 'depth_m=2')
+    """
     form = _FORM.fullmatch(word)
     if form is None:
         name, _, rest = word.partition(":")
@@ -352,36 +479,111 @@ def split_word(word: str) -> tuple[str, str]:
 
 
 def is_file(name: str) -> bool:
-    """It is of the form FILE.py or FILE.py:NAME."""
+    """Return whether a name has the form FILE.py or FILE.py:NAME.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    bool
+        True if it has.
+    """
     return _FORM.fullmatch(name) is not None
 
 
 def called(name: str) -> str:
-    """What to call it: of a file, its name without folder and ending."""
+    """Return the short name of a plug-in: of a file, its name without folder and ending.
+
+    Parameters
+    ----------
+    name : str
+        The name.
+
+    Returns
+    -------
+    str
+        The short name.
+    """
     form = _FORM.fullmatch(name)
     return name if form is None else Path(form["file"]).stem
 
 
 def named_robot(word: str) -> str:
-    """Of several robots on one clock the one that a controller's words name (robot=NAME); '' for none."""
+    """Return the robot in a controller's arguments (robot=NAME), of several on one clock.
+
+    Parameters
+    ----------
+    word : str
+        Name and arguments.
+
+    Returns
+    -------
+    str
+        Name of the robot; empty for none.
+    """
     parts = [part.partition("=") for part in split_word(word)[1].split(",")]
     found = [value.strip() for key, _, value in parts if key.strip() == "robot"]
     return found[-1] if found else ""
 
 
 def peer_name(word: str) -> str:
-    """What a controller of these words is called on the wire: of one of several robots ROBOT.NAME."""
+    """Return the name of a controller on the wire: ROBOT.NAME for one of several robots.
+
+    Parameters
+    ----------
+    word : str
+        Name and arguments.
+
+    Returns
+    -------
+    str
+        The name.
+    """
     name, robot = called(split_word(word)[0]), named_robot(word)
     return f"{robot}.{name}" if robot else name
 
 
 def owner_of(key: str, names: Iterable[str]) -> str:
-    """Whose parameter 'NAME.parameter' is: the longest name that it begins with; '' for none."""
+    """Return the owner of a parameter 'NAME.parameter': the longest name with which it begins.
+
+    Parameters
+    ----------
+    key : str
+        The parameter.
+    names : Iterable[str]
+        Possible owners.
+
+    Returns
+    -------
+    str
+        The name; empty for none.
+    """
     return max((name for name in names if key.startswith(name + ".")), key=len, default="")
 
 
 def path_of(kind: str, name: str) -> Path:
-    """The file that is named; ModelError if there is none."""
+    """Return the path in a name FILE.py or FILE.py:NAME.
+
+    Parameters
+    ----------
+    kind : str
+        Purpose of the file, for the error.
+    name : str
+        The name.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ModelError
+        If there is no such file.
+    """
     form = _FORM.fullmatch(name)
     assert form is not None
     path = Path(form["file"]).expanduser()
@@ -391,10 +593,30 @@ def path_of(kind: str, name: str) -> Path:
 
 
 def load_named(kind: str, name: str, fits: Callable[[Any], bool], expected: str) -> Any:
-    """What FILE.py:NAME names, or of FILE.py the one thing in it that fits.
+    """Return the object that FILE.py:NAME names, or the only fitting one of FILE.py.
 
-    fits       of an object defined there;  expected: what that is, for a person
-    ModelError where the file cannot be run, with the line, and where it holds nothing or several that fit.
+    Parameters
+    ----------
+    kind : str
+        Purpose of the object, for errors.
+    name : str
+        The name.
+    fits : Callable[[Any], bool]
+        Returns whether an object defined there fits.
+    expected : str
+        Description of a fitting object, for a person.
+
+    Returns
+    -------
+    Any
+        The object.
+
+    Raises
+    ------
+    UnknownNameError
+        If the file has no such object.
+    ModelError
+        If the file cannot be run, with the line, or if none or several objects fit.
     """
     form = _FORM.fullmatch(name)
     assert form is not None
@@ -433,15 +655,18 @@ def refuse_script(kind: str, name: str, ways: str) -> None:
 
     Parameters
     ----------
-    kind, name : str
-        What the file is for, and the word that names it.
+    kind : str
+        Purpose of the file.
+    name : str
+        Name of the file.
     ways : str
-        What a person can do, for the refusal.
+        Alternatives of the user, for the message.
 
     Raises
     ------
     ModelError
-        There is no such file, or no class can be in it. A file that cannot be parsed passes: to run it names the line.
+        If there is no such file, or if no class can be in it. A file that cannot be parsed passes: running it names the
+        line.
     """
     form = _FORM.fullmatch(name)
     assert form is not None
@@ -464,10 +689,27 @@ def refuse_script(kind: str, name: str, ways: str) -> None:
 
 
 def run_file(kind: str, name: str) -> ModuleType:
-    """The module that FILE.py or FILE.py:NAME makes when it is run; ModelError with the line where it
-    cannot be, and for a file of a library.
+    """Run FILE.py or FILE.py:NAME, and return its module.
 
-    Its folder becomes a place to import from, the last one that is looked at: the user named a file in it."""
+    Imports then search its folder last of all, because the user named a file in it.
+
+    Parameters
+    ----------
+    kind : str
+        Purpose of the file, for errors.
+    name : str
+        Name of the file.
+
+    Returns
+    -------
+    ModuleType
+        The module.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be run, with the line, or if it is a library's.
+    """
     path = path_of(kind, name)
     refuse_unnamed(path, f"{kind} '{name}'")
     refuse_library(path, f"{kind} '{name}'")
@@ -491,9 +733,20 @@ def run_file(kind: str, name: str) -> ModuleType:
 
 
 def own_lines(fault: BaseException) -> tuple[str, str]:
-    """(a traceback without rtmms's own lines, 'FILE.py, line N' of the user's last one) of what a plug-in raised.
+    """Return the traceback of a plug-in's exception without rtmms's own lines, and the user's last line.
 
-    Where no line is a user's, all of them: the fault is ours."""
+    If no line is a user's, it has all of them, because the fault is ours.
+
+    Parameters
+    ----------
+    fault : BaseException
+        The exception.
+
+    Returns
+    -------
+    tuple[str, str]
+        The traceback, and 'FILE.py, line N'.
+    """
     every = traceback.extract_tb(fault.__traceback__)
     frames = [frame for frame in every if not Path(frame.filename).is_relative_to(_OURS)] or every
     own = [frame for frame in frames if not is_library(frame.filename)] or frames
@@ -503,7 +756,20 @@ def own_lines(fault: BaseException) -> tuple[str, str]:
 
 
 def sentence_of(fault: Exception, place: str) -> str:
-    """What went wrong, and the last line of the file that was running.  place: its path, resolved."""
+    """Return a sentence about a fault, with the last line of the file that was running.
+
+    Parameters
+    ----------
+    fault : Exception
+        The exception.
+    place : str
+        Path of the file, resolved.
+
+    Returns
+    -------
+    str
+        The sentence.
+    """
     if isinstance(fault, SyntaxError) and fault.lineno is not None:
         return f"{fault.filename}, line {fault.lineno}: {type(fault).__name__}: {fault.msg}"
     lines = [frame.lineno for frame in traceback.extract_tb(fault.__traceback__) if frame.filename == place]

@@ -1,7 +1,8 @@
-"""What a person types, as the type that it is for: words of a command line, values of a TOML file, keywords.
+"""Values of a person in their declared types: text of a command line, values of a TOML file, keywords.
 
-msgspec reads single values and holds them to their range (`Annotated[float, Meta(ge=0, le=1)]`). This module adds the
-words that people use beside JSON's, lists and tables as words, and messages: the place, what is expected, what was got.
+msgspec reads single values and checks their range (`Annotated[float, Meta(ge=0, le=1)]`). This module adds texts that
+people use instead of JSON's, lists and tables as text, and messages. A message has the place, the expected and the
+given value.
 """
 
 from __future__ import annotations
@@ -19,20 +20,43 @@ from rtmms.base.errors import ModelError
 WORDS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
 NAMES: dict[Any, str] = {float: "a number", int: "a whole number", bool: "true or false", str: "text"}
 APART = "+"
-"""Between the entries of a list in a word, where the comma parts one key from the next."""
+"""Separator of a list's entries in a text, because the comma separates keys."""
 LONGEST = 60
 
 Part = Callable[[str, Any, Any], Any]
 
 
 def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part | None = None) -> Any:
-    """`value` as `hint`: float, int, bool, str, Literal, a union, tuple[X, ...], tuple[X, X, X], dict[str, X], each
-    possibly Annotated with a range (msgspec.Meta).
+    """Return a value in a type.
 
-    place   where it was typed, for messages: "bridge 'udp': port"
-    words   it is text, as on a command line: numbers are read from it, lists and tables are parted by '+'
-    part    of (place, value, dataclass): what reads a table as a dataclass
-    ModelError: place, what is expected, what was got. Numbers that are not finite are refused.
+    Parameters
+    ----------
+    place : str
+        Source of the value, for messages: "bridge 'udp': port".
+    value : Any
+        The value.
+    hint : Any
+        float, int, bool, str, Literal, a union, tuple[X, ...], tuple[X, X, X] or dict[str, X], each possibly Annotated
+        with a range (msgspec.Meta).
+    words : bool, default False
+        Whether it is text, as on a command line: numbers are read from it, and '+' separates lists and tables.
+    part : Part | None, optional
+        Function of place, value and dataclass that reads a table as a dataclass.
+
+    Returns
+    -------
+    Any
+        The value in its type.
+
+    Raises
+    ------
+    ModelError
+        If it does not fit, or is not finite. The message has the place, the expected and the given value.
+
+    Examples
+    --------
+    >>> typed("port", "8+9", tuple[int, ...], words=True)
+    (8, 9)
     """
     bare, inner = _bare(hint), typing.get_args(_bare(hint))
     origin = typing.get_origin(bare)
@@ -53,7 +77,23 @@ def typed(place: str, value: Any, hint: Any, *, words: bool = False, part: Part 
 
 
 def spelled(hint: Any) -> str:
-    """A type as a person reads it: 'float | None', 'list of str', 'none|mean|lowpass'."""
+    """Return a type as a person reads it: 'float | None', 'list of str', 'none|mean|lowpass'.
+
+    Parameters
+    ----------
+    hint : Any
+        The type.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> spelled(tuple[str, ...])
+    'list of str'
+    """
     hint = _bare(hint)
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
@@ -68,7 +108,18 @@ def spelled(hint: Any) -> str:
 
 
 def wanted(hint: Any) -> str:
-    """What is expected of one value, with its range: 'a number from 0 to 90', 'a whole number > 0'."""
+    """Return the expected value of a type with its range: 'a number from 0 to 90', 'a whole number > 0'.
+
+    Parameters
+    ----------
+    hint : Any
+        The type.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     low, high = _bound(hint, "ge", "gt"), _bound(hint, "le", "lt")
     name = NAMES.get(_bare(hint), spelled(hint))
     if low is not None and high is not None and low[0] + high[0] == ">=<=":
@@ -78,18 +129,29 @@ def wanted(hint: Any) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value in a message: short."""
+    """Return a value as short text for a message.
+
+    Parameters
+    ----------
+    value : Any
+        The value.
+
+    Returns
+    -------
+    str
+        At most LONGEST characters.
+    """
     text = repr(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 3] + "..."
 
 
 def _bare(hint: Any) -> Any:
-    """Without its Annotated."""
+    """Return a type without its Annotated."""
     return typing.get_args(hint)[0] if typing.get_origin(hint) is typing.Annotated else hint
 
 
 def _bound(hint: Any, with_it: str, without: str) -> tuple[str, float] | None:
-    """(sign, number) of a range's end."""
+    """Return sign and number of a range's end."""
     import msgspec  # not with `import rtmms`
 
     signs = {"ge": ">=", "gt": ">", "le": "<=", "lt": "<"}
@@ -118,7 +180,7 @@ def _one(place: str, value: Any, hint: Any, bare: Any, words: bool) -> Any:
 
 
 def _union(place: str, value: Any, kinds: tuple[Any, ...], words: bool, part: Part | None) -> Any:
-    """The narrowest of several types that fits."""
+    """Return a value in the narrowest of several types that fits."""
     if type(None) in kinds and (value is None or (words and str(value).lower() == "none")):
         return None
     narrow = (bool, int, float, str)

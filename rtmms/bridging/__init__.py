@@ -1,4 +1,4 @@
-"""What every bridge stands on: rtmms.Bridge, its loop, parameters from words and files, rates, channels, time-outs.
+"""Common parts of all bridges: rtmms.Bridge, its loop, parameters from text and files, rates, channels, time-outs.
 
-Nothing of one protocol: that is in a bridge of its own, outside this package.
+The package has nothing of a single protocol; each protocol has a bridge outside of it.
 """

@@ -1,4 +1,4 @@
-"""What a bridge is: a client of the wire in a process of its own that speaks another protocol on its other side."""
+"""Base of a bridge: a client of the wire in its own process that uses another protocol on its other side."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from rtmms.wire.protocol.state import PlantInfo, State
 
 
 class Requirements(NamedTuple):
-    """What a bridge requires of a run; `rtmms run` provides it where the command line does not choose otherwise.
+    """Requirements of a bridge on a run; `rtmms run` meets them unless the command line chooses otherwise.
 
-    Attributes
+    Parameters
     ----------
-    max_dt_s : float
+    max_dt_s : float, default inf
         Longest step of the plant with which the peer works, s.
-    every_state : bool
-        The bridge needs each state of the plant, also where it claims no actuator.
-    parameters : tuple
-        Names of parameters of the robot and their values; a robot without such a parameter does without. An autopilot
-        that takes off needs a floor.
+    every_state : bool, default False
+        Whether the bridge needs each state of the plant, even without a claim.
+    parameters : tuple[tuple[str, Any], ...], optional
+        Names and values of parameters of the robot; a robot without such a parameter does without. An autopilot that
+        takes off needs a floor.
     """
 
     max_dt_s: float = inf
@@ -40,37 +40,129 @@ class Requirements(NamedTuple):
 
 
 class Io(Protocol):
-    """What the loop of a bridge offers it, as `self.io`."""
+    """Services of a bridge's loop for the bridge, as `self.io`."""
 
     def watch(
         self, file: Any, readable: Callable[[], None] | None = None, writable: Callable[[], None] | None = None
     ) -> None:
-        """Call back when the file (a socket, a descriptor) can be read, or written. Again: what is watched changes."""
+        """Call back when a file can be read or written; a second call changes the callbacks.
+
+        Parameters
+        ----------
+        file : Any
+            A socket or a descriptor.
+        readable, writable : Callable[[], None] | None, optional
+            Callbacks; None for none.
+        """
 
     def unwatch(self, file: Any) -> None:
-        """No more, before it is closed. Of a file that is not watched: nothing."""
+        """Stop watching a file, before it is closed; it may be unwatched.
+
+        Parameters
+        ----------
+        file : Any
+            The file.
+        """
 
     def command(self, values: Mapping[str, float]) -> None:
-        """Actuator values, see Bridge.command."""
+        """Send actuator values, see `Bridge.command`.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
 
     def post(self, op: str, **args: Any) -> None:
-        """Ask the plant for something between steps (reset, pause, resume, step, set, stop), without waiting."""
+        """Send a request (reset, pause, resume, step, set, stop), without waiting.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        **args : Any
+            Its arguments.
+        """
 
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
-        """The same; done(True, result) or done(False, text) when it has answered."""
+        """Send a request, and call back when it is answered.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        done : Callable[[bool, Any], None]
+            Called with True and the result, or with False and a text.
+        **args : Any
+            Arguments of the operation.
+        """
 
     def log(self, text: str) -> None:
-        """Print a line for a person on standard error."""
+        """Print a line for a person on standard error.
+
+        Parameters
+        ----------
+        text : str
+            The line.
+        """
 
 
 @dataclass(kw_only=True)
 class Bridge:
-    """Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line,
-    or in a file (config=FILE.toml), read and checked by their types. docs/bridges.md explains it.
+    """Base class of bridges.
 
-    A period of the watchdog is the plant's wall time times `every`, 0.1 s where nobody paces it, telemetry's for an
-    observer. `command` and `self.peer_watch.fed()` report that the peer is alive. Commands state the age
-    of what was received last: the plant counts steps with values older than one period of the peer as stale.
+    Derive, make it a dataclass, and write the hooks. Its fields are its parameters: key=value on the command line, or
+    in a file (config=FILE.toml). They are read and checked by their types. docs/bridges.md explains it.
+
+    A period of the watchdog is the plant's wall time times `every`. It is 0.1 s if no clock paces the plant, and
+    telemetry's for an observer. `command` and `self.peer_watch.fed()` report that the peer is alive. Commands state the
+    age of the data received last: the plant counts steps with values older than one period of the peer as stale.
+
+    Parameters
+    ----------
+    claim : tuple[str, ...], optional
+        Actuators that the peer drives, as names or patterns; none: an observer, which gets telemetry.
+    outputs : tuple[str, ...], optional
+        Outputs to receive, as names or patterns; none: all but fields, such as the joints of every chain.
+    every : int, default 1
+        Of a claimant: each every-th step of the plant only; its last command holds between.
+    rate_hz : float, default 0.0
+        States that `on_state` gets per second of simulated time; 0: all that come. Unit: Hz.
+    filter : Filter, default 'none'
+        Against aliasing where rate_hz is below the plant's rate: mean of the states since the last one, or lowpass (one
+        pole at 0.2 of the rate).
+    watchdog_periods : int, default 0
+        Periods without a state after which `on_silence` is called; 0: never.
+    peer_timeout_s : float, default 0.0
+        Silence after its first message by which a peer counts as lost (wall time); 0: never. Unit: s.
+    peer_lost : Literal['hold', 'neutral'], default 'neutral'
+        What actuators of a lost peer do: keep their values, or return to neutral.
+    peer_period_s : float, default 0.0
+        Time from one message of the peer to the next (wall time): its value is stale after it, and the peer silent
+        after three of them; 0: learned. Unit: s.
+    silent_after_s : float, default 0.0
+        Silence of the peer that is reported (wall time); nothing else follows from it; 0: three of its periods. Unit:
+        s.
+
+    Attributes
+    ----------
+    io : Io
+        Services of the loop.
+    plant : PlantInfo
+        The plant.
+    counts : Counters
+        Counters of the bridge.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import rtmms
+    >>> @dataclass(kw_only=True)
+    ... class Printer(rtmms.Bridge):
+    ...     def on_state(self, state):
+    ...         self.io.log(f"t = {state.time:.2f} s")
+    >>> Printer(rate_hz=1.0).rate_hz
+    1.0
     """
 
     claim: Annotated[tuple[str, ...], Parameter(
@@ -108,40 +200,50 @@ class Bridge:
     )] = 0.0  # fmt: skip
 
     sends_on_events: ClassVar[bool] = False
-    """The peer sends when something happens, not all the time: unless its period is given, it is never silent."""
+    """Whether the peer sends on events only, not all the time.
+
+    Unless its period is given, it is never silent then.
+    """
 
     extra: ClassVar[str] = ""
-    """The extra of its own package that brings the libraries it needs: pip install 'PACKAGE[EXTRA]'; '' for none."""
+    """Extra of its own package with the libraries it needs: pip install 'PACKAGE[EXTRA]'; empty for none."""
 
     requires: ClassVar[Mapping[str, str]] = {}
-    """Modules it imports in `open`, and the packages they come with: {"paho.mqtt": "paho-mqtt"}."""
+    """Modules that `open` imports, with the packages that have them: {"paho.mqtt": "paho-mqtt"}."""
 
     waits: bool = field(init=False, default=False, repr=False)
-    """False: each state is answered at once with the newest values (`command`), before `on_state`. True: it is answered
-    by the next call of `command` after it, so that the peer sets the pace of a plant in lockstep. Set it in `open`."""
+    """Whether the peer sets the pace of a plant in lockstep; `open` sets it.
+
+    False: each state is answered at once with the newest values (`command`), before `on_state`. True: the next call of
+    `command` after it is the answer.
+    """
 
     tick_s: float = field(init=False, default=0.1, repr=False)
-    """Wall time between calls of `tick`; set it in `open`."""
+    """Wall time between calls of `tick`, s; `open` sets it."""
 
     # set by the loop before `open`
     io: Io = field(init=False, repr=False, compare=False)
     plant: PlantInfo = field(init=False, repr=False, compare=False)
     counts: Counters = field(init=False, repr=False, compare=False)
     name: str = field(init=False, default="bridge", repr=False, compare=False)
-    """By which the plant lists it."""
+    """Name of the bridge in the plant's lists."""
     silent: bool = field(init=False, default=False, repr=False)
-    """The plant is silent for longer than the watchdog allows."""
+    """Whether the plant is silent for longer than the watchdog allows."""
     peer_watch: PeerWatch = field(init=False, repr=False, compare=False)
-    """Of the peer's silence: `fed` when it sent something."""
+    """Watch of the peer's silence; `fed` records that the peer sent something."""
 
     unmet: str = field(init=False, default="", repr=False, compare=False)
-    """Why nothing came of it, while its partner has never been there: a run that ends so has failed (exit status 1).
-    '' where it has been there, or the bridge needs none. Set it in `open`, and clear it when the partner speaks."""
+    """Why the bridge has done nothing, while its partner has never been there.
+
+    A run that ends so has failed (exit status 1). It is empty if the partner has been there, or if the bridge needs
+    none. `open` sets it; clear it at the partner's first message.
+    """
 
     closing: ExitStack = field(init=False, default_factory=ExitStack, repr=False, compare=False)
-    """What `close` ends, the last one first: `attend` puts files there, other things put themselves."""
+    """Objects that `close` ends, the last one first; `attend` adds files, other objects add themselves."""
 
     def __post_init__(self) -> None:
+        """Check the parameters."""
         for one in fields(self):
             if one.init:
                 _refuse_unprintable(one.name, getattr(self, one.name, None))
@@ -150,18 +252,36 @@ class Bridge:
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def claims(self) -> tuple[str, ...]:
-        """What it claims: `claim`, unless that follows from other parameters (a channel map)."""
+        """Return its claim: `claim`, unless that follows from other parameters (a channel map).
+
+        Returns
+        -------
+        tuple[str, ...]
+            Names or patterns of actuators.
+        """
         return self.claim
 
     def requirements(self) -> Requirements:
-        """Return what the bridge requires of the run. `rtmms run` asks before it loads the plant."""
+        """Return the requirements of the bridge; `rtmms run` asks before it loads the plant.
+
+        Returns
+        -------
+        Requirements
+            The requirements.
+        """
         return Requirements()
 
     def beyond(self) -> dict[str, str]:
-        """Return what of this bridge reaches beyond this machine, each parameter with its value; a scenario may not.
+        """Return the parameters that reach beyond this machine; a scenario may not have them.
 
-        These are the addresses that are declared (`rtmms.base.local_addresses.NamesAddress`) and not of loopback, and
-        devices. Override it where other parameters open a way to others."""
+        These are the declared addresses (`rtmms.base.local_addresses.NamesAddress`) that are not of loopback, and
+        devices. Override it if other parameters reach others.
+
+        Returns
+        -------
+        dict[str, str]
+            Values by name.
+        """
         hints = typing.get_type_hints(type(self), include_extras=True)
         found = {name: first_beyond(getattr(self, name), use) for name, use in address_parameters(hints).items()}
         named = {name: text for name, text in found.items() if text is not None}
@@ -171,22 +291,63 @@ class Bridge:
         return named
 
     def open(self, plant: PlantInfo) -> None:
-        """Once, when the plant is known and before its first state: check what is configured against its channels
-        (ModelError), bind or connect to the peer, `self.io.watch` what is to be read. Must not wait for the peer."""
+        """Prepare for a plant, once, before its first state.
+
+        Check the parameters against its channels, bind or connect to the peer, and `self.io.watch` its files. Do not
+        wait for the peer.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If a parameter does not fit the plant.
+        """
 
     def on_state(self, state: State) -> None:
-        """A state, at the configured rate. Must not wait."""
+        """Handle a state, at the configured rate, without waiting.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Raises
+        ------
+        NotImplementedError
+            If the class does not override it.
+        """
         raise NotImplementedError(f"{type(self).__name__}.on_state(state) is to be written")
 
     def on_silence(self) -> None:
-        """The watchdog: no state has come for too long. Send the peer what is safe. Called once for each silence."""
+        """Send the peer safe values, because no state has come for too long.
+
+        The watchdog calls it once for each silence.
+        """
 
     def tick(self, now: float) -> None:
-        """About every tick_s of wall time, with a plant or without: time-outs, reconnecting. now: monotonic s."""
+        """Handle time-outs and reconnections; called about every tick_s of wall time, with a plant or without.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
 
     def on_peer_lost(self, why: str) -> None:
-        """The peer was silent for peer_timeout_s; call it yourself where the protocol reports a lost peer. Its
-        actuators go to neutral, or hold (`peer_lost`); the next `command` drives them again."""
+        """Handle a lost peer, after peer_timeout_s of silence.
+
+        Call it yourself if the protocol reports a lost peer. Its actuators go to neutral, or hold (`peer_lost`). The
+        next `command` drives them again.
+
+        Parameters
+        ----------
+        why : str
+            Reason, for a person.
+        """
         self.peer_watch.tripped = True
         self.peer_watch.lost()
         self.counts.add("peer_lost")
@@ -195,14 +356,37 @@ class Bridge:
             self.let_go(self.neutral() if self.peer_lost == "neutral" else {})
 
     def let_go(self, values: Mapping[str, float]) -> None:
-        """Drive the actuators of a peer that is lost to these values; none: they stay as they are."""
+        """Drive the actuators of a lost peer.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name; none: they remain.
+        """
         self.io.command(values)
 
     def plant_gone(self, reason: str) -> None:
-        """The plant has ended, and another one is looked for; `tick` goes on meanwhile."""
+        """Handle the end of the plant; the loop searches for another one, and `tick` continues meanwhile.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
 
     def plant_again(self, plant: PlantInfo) -> None:
-        """The plant was gone and there is one again. RtmmsError unless it has the same channels."""
+        """Handle the next plant.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+
+        Raises
+        ------
+        RtmmsError
+            Unless it has the same channels.
+        """
         if (plant.actuators, plant.outputs) != (self.plant.actuators, self.plant.outputs):
             raise RtmmsError(
                 f"the plant that is there now ({plant.robot}) has other channels than the one before "
@@ -210,33 +394,78 @@ class Bridge:
             )
 
     def close(self, reason: str) -> None:
-        """Once, at the end, also after a fault (one in `open` too): a last message, and close what was opened.
+        """Close the bridge once at the end, also after a fault (one in `open` too).
 
-        The plant has received the farewell before. As it stands here it ends what is in `closing`."""
+        Send a last message, and close all that was opened. The plant has received the farewell before. The base class
+        ends the objects in `closing`.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """
         self.closing.close()
 
     # -- for use in the hooks -----------------------------------------------------------------------------------------
 
     def attend(self, file: Any, readable: Callable[[], None]) -> None:
-        """`io.watch` a file of our own, which `close` closes."""
+        """Watch a file of our own, which `close` closes.
+
+        Parameters
+        ----------
+        file : Any
+            The file.
+        readable : Callable[[], None]
+            Called when it can be read.
+        """
         self.closing.callback(file.close)
         self.closing.callback(self.io.unwatch, file)
         self.io.watch(file, readable)
 
     def command(self, values: Mapping[str, float]) -> None:
-        """Actuator values from the peer. They stand until others come; actuators that are not named keep theirs."""
+        """Send actuator values of the peer.
+
+        They hold until others come; actuators without a value keep theirs.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
         if values:
             self.peer_watch.fed()
         self.io.command(values)
 
     def claimed(self, values: dict[str, float]) -> dict[str, float]:
-        """The values themselves; Refusal where one of them is not an actuator that is claimed here."""
+        """Return values after a check of their names.
+
+        Parameters
+        ----------
+        values : dict[str, float]
+            Values by name of the actuator.
+
+        Returns
+        -------
+        dict[str, float]
+            The same values.
+
+        Raises
+        ------
+        Refusal
+            If an actuator is not claimed here.
+        """
         if not set(values) <= set(self.plant.granted):
             raise Refusal("unknown_actuator", "an actuator that was not claimed")
         return values
 
     def neutral(self) -> dict[str, float]:
-        """The neutral value of each actuator that is claimed here."""
+        """Return the neutral values of the claimed actuators.
+
+        Returns
+        -------
+        dict[str, float]
+            Values by name.
+        """
         return {channel.name: channel.neutral for channel in self.plant.actuators if channel.name in self.plant.granted}
 
 
@@ -255,15 +484,40 @@ def _refuse_unprintable(place: str, value: Any) -> None:
 
 @runtime_checkable
 class Laid(Protocol):
-    """A bridge whose messages a DBC file lays out, and that can write the file for a robot that has none."""
+    """Bridge with messages in the layout of a DBC file, which can write the file for a robot without one."""
 
     def dbc_of(self, plant: PlantInfo) -> str:
-        """The text of the file."""
+        """Return the text of the DBC file.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+
+        Returns
+        -------
+        str
+            The text.
+        """
 
 
 def refuse_without(bridge: type[Bridge], name: str, package: str = "rtmms") -> None:
-    """ModelError that names what to install, if a library that the bridge needs is not there. package: whose extra
-    has it."""
+    """Raise ModelError if a library that the bridge needs is missing.
+
+    Parameters
+    ----------
+    bridge : type[Bridge]
+        The class.
+    name : str
+        Its name, for the error.
+    package : str, default 'rtmms'
+        Package with the bridge's extra.
+
+    Raises
+    ------
+    ModelError
+        If one is missing; it names the command that installs it.
+    """
     missing = [package for module, package in bridge.requires.items() if not _found(module)]
     if missing:
         how = install_command(bridge.extra, package) if bridge.extra else f"pip install {' '.join(missing)}"

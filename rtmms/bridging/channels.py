@@ -15,15 +15,32 @@ from rtmms.wire.protocol.state import PlantInfo, State
 
 @dataclass(frozen=True, kw_only=True)
 class ChannelMapping:
-    """One channel: actuator = (+ or -) scale (raw - trim).
+    """Mapping of one channel: actuator = (+ or -) scale (raw - trim).
 
-    channel   the peer's name or number for it
-    actuator  the plant's
-    scale     actuator units (rad, N, ...) per unit of the channel's; not 0
-    trim      the channel's value at which the actuator is at 0
-    reversed  the channel counts the other way
+    On a command line it is CHANNEL:ACTUATOR, and further SCALE, TRIM and the word reversed, between colons.
 
-    On a command line CHANNEL:ACTUATOR, and further SCALE, TRIM and the word reversed, between colons.
+    Parameters
+    ----------
+    channel : str
+        The peer's name or number of it.
+    actuator : str
+        Name of the plant's actuator.
+    scale : float, default 1.0
+        Actuator units (rad, N, ...) per unit of the channel; not 0.
+    trim : float, default 0.0
+        Value of the channel at which the actuator is at 0.
+    reversed : bool, default False
+        Whether the channel counts the other way.
+
+    Raises
+    ------
+    ModelError
+        If a value is invalid.
+
+    Examples
+    --------
+    >>> ChannelMapping.from_word("1:left.front:0.002:1500", "channels").to_actuator(1600.0)
+    0.2
     """
 
     channel: str
@@ -33,6 +50,7 @@ class ChannelMapping:
     reversed: bool = False
 
     def __post_init__(self) -> None:
+        """Check the values."""
         if not self.channel or not self.actuator:
             raise ModelError("a channel needs both a channel and an actuator")
         if self.scale == 0 or not isfinite(self.scale):
@@ -42,7 +60,25 @@ class ChannelMapping:
 
     @classmethod
     def from_word(cls, word: str, place: str) -> ChannelMapping:
-        """'1:left.front:0.002:1500:reversed'."""
+        """Return the mapping of a text such as '1:left.front:0.002:1500:reversed'.
+
+        Parameters
+        ----------
+        word : str
+            The text.
+        place : str
+            Source of the text, for the error.
+
+        Returns
+        -------
+        ChannelMapping
+            The mapping.
+
+        Raises
+        ------
+        ModelError
+            If the text has another form.
+        """
         parts = word.split(":")
         turned = len(parts) > 2 and parts[-1] == "reversed"
         numbers = parts[2:-1] if turned else parts[2:]
@@ -56,12 +92,37 @@ class ChannelMapping:
         return cls(channel=parts[0], actuator=parts[1], scale=scale, trim=trim, reversed=turned)
 
     def to_actuator(self, raw: float) -> float:
+        """Return the actuator's value.
+
+        Parameters
+        ----------
+        raw : float
+            Value of the channel.
+
+        Returns
+        -------
+        float
+            Value in the actuator's unit.
+        """
         gain = -self.scale if self.reversed else self.scale
         return gain * (raw - self.trim)
 
 
 class ChannelMap:
-    """All channels of a bridge. Each channel and each actuator stands in it once."""
+    """All channels of a bridge; each channel and each actuator occurs once.
+
+    Parameters
+    ----------
+    entries : Iterable[ChannelMapping]
+        The mappings.
+    place : str, default 'channels'
+        Source of the map, for errors.
+
+    Raises
+    ------
+    ModelError
+        If one occurs twice.
+    """
 
     def __init__(self, entries: Iterable[ChannelMapping], place: str = "channels") -> None:
         self.entries = tuple(entries)
@@ -73,23 +134,51 @@ class ChannelMap:
         self._by_channel = {entry.channel: entry for entry in self.entries}
 
     def __bool__(self) -> bool:
+        """Return whether there are any channels."""
         return bool(self.entries)
 
     @property
     def actuators(self) -> tuple[str, ...]:
+        """Names of the actuators."""
         return tuple(entry.actuator for entry in self.entries)
 
     def check(self, plant: PlantInfo, place: str = "channels") -> None:
-        """ModelError where the plant has no such actuator."""
+        """Raise ModelError if the plant does not have all actuators.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            The plant.
+        place : str, default 'channels'
+            Source of the map, for the error.
+
+        Raises
+        ------
+        ModelError
+            If it does not have one.
+        """
         known = [channel.name for channel in plant.actuators]
         for entry in self.entries:
             if entry.actuator not in known:
                 raise ModelError(f"{place}: {UnknownNameError('actuator', entry.actuator, known)}")
 
     def to_actuators(self, raw: Mapping[str, float]) -> dict[str, float]:
-        """Actuator values of the channels that are there; those that stand not in the map are passed over.
+        """Return the actuator values of channels; unknown channels are left out.
 
-        ValueError for a number that is not finite: nothing of such a message should be used.
+        Parameters
+        ----------
+        raw : Mapping[str, float]
+            Values of channels.
+
+        Returns
+        -------
+        dict[str, float]
+            Values by name of the actuator.
+
+        Raises
+        ------
+        ValueError
+            If a value is not finite; nothing of such a message should be used.
         """
         values = {}
         for channel, number in raw.items():
@@ -110,13 +199,24 @@ _OWN = ("time", "step")
 
 @dataclass(frozen=True)
 class Field:
-    """A number of each state. `time` and `step` are fields too, where the plant has no output of that name."""
+    """Number of each state; `time` and `step` are fields too, if the plant has no output of that name.
+
+    Parameters
+    ----------
+    name : str
+        Name as a person writes it.
+    output : str
+        Name of the output.
+    at : int | None
+        Index in row-major order; None for a scalar.
+    """
 
     name: str
     output: str
     at: int | None
 
     def __call__(self, state: State) -> float:
+        """Return the number in a state."""
         if self.output in state.outputs:
             value = state.outputs[self.output]
             return float(value) if self.at is None else float(value[self.at])
@@ -124,7 +224,27 @@ class Field:
 
 
 def field(name: str, plant: PlantInfo, place: str) -> Field:
-    """The field of that name; ModelError naming the place where the plant has none such."""
+    """Return the field of a name.
+
+    Parameters
+    ----------
+    name : str
+        Such as 'angle', 'position[2]', 'thrust[0,2]'.
+    plant : PlantInfo
+        The plant.
+    place : str
+        Source of the name, for the error.
+
+    Returns
+    -------
+    Field
+        The field.
+
+    Raises
+    ------
+    ModelError
+        If the plant has no such field; it names the place.
+    """
     found = _FORM.match(name.strip())
     if not found:
         raise ModelError(f"{place}: expected OUTPUT or OUTPUT[INDEX], got '{name}'")
@@ -150,7 +270,27 @@ def field(name: str, plant: PlantInfo, place: str) -> Field:
 
 
 def fields(names: tuple[str, ...], plant: PlantInfo, place: str) -> tuple[Field, ...]:
-    """Several. An output of several numbers named without an index stands for all of them, in row-major order."""
+    """Return the fields of names; an array without an index has all its numbers, in row-major order.
+
+    Parameters
+    ----------
+    names : tuple[str, ...]
+        Names of fields or outputs.
+    plant : PlantInfo
+        The plant.
+    place : str
+        Source of the names, for the error.
+
+    Returns
+    -------
+    tuple[Field, ...]
+        The fields.
+
+    Raises
+    ------
+    ModelError
+        If the plant has no such field.
+    """
     found: list[Field] = []
     known = {channel.name: channel for channel in plant.outputs}
     for name in names:

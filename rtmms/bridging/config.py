@@ -1,4 +1,4 @@
-"""A bridge by name, from words or from a TOML file: every value read as its parameter's type."""
+"""Bridges by name, from text or from a TOML file: every value is read as its parameter's type."""
 
 from __future__ import annotations
 
@@ -26,10 +26,30 @@ T = TypeVar("T")
 
 
 def construct(cls: type[T], kind: str, name: str, words: Mapping[str, str]) -> T:
-    """An instance of a dataclass from 'key=value' words; the key `config` names a TOML file, over which words win.
+    """Return an instance of a dataclass from 'key=value' arguments.
 
-    kind, name   for errors: 'bridge', 'udp'
-    ModelError or UnknownNameError naming the file, the key, what was got and what is expected.
+    The key `config` names a TOML file; the other arguments replace its values.
+
+    Parameters
+    ----------
+    cls : type[T]
+        The dataclass.
+    kind, name : str
+        For errors: 'bridge', 'udp'.
+    words : Mapping[str, str]
+        Arguments as text by key.
+
+    Returns
+    -------
+    T
+        The instance.
+
+    Raises
+    ------
+    ModelError
+        If a value is invalid. It names the file, the key, the expected and the given value.
+    UnknownNameError
+        If there is no such key.
     """
     words = dict(words)
     path = words.pop("config", None)
@@ -44,7 +64,7 @@ OLD_KEYS: Mapping[str, str] = {"words": "parameter_channels"}
 
 
 def _current(owner: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by the present names of parameters; an old name prints a sentence."""
+    """Return values by the present names of parameters; an old name prints a sentence."""
     found: dict[str, Any] = {}
     for key, value in given.items():
         head, dot, rest = key.partition(".")
@@ -57,7 +77,18 @@ def _current(owner: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> 
 
 
 def hints(cls: type) -> dict[str, Any]:
-    """The parameters of a dataclass by name, with their types."""
+    """Return the types of a dataclass's parameters.
+
+    Parameters
+    ----------
+    cls : type
+        The dataclass.
+
+    Returns
+    -------
+    dict[str, Any]
+        Types by name.
+    """
     known = typing.get_type_hints(cls)
     return {one.name: known[one.name] for one in dataclasses.fields(cls) if one.init}
 
@@ -65,7 +96,10 @@ def hints(cls: type) -> dict[str, Any]:
 def _made(
     cls: type[T], owner: str, file: str, table: Mapping[str, Any], words: Mapping[str, str], base: Any = None
 ) -> T:
-    """One dataclass; words with a dot belong to a part of it that is one itself. What is not given is as in `base`."""
+    """Return an instance of a dataclass; arguments with a dot belong to a part that is a dataclass itself.
+
+    Other values are as in `base`.
+    """
     known = hints(cls)
     in_file = f"{file}: " if file else ""
     for key in table:
@@ -97,13 +131,13 @@ def _made(
 
 
 def _part_type(hint: Any) -> Any:
-    """The dataclass that a parameter is, or may be (X | None); None where it is none."""
+    """Return the dataclass that a parameter is, or may be (X | None); None if there is none."""
     inner = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
     return next((one for one in inner if dataclasses.is_dataclass(one)), None)
 
 
 def _default(cls: Any, key: str) -> Any:
-    """Of a field; None where it has none."""
+    """Return the default of a field; None if it has none."""
     one = next(one for one in dataclasses.fields(cls) if one.name == key)
     if one.default_factory is not dataclasses.MISSING:
         return one.default_factory()
@@ -111,8 +145,10 @@ def _default(cls: Any, key: str) -> Any:
 
 
 def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
-    """With these values, and the others as in `base` (of the same type; else the defaults). What the class itself finds
-    wrong is reported with its place."""
+    """Return an instance with these values, and the others as in `base` (of the same type; else the defaults).
+
+    The class's own errors are reported with their place.
+    """
     missing = [
         one.name for one in dataclasses.fields(cls)
         if one.init and one.name not in values
@@ -129,12 +165,54 @@ def _called(cls: Any, place: str, values: Mapping[str, Any], base: Any) -> Any:
 
 
 def from_word(place: str, word: str, hint: Any) -> Any:
-    """A word of the command line as a type."""
+    """Return a text of the command line in a type.
+
+    Parameters
+    ----------
+    place : str
+        Source of the text, for errors.
+    word : str
+        The text.
+    hint : Any
+        The type.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    ModelError
+        If the text does not fit.
+    """
     return typed(place, word, hint, words=True, part=_part_from_word)
 
 
 def from_toml(place: str, value: Any, hint: Any, base: Any = None) -> Any:
-    """A value of a TOML file as a type. base: as in _made, of a parameter that is a dataclass."""
+    """Return a value of a TOML file in a type.
+
+    Parameters
+    ----------
+    place : str
+        Source of the value, for errors.
+    value : Any
+        The value.
+    hint : Any
+        The type.
+    base : Any, optional
+        Instance with the other values of a parameter that is a dataclass.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    ModelError
+        If the value does not fit.
+    """
     return typed(place, value, hint, part=lambda at, table, kind: _part_from_toml(at, table, kind, base))
 
 
@@ -153,16 +231,34 @@ def _part_from_toml(place: str, value: Any, hint: Any, base: Any) -> Any:
 
 
 def _key(place: str) -> str:
-    """The key alone, of where something was given."""
+    """Return the key of a place."""
     return place.rpartition(": ")[2]
 
 
 @runtime_checkable
 class Worded(Protocol):
-    """A class of parameters that can be written as one word on the command line."""
+    """Class of parameters that can be written as one text on the command line."""
 
     def from_word(self, word: str, place: str) -> Any:
-        """An instance; ModelError, naming the place."""
+        """Return an instance.
+
+        Parameters
+        ----------
+        word : str
+            The text.
+        place : str
+            Source of the text, for the error.
+
+        Returns
+        -------
+        Any
+            The instance.
+
+        Raises
+        ------
+        ModelError
+            If the text does not fit; it names the place.
+        """
 
 
 def _worded(hint: object) -> Worded | None:
@@ -198,12 +294,31 @@ _EXPECTED = "a dataclass derived from rtmms.Bridge, with on_state(state)"
 
 
 def bridges() -> dict[str, EntryPoint]:
-    """The entry points of group rtmms.bridges by name: ours and third parties' alike."""
+    """Return the entry points of group rtmms.bridges, ours and third parties' alike.
+
+    Returns
+    -------
+    dict[str, EntryPoint]
+        Entry points by name.
+    """
     return registered(GROUP)
 
 
 def check_bridge(name: str) -> None:
-    """That there is one of that name, or a file; nothing is loaded. ModelError."""
+    """Raise an error unless a bridge or a file has this name; nothing is loaded.
+
+    Parameters
+    ----------
+    name : str
+        Name of a bridge, or FILE.py[:CLASS].
+
+    Raises
+    ------
+    ModelError
+        If there is no such file.
+    UnknownNameError
+        If there is no such bridge.
+    """
     if is_file(name):
         path_of("bridge", name)
     elif name not in (known := registered(GROUP)):
@@ -211,8 +326,25 @@ def check_bridge(name: str) -> None:
 
 
 def load_bridge(name: str) -> type[Bridge]:
-    """The class behind a name, or in a file FILE.py[:CLASS]; UnknownNameError, or ModelError where it cannot be loaded
-    or is none."""
+    """Return the class of a bridge.
+
+    Parameters
+    ----------
+    name : str
+        Name of a bridge, or FILE.py[:CLASS].
+
+    Returns
+    -------
+    type[Bridge]
+        The class.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such bridge.
+    ModelError
+        If it cannot be loaded or is no bridge.
+    """
     if is_file(name):
         own: type[Bridge] = load_named("bridge", name, _bridges, _EXPECTED)
         return own
@@ -233,7 +365,23 @@ def _bridges(found: object) -> TypeGuard[type[Bridge]]:
 
 
 def build_bridge(spec: str) -> Bridge:
-    """The bridge of a command line's words, its libraries looked for; the error names the bridge, the file, the key."""
+    """Return the bridge of a command line, after a check of its libraries.
+
+    Parameters
+    ----------
+    spec : str
+        NAME:key=value,...
+
+    Returns
+    -------
+    Bridge
+        The bridge.
+
+    Raises
+    ------
+    ModelError
+        If it cannot be built; it names the bridge, the file and the key.
+    """
     name, words = split_spec(spec, "bridge")
     found = load_bridge(name)
     refuse_without(found, name, package_of(name))
@@ -241,9 +389,19 @@ def build_bridge(spec: str) -> Bridge:
 
 
 def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
-    """Return what bridges require of a run, by name, of those that require something.
+    """Return the requirements of bridges on a run.
 
     A bridge that cannot be built is left out: its own process reports why.
+
+    Parameters
+    ----------
+    specs : Iterable[str]
+        NAME:key=value,... of each bridge.
+
+    Returns
+    -------
+    dict[str, Requirements]
+        Requirements by name, of bridges that have some.
     """
     found = {}
     for spec in specs:
@@ -256,18 +414,51 @@ def requirements_of(specs: Iterable[str]) -> dict[str, Requirements]:
 
 
 def package_of(name: str) -> str:
-    """The distribution that registered a bridge."""
+    """Return the distribution that registered a bridge.
+
+    Parameters
+    ----------
+    name : str
+        Name of the bridge.
+
+    Returns
+    -------
+    str
+        Name of the distribution.
+    """
     point = registered(GROUP).get(name)
     return point.dist.name if point is not None and point.dist is not None else "rtmms"
 
 
 def bridge_files(bridge: type[Bridge]) -> dict[str, str]:
-    """Return the parameters of a bridge that name files, each with its kind (`rtmms.base.trust.NamesFile`)."""
+    """Return the parameters of a bridge that name files, each with its kind (`rtmms.base.trust.NamesFile`).
+
+    Parameters
+    ----------
+    bridge : type[Bridge]
+        The class.
+
+    Returns
+    -------
+    dict[str, str]
+        Kinds by name.
+    """
     return file_parameters(typing.get_type_hints(bridge, include_extras=True)) | {"config": "input"}
 
 
 def parameters(bridge: type[Bridge]) -> dict[str, Parameter]:
-    """Its own parameters first, then those of every bridge, and `config`."""
+    """Return the parameters of a bridge: its own first, then those of every bridge, and `config`.
+
+    Parameters
+    ----------
+    bridge : type[Bridge]
+        The class.
+
+    Returns
+    -------
+    dict[str, Parameter]
+        Parameters by name.
+    """
     known = hints(bridge)
     shared = set(hints(Bridge))
     listed: dict[str, Parameter] = {}

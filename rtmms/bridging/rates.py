@@ -19,20 +19,29 @@ from rtmms.wire.protocol.state import State
 
 Filter = Literal["none", "mean", "lowpass"]
 CORNER = 0.2
-"""Corner of the low-pass over the rate that is sent: what would fold onto 0 Hz is passed at 0.2 of its height."""
+"""Corner of the low-pass filter over the sent rate.
+
+A frequency that would fold onto 0 Hz is passed at 0.2 of its height.
+"""
 
 _EPS = 1e-9
 
 
 class Decimator:
-    """Of the states that come in, those that are due; their outputs averaged or smoothed where asked.
+    """Reduction of states to a chosen rate of simulated time, with an optional filter against aliasing.
 
-    rate_hz   states to let through per second of simulated time, on a grid from t = 0; 0: every one
-    filter    'none': the newest as it is. 'mean': of all since the last one that went out; takes frequencies at
-              whole multiples of the rate out entirely. 'lowpass': one pole at CORNER times the rate.
+    Filters delay their signals: the mean by half an interval, the low-pass by 1 / (2 pi CORNER rate). Outputs with a
+    name that ends with 'quaternion' stay of length one.
 
-    Filters delay what they smooth: the mean by half an interval, the low-pass by 1 / (2 pi CORNER rate). Outputs whose
-    name ends with 'quaternion' stay of length one. Lists of more than `longest` numbers are let through as they are.
+    Parameters
+    ----------
+    rate_hz : float
+        Most states per second of simulated time, on a grid from t = 0, Hz; 0: every one.
+    filter : Filter, default 'none'
+        'none': the newest state. 'mean': the mean since the last sent state, which removes frequencies at whole
+        multiples of the rate. 'lowpass': one pole at CORNER times the rate.
+    longest : int, default 64
+        Longer lists pass unchanged.
     """
 
     def __init__(self, rate_hz: float, filter: Filter = "none", longest: int = 64) -> None:
@@ -42,7 +51,18 @@ class Decimator:
         self._count = 0
 
     def feed(self, state: State) -> State | None:
-        """The state to pass on, or None while none is due."""
+        """Process a state.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        State | None
+            The state to pass on; None if none is due.
+        """
         if self.rate_hz <= 0:
             return state
         if state.time < self._time:  # the plant was reset
@@ -95,7 +115,7 @@ def _is_attitude(name: str, value: list[float]) -> bool:
 
 
 def _near(before: list[float], q: list[float]) -> list[float]:
-    """q or -q, which are the same attitude: the one nearer to what was there before."""
+    """Return q or -q, which are the same attitude: the one nearer to the earlier quaternion."""
     return q if sum(a * b for a, b in zip(before, q, strict=True)) >= 0 else [-x for x in q]
 
 
@@ -103,14 +123,22 @@ def _near(before: list[float], q: list[float]) -> list[float]:
 
 
 MARK = "counts "
-"""Before the JSON of the last line that a bridge writes."""
+"""Text before the JSON of the last line that a bridge writes."""
 
 
 class Counters:
-    """Numbers by name; `refused` by reason as well. Reasons are words of the bridge's own, never of a peer's.
+    """Counters by name; `refused` by reason as well.
 
-    The usual names: states (seen), sent and received (messages to and from the peer), dropped (of our own, oldest
-    first), reconnects (to the peer), plants (found again), silences (of the plant, for which the safe output was sent).
+    Reasons are the bridge's own words, never a peer's. Usual names are states (received from the plant), sent and
+    received (messages to and from the peer), dropped (own messages, oldest first). Others are reconnects (to the peer),
+    plants (found again), and silences (of the plant, for which the safe output was sent).
+
+    Examples
+    --------
+    >>> counts = Counters()
+    >>> counts.add("sent", 2)
+    >>> counts.line()
+    'counts {"sent": 2, "refused": {}}'
     """
 
     def __init__(self) -> None:
@@ -118,15 +146,36 @@ class Counters:
         self._refused: dict[str, int] = {}
 
     def add(self, name: str, number: int = 1) -> None:
+        """Increase a counter.
+
+        Parameters
+        ----------
+        name : str
+            Name of the counter.
+        number : int, default 1
+            Increase.
+        """
         self._numbers[name] = self._numbers.get(name, 0) + number
 
     def refuse(self, reason: str) -> None:
-        """A message of the peer's that was not taken."""
+        """Count a refused message of the peer.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the refusal.
+        """
         self._refused[reason] = self._refused.get(reason, 0) + 1
 
     @contextmanager
     def message(self) -> Iterator[None]:
-        """Around what reads a message of the peer's and takes it: counted as received, or refused by reason."""
+        """Count the message of the peer that the block reads: as received, or as refused by reason.
+
+        Yields
+        ------
+        None
+            Nothing.
+        """
         try:
             yield
         except Refusal as refusal:
@@ -135,22 +184,53 @@ class Counters:
             self.add("received")
 
     def __getitem__(self, name: str) -> int:
+        """Return a counter; 0 for an unknown name."""
         return sum(self._refused.values()) if name == "refused" else self._numbers.get(name, 0)
 
     def reasons(self) -> dict[str, int]:
-        """How many messages of the peer's were refused, by reason."""
+        """Return the numbers of refused messages by reason.
+
+        Returns
+        -------
+        dict[str, int]
+            Numbers by reason.
+        """
         return dict(self._refused)
 
     def as_dict(self) -> dict[str, Any]:
+        """Return all counters.
+
+        Returns
+        -------
+        dict[str, Any]
+            Numbers by name, and `refused` by reason.
+        """
         return {**self._numbers, "refused": dict(self._refused)}
 
     def line(self) -> str:
-        """One line, for a person and for `read_line`."""
+        """Return all counters as a line for a person and for `read_line`.
+
+        Returns
+        -------
+        str
+            The line.
+        """
         return MARK + json.dumps(self.as_dict())
 
 
 def read_line(line: str) -> dict[str, Any] | None:
-    """The counters in the last line of a bridge, None if it is another line."""
+    """Return the counters in the last line of a bridge.
+
+    Parameters
+    ----------
+    line : str
+        The line.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        Counters by name; None for another line.
+    """
     _, mark, text = line.partition(MARK)
     if not mark:
         return None
@@ -168,27 +248,57 @@ T = TypeVar("T")
 
 
 class Outbox(Generic[T]):
-    """A queue that drops its oldest entry when it is full, and counts that."""
+    """Queue of messages to a slow peer, which drops and counts its oldest entry when it is full.
+
+    Parameters
+    ----------
+    limit : int
+        Most messages.
+    counts : Counters
+        Counters of the bridge.
+
+    Examples
+    --------
+    >>> counts = Counters()
+    >>> outbox = Outbox(1, counts)
+    >>> outbox.put("old"), outbox.put("new"), outbox.take(), counts["dropped"]
+    (None, None, 'new', 1)
+    """
 
     def __init__(self, limit: int, counts: Counters) -> None:
         self._waiting: deque[T] = deque()
         self._limit, self._counts = max(1, limit), counts
 
     def put(self, message: T) -> None:
+        """Add a message.
+
+        Parameters
+        ----------
+        message : T
+            The message.
+        """
         if len(self._waiting) >= self._limit:
             self._waiting.popleft()
             self._counts.add("dropped")
         self._waiting.append(message)
 
     def take(self) -> T | None:
-        """The oldest, which is gone from here; None for none."""
+        """Remove the oldest message.
+
+        Returns
+        -------
+        T | None
+            The message; None for none.
+        """
         return self._waiting.popleft() if self._waiting else None
 
     def clear(self) -> None:
+        """Drop all messages."""
         self._counts.add("dropped", len(self._waiting)) if self._waiting else None
         self._waiting.clear()
 
     def __len__(self) -> int:
+        """Return the number of messages."""
         return len(self._waiting)
 
 
@@ -196,9 +306,22 @@ class Outbox(Generic[T]):
 
 
 class Backoff:
-    """Pauses between attempts: first_s, then twice as long each time, most_s at most.
+    """Pauses between attempts: first_s, then twice as long each time, at most most_s.
 
     `due` is true when the next attempt may be made; call `failed` or `succeeded` after it.
+
+    Parameters
+    ----------
+    first_s : float, default 0.1
+        First pause, s.
+    most_s : float, default 5.0
+        Longest pause, s.
+
+    Examples
+    --------
+    >>> backoff = Backoff(1.0)
+    >>> backoff.failed(now=0.0), backoff.due(now=0.5), backoff.due(now=1.0)
+    (1.0, False, True)
     """
 
     def __init__(self, first_s: float = 0.1, most_s: float = 5.0) -> None:
@@ -206,16 +329,40 @@ class Backoff:
         self._pause_s, self._at = first_s, 0.0
 
     def due(self, now: float | None = None) -> bool:
+        """Return whether the next attempt may be made.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+
+        Returns
+        -------
+        bool
+            True if it may.
+        """
         return (monotonic() if now is None else now) >= self._at
 
     def failed(self, now: float | None = None) -> float:
-        """The attempt failed, or the connection it made is gone; the pause until the next one, s."""
+        """Record that the attempt failed, or that its connection is gone.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+
+        Returns
+        -------
+        float
+            Pause until the next attempt, s.
+        """
         pause = self._pause_s
         self._at = (monotonic() if now is None else now) + pause
         self._pause_s = min(self.most_s, 2.0 * pause)
         return pause
 
     def succeeded(self) -> None:
+        """Record that the attempt succeeded."""
         self._pause_s, self._at = self.first_s, 0.0
 
 
@@ -223,9 +370,26 @@ class Backoff:
 
 
 class Watchdog:
-    """Trips once when nothing came for longer than limit_s (0: never); `fed` sets it again.
+    """Watchdog that trips once after a silence, until `fed` resets it.
 
-    It does not trip before it was fed for the first time.
+    It does not trip before the first `fed`.
+
+    Parameters
+    ----------
+    limit_s : float
+        Longest silence, s; 0: any.
+
+    Attributes
+    ----------
+    tripped : bool
+        Whether it has tripped.
+
+    Examples
+    --------
+    >>> watchdog = Watchdog(1.0)
+    >>> watchdog.fed(now=0.0)
+    >>> watchdog.trips(now=0.5), watchdog.trips(now=1.5)
+    (False, True)
     """
 
     def __init__(self, limit_s: float) -> None:
@@ -234,18 +398,47 @@ class Watchdog:
         self._fed_at: float | None = None
 
     def fed(self, now: float | None = None) -> None:
+        """Record a message.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+        """
         self._fed_at = monotonic() if now is None else now
         self.tripped = False
 
     def trips(self, now: float | None = None) -> bool:
-        """True once for each silence."""
+        """Return whether the watchdog trips now, once for each silence.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+
+        Returns
+        -------
+        bool
+            True once.
+        """
         if self.limit_s <= 0 or self.tripped or self._fed_at is None:
             return False
         self.tripped = (monotonic() if now is None else now) - self._fed_at > self.limit_s
         return self.tripped
 
     def left_s(self, now: float | None = None) -> float | None:
-        """Time until it would trip, None while it cannot."""
+        """Return the time until it would trip.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+
+        Returns
+        -------
+        float | None
+            Time, s; None if it cannot trip.
+        """
         if self.limit_s <= 0 or self.tripped or self._fed_at is None:
             return None
         return max(0.0, self._fed_at + self.limit_s - (monotonic() if now is None else now))
@@ -255,25 +448,25 @@ class Watchdog:
 
 
 SHORTEST_PERIOD_S = 0.02
-"""Least period of a peer, s: the schedulers of two machines delay faster ones by as much."""
+"""Shortest period of a peer, s, because the schedulers of two machines delay faster ones by as much."""
 SILENT_PERIODS = 3.0
 """Periods without a message after which a peer is silent."""
 UNKNOWN_PERIOD_S = 1.0
-"""Period of a peer of which too few messages have come to learn it, s."""
+"""Period of a peer with too few messages to learn it, s."""
 LEARNED_FROM, LEARNED_OVER = 3, 32
-"""Intervals from which a period is learned: at least, and at most the last ones."""
+"""Least number of intervals from which a period is learned, and number of the last ones that count."""
 REGULAR = 1.5
-"""Intervals up to this many medians are regular ones; longer ones are gaps."""
+"""Length of regular intervals in medians, at most; longer ones are gaps."""
 MERGED_S = 0.005
-"""Messages that follow another one within this time are part of it, s."""
+"""Time within which a message is part of the one before, s."""
 MAX_EVENTS = 64
-"""Silences, and losses, that a watch lists; it counts all of them."""
+"""Most listed silences, and most listed losses; all are counted."""
 PAUSE_PERIODS, SHORTEST_PAUSE_S = 3.0, 0.1
-"""Time without a state, in the plant's periods and at least in s, that is a pause of the plant."""
+"""Time without a state that is a pause of the plant, in its periods, and at least in s."""
 
 
 class PeerWatch(Watchdog):
-    """What a bridge knows of the silence of its peer.
+    """Watch of a peer's silence.
 
     A peer's value is fresh for one period, and the peer is silent after SILENT_PERIODS of them. The period is given, or
     learned from the regular ones of the last intervals. Time in which the plant paused does not count.
@@ -282,20 +475,20 @@ class PeerWatch(Watchdog):
     ----------
     limit_s : float
         Silence after which the peer is lost, s of wall time; 0: never. See Watchdog.
-    period_s : float, default 0
+    period_s : float, default 0.0
         Period of the peer, s of wall time; 0: it is learned.
-    silent_after_s : float, default 0
+    silent_after_s : float, default 0.0
         Time without a message after which the peer is silent, s; 0: SILENT_PERIODS of its periods.
     steady : bool, default True
-        The peer sends all the time. Of another one nothing is learned, so its silence is watched where one of the two
-        times is given.
+        Whether the peer sends all the time. Otherwise nothing is learned, so its silence is watched only if one of the
+        two times is given.
 
     Attributes
     ----------
     silent : bool
-        The peer is silent at present.
+        Whether the peer is silent at present.
     changed : bool
-        An event has happened since the owner cleared the flag.
+        Whether an event has happened since the owner cleared the flag.
     """
 
     def __init__(
@@ -308,7 +501,7 @@ class PeerWatch(Watchdog):
         self.begin()
 
     def begin(self) -> None:
-        """Another plant is there: the events of the one before are not its own."""
+        """Discard the events of the plant before, because another plant is there."""
         self.silent = self._lost = self.changed = False
         self.first: tuple[int, float] | None = None
         self.silences: list[list[float | int | None]] = []
@@ -320,7 +513,19 @@ class PeerWatch(Watchdog):
         self._state_at: float | None = None
 
     def saw(self, step: int, time_s: float, now: float, plant_period_s: float) -> None:
-        """The newest state of the plant: its step, its simulated time, and the instant at which it came, s."""
+        """Record the newest state of the plant.
+
+        Parameters
+        ----------
+        step : int
+            Its step.
+        time_s : float
+            Its simulated time, s.
+        now : float
+            Monotonic time at which it came, s.
+        plant_period_s : float
+            Wall time between states, s.
+        """
         before, self._state_at, self._state = self._state_at, now, (step, time_s)
         if self._since is None:
             self._since, self._last = now, self._state
@@ -329,6 +534,13 @@ class PeerWatch(Watchdog):
             self._counted = None
 
     def fed(self, now: float | None = None) -> None:
+        """Record a message of the peer.
+
+        Parameters
+        ----------
+        now : float | None, optional
+            Monotonic time, s; None: the present.
+        """
         now = monotonic() if now is None else now
         super().fed(now)
         self.received(now)
@@ -336,7 +548,13 @@ class PeerWatch(Watchdog):
     heard = Renamed("received")
 
     def received(self, now: float) -> None:
-        """A message of the peer has come, of a bridge that watches over `limit_s` by other means."""
+        """Record a message of the peer, of a bridge that watches `limit_s` by other means.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        """
         if self._counted is not None and now - self._counted >= MERGED_S:
             self._learn(now - self._counted)
         if self._counted is None or now - self._counted >= MERGED_S:
@@ -352,7 +570,7 @@ class PeerWatch(Watchdog):
         self._last = self._state
 
     def lost(self) -> None:
-        """The peer is gone, by its protocol or `limit_s`."""
+        """Record that the peer is gone, by its protocol or `limit_s`."""
         if not self._lost:
             self._lost = self.changed = True
             self.counts["losses"] += 1
@@ -360,7 +578,18 @@ class PeerWatch(Watchdog):
                 self.losses.append(self._state[1])
 
     def falls_silent(self, now: float) -> bool:
-        """True once for each silence."""
+        """Return whether the peer falls silent now, once for each silence.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            True once.
+        """
         left = self.until_silent_s(now)
         if left is None or left > 0.0:
             return False
@@ -371,19 +600,44 @@ class PeerWatch(Watchdog):
         return True
 
     def until_silent_s(self, now: float) -> float | None:
-        """Time until the peer would be silent, s; None where it is, or where that is not watched."""
+        """Return the time until the peer would be silent.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        float | None
+            Time, s; None if it is silent, or if that is not watched.
+        """
         if self.silent or self._since is None:
             return None
         limit = self._silent_after_s or SILENT_PERIODS * self.fresh_s
         return max(0.0, self._since + limit - now) if limit else None
 
     def age_s(self, now: float) -> float:
-        """Age of what the peer sent last, s."""
+        """Return the age of the peer's last message.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        float
+            Age, s.
+        """
         return 0.0 if self._since is None else max(0.0, now - self._since)
 
     @property
     def fresh_s(self) -> float:
-        """Age up to which a value of the peer is fresh, s: its period; 0 where that is neither given nor learned."""
+        """Age up to which a value of the peer is fresh, s.
+
+        It is the peer's period; 0 if that is neither given nor learned.
+        """
         if self.given_s:
             return max(SHORTEST_PERIOD_S, self.given_s)
         return (self._learned_s or UNKNOWN_PERIOD_S) if self._steady else 0.0
@@ -397,7 +651,13 @@ class PeerWatch(Watchdog):
             self._learned_s = max(SHORTEST_PERIOD_S, max(one for one in found if one <= longest_regular))
 
     def report(self) -> dict[str, Any]:
-        """What the plant's report has of it, in simulated s; see `rtmms.wire.protocol.messages.read_watch`."""
+        """Return the peer's events for the plant's report; see `rtmms.wire.protocol.messages.read_watch`.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name, in simulated s.
+        """
         period = self.given_s or self._learned_s
         return {
             "watched": bool(self.fresh_s or self._silent_after_s), "period_s": self.fresh_s if period else None,
@@ -416,28 +676,48 @@ DOUBT_S = 1.0
 
 
 class Turns:
-    """What is asked of the peer, over a channel that may lose it.
+    """Messages to a peer that answers each, over a channel that may lose them.
 
-    Without an answer the same goes out again, after `patience_s`, twice that, and so on, up to LONGEST_S apart. A peer
-    that was merely slow answers each copy, and an answer that is left over would be taken for one to the next message,
-    and all later ones be late by one. A peer may state what it answers. With others a turn in which copies
-    were sent is over when all of them are answered, or when nothing more has come for a while: for as long as it
-    usually takes the peer, or has taken it since the last copy; and while nothing is known of it, for longer than its
-    first answer took, up to DOUBT_S. (So a peer that takes longer than that at its first answer should state what it
-    answers.) Patience follows the peer, by the turns in which nothing was lost: twice the longest time that it took,
-    forgotten by a tenth a turn.
+    Without an answer the same message is sent again after `patience_s`, then after twice that, and so on, up to
+    LONGEST_S apart. A peer that was merely slow answers each copy. A remaining answer would be taken for one to the
+    next message, and all later ones be late by one. A peer may state which message it answers. With others, a turn with
+    copies ends when all of them are answered, or when nothing more has come for a while. This is as long as the peer
+    usually needs, or has needed since the last copy. While nothing is known of the peer, it is longer than its first
+    answer took, up to DOUBT_S. So a peer that takes longer than that at its first answer should state what it answers.
+    Patience follows the peer, by the turns in which nothing was lost: twice its longest time, reduced by a tenth a
+    turn.
+
+    Parameters
+    ----------
+    least_s : float
+        Least patience, s.
+
+    Attributes
+    ----------
+    message : bytes
+        Message that is to be answered; b'' for none.
+    patience_s : float
+        Time until the first copy, s.
     """
 
     def __init__(self, least_s: float) -> None:
         self._least_s = self.patience_s = least_s
         self.message = b""
-        """That is to be answered; b'' for none."""
+        """Message that is to be answered; b'' for none."""
         self._copies = 0  # under way, as far as is known
         self._answered = self._known = False
         self._begun = self._sent = self._again = self._gap = self._took = 0.0
 
     def ask(self, message: bytes, now: float) -> None:
-        """It was sent now."""
+        """Record that a message was sent.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        now : float
+            Monotonic time, s.
+        """
         left = max(0, self._copies) if self.message else 0  # of one that was never answered: the peer may yet do it
         self.message, self._copies, self._answered = message, left + 1, False
         self._begun = self._sent = now
@@ -445,7 +725,18 @@ class Turns:
         self._again = now + self._gap
 
     def due(self, now: float) -> bytes:
-        """The message if it is to be sent again now, else b''. Counts it as sent."""
+        """Return the message if it is to be sent again now, and count it as sent.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bytes
+            The message, else b''.
+        """
         if not self.message or self._answered or now < self._again:
             return b""
         self._copies += 1
@@ -454,7 +745,20 @@ class Turns:
         return self.message
 
     def answered(self, now: float, surely: bool = False) -> bool:
-        """An answer has come; True when the turn is over with it. surely: by the peer, it is to this message."""
+        """Record an answer.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+        surely : bool, default False
+            Whether the peer states that it is to this message.
+
+        Returns
+        -------
+        bool
+            Whether the turn ends with it.
+        """
         if not self.message:
             return True
         self._copies -= 1
@@ -471,7 +775,18 @@ class Turns:
         return True
 
     def settled(self, now: float) -> bool:
-        """True once when a turn is over because no more answers come to the copies."""
+        """Return whether a turn ends because no more answers come to the copies.
+
+        Parameters
+        ----------
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            True once.
+        """
         if not (self.message and self._answered and now >= self._again):
             return False
         self.patience_s = max(self._least_s, 0.9 * self.patience_s)
@@ -479,5 +794,5 @@ class Turns:
         return True
 
     def forget(self) -> None:
-        """There is nobody who could answer."""
+        """Discard the message, because nobody can answer it."""
         self.message = b""

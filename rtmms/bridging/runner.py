@@ -1,4 +1,4 @@
-"""The loop of a bridge: the plant's link, the peer's files and a timer, waited for at once in one thread."""
+"""Loop of a bridge: one thread waits for the plant's link, the peer's files and a timer at once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rtmms.wire.protocol.state import PlantInfo, State
 
 LOOK_S = 0.1
 STATES = 4
-"""So many states in a row, then the peer: a plant that never pauses must not keep it waiting."""
+"""States in a row before the peer's turn, because a plant without pauses must not keep it waiting."""
 UNPACED_S = 0.1
 REPORT_EVERY_S = 0.2
 """Least time between two reports of the peer's silences and losses to the plant, s."""
@@ -29,7 +29,28 @@ _Calls = tuple[Callable[[], None] | None, Callable[[], None] | None]
 
 
 class Runner:
-    """Runs one bridge. Implements rtmms.bridging.bridge.Io."""
+    """Run of one bridge; it implements rtmms.bridging.bridge.Io.
+
+    Parameters
+    ----------
+    bridge : Bridge
+        The bridge.
+    exchange : str | None
+        The plant's exchange endpoint; None for the default.
+    name : str
+        Name of the peer.
+    token : str | None
+        The session's token; None reads it from the user's file.
+    log : Callable[[str], Any] | None
+        Receives lines for a person; None for none.
+    keys : Path | None, optional
+        Folder of keys; None for none.
+
+    Attributes
+    ----------
+    counts : Counters
+        Counters of the bridge.
+    """
 
     def __init__(
         self, bridge: Bridge, exchange: str | None, name: str, token: str | None, log: Callable[[str], Any] | None,
@@ -54,7 +75,25 @@ class Runner:
         bridge.peer_watch = watch_of(bridge)
 
     def run(self, timeout_s: float, stay_s: float) -> str:
-        """Until the plant ends, and no other one is there within stay_s of that; the reason. See run_bridge."""
+        """Run until the plant ends, and no other one is there within stay_s of that; see `run_bridge`.
+
+        Parameters
+        ----------
+        timeout_s : float
+            Longest search for the plant at the start, s.
+        stay_s : float
+            Longest search for another one after its end, s.
+
+        Returns
+        -------
+        str
+            Reason of the end.
+
+        Raises
+        ------
+        NotConnectedError
+            If no plant admits the bridge.
+        """
         bridge, reason, failed = self._bridge, "", False
         try:
             self._meet(timeout_s)
@@ -84,7 +123,7 @@ class Runner:
 
     @property
     def unmet(self) -> str:
-        """See Bridge."""
+        """Reason why the bridge has done nothing, see `Bridge.unmet`."""
         return self._bridge.unmet if self._opened else ""
 
     # -- Io ------------------------------------------------------------------------------------------------------------
@@ -92,6 +131,15 @@ class Runner:
     def watch(
         self, file: Any, readable: Callable[[], None] | None = None, writable: Callable[[], None] | None = None
     ) -> None:
+        """Call back when a file can be read or written.
+
+        Parameters
+        ----------
+        file : Any
+            A socket or a descriptor.
+        readable, writable : Callable[[], None] | None, optional
+            Callbacks; None for none.
+        """
         events = (selectors.EVENT_READ if readable else 0) | (selectors.EVENT_WRITE if writable else 0)
         if not events:
             self.unwatch(file)
@@ -102,10 +150,24 @@ class Runner:
             self._selector.register(file, events, (readable, writable))
 
     def unwatch(self, file: Any) -> None:
+        """Stop watching a file.
+
+        Parameters
+        ----------
+        file : Any
+            The file.
+        """
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(file)
 
     def command(self, values: Mapping[str, float]) -> None:
+        """Store actuator values, and answer a waiting state.
+
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        """
         reason, text = self._fault(values)
         if reason:
             # it would be refused again with every state, and all that is right with it
@@ -120,7 +182,7 @@ class Runner:
             self._watchdog.fed()  # it waited for us: its silence begins now
 
     def _fault(self, values: Mapping[str, float]) -> tuple[str, str]:
-        """Why the plant would not take them: not ours to drive, or no finite numbers; ('', '') when it would."""
+        """Return why the plant would refuse values, as code and text; ('', '') if it would not."""
         granted = self._bridge.plant.granted
         for name, value in values.items():
             if name not in granted:
@@ -130,24 +192,51 @@ class Runner:
         return "", ""
 
     def post(self, op: str, **args: Any) -> None:
+        """Send a request without waiting.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        **args : Any
+            Its arguments.
+        """
         self._paused = op == "pause" or (self._paused and op != "resume")
         if self._link is not None and not self._link.ended:
             self._link.post(op, args)
 
     def ask(self, op: str, done: Callable[[bool, Any], None], **args: Any) -> None:
+        """Send a request, and call back when it is answered.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        done : Callable[[bool, Any], None]
+            Called with True and the result, or with False and a text.
+        **args : Any
+            Arguments of the operation.
+        """
         if self._link is not None and not self._link.ended:
             self._link.post(op, args, done)
 
     tell = Renamed("log")
 
     def log(self, text: str) -> None:
+        """Print a line for a person.
+
+        Parameters
+        ----------
+        text : str
+            The line.
+        """
         if self._printer is not None:
             self._printer(text, monotonic())
 
     # -- inside --------------------------------------------------------------------------------------------------------
 
     def _part(self, reason: str, failed: bool) -> None:
-        """Farewell to the plant. One that failed does not let go of what it drove: the miss policy acts."""
+        """Leave the plant; a failed bridge keeps its claim, so that the miss policy acts."""
         if self._link is None:
             return
         if self._paused and not self._link.ended:
@@ -155,7 +244,7 @@ class Runner:
         self._link.close(reason, bye=not failed)
 
     def _meet(self, patience_s: float) -> None:
-        """Find a plant, looking after the peer meanwhile; NotConnectedError if there is none within patience_s."""
+        """Find a plant while handling the peer; NotConnectedError if there is none within patience_s."""
         until, pause = monotonic() + patience_s, Backoff(0.05, 1.0)
         while True:
             left = until - monotonic()
@@ -198,7 +287,7 @@ class Runner:
         )  # fmt: skip
 
     def _attend(self) -> str:
-        """Everything, until the link ends; why it did."""
+        """Handle everything until the link ends, and return the reason."""
         link = self._link
         assert link is not None
         states, door = link.filenos()
@@ -230,7 +319,7 @@ class Runner:
         return link.ended
 
     def _watch_states(self, link: Link, watched: int) -> int:
-        """The descriptor of the states, which is another one after each break of the connection."""
+        """Return the descriptor of the states, which changes after each break of the connection."""
         states = link.filenos()[0]
         if states != watched:
             self._selector.unregister(watched)
@@ -238,7 +327,7 @@ class Runner:
         return states
 
     def _attend_peer(self, wait_s: float) -> None:
-        """The peer's files, the timer and the watchdog; back after wait_s at most, or when something came."""
+        """Handle the peer's files, the timer and the watchdog, for wait_s at most."""
         bridge = self._bridge
         now = monotonic()
         watch, awaited = bridge.peer_watch, self._awaited()
@@ -276,7 +365,7 @@ class Runner:
             bridge.tick(now)
 
     def _selected(self, wait_s: float, now: float) -> list[tuple[selectors.SelectorKey, int]]:
-        """What can be read or written by then; of the plant alone while peers are a nuisance."""
+        """Return files that can be read or written by then; only the plant's while peers send too many refusals."""
         if now >= self._nuisance.until:
             return self._selector.select(wait_s)
         wait_s = min(wait_s, self._nuisance.until - now)
@@ -288,7 +377,10 @@ class Runner:
         return []
 
     def _judges(self) -> bool:
-        """The silence of the peer counts: its actuators are claimed, and the plant does not wait for it."""
+        """Return whether the silence of the peer counts.
+
+        It does if its actuators are claimed, and the plant does not wait for it.
+        """
         return self._linked() and bool(self._bridge.plant.granted) and not self._awaited()
 
     def _report(self, link: Link) -> None:
@@ -298,7 +390,7 @@ class Runner:
             link.report_watch(self._bridge.peer_watch.report())
 
     def _answer(self, link: Link, step: int | None = None) -> None:
-        """Send the newest values, with their age where the period of the peer is known."""
+        """Send the newest values, with their age if the period of the peer is known."""
         watch = self._bridge.peer_watch
         fresh_s = watch.fresh_s
         if fresh_s:
@@ -307,16 +399,18 @@ class Runner:
             link.command(self._values, step)
 
     def _linked(self) -> bool:
-        """There is a plant that the peer's actuators belong to."""
+        """Return whether there is a plant that the peer's actuators belong to."""
         return self._opened and self._link is not None and not self._link.ended
 
     def _awaited(self) -> bool:
-        """The plant is silent because it waits for us."""
+        """Return whether the plant is silent because it waits for us."""
         return self._pending is not None and self._bridge.plant.mode == "lockstep"
 
     def _watched(self, key: selectors.SelectorKey) -> bool:
-        """Return whether a file is still watched: a call for another file of the same batch may have closed it, and a
-        new file may have its number."""
+        """Return whether a file is still watched.
+
+        A call for another file of the same batch may have closed it, and a new file may have its number.
+        """
         return self._selector.get_map().get(key.fd) == key
 
     def _take(self, link: Link, state: State) -> None:
@@ -342,14 +436,25 @@ class Runner:
 
 
 def watch_of(bridge: Bridge) -> PeerWatch:
-    """Return the watch over the peer of a bridge, by its parameters."""
+    """Return the watch of the peer of a bridge, by its parameters.
+
+    Parameters
+    ----------
+    bridge : Bridge
+        The bridge.
+
+    Returns
+    -------
+    PeerWatch
+        The watch.
+    """
     return PeerWatch(
         bridge.peer_timeout_s, bridge.peer_period_s, bridge.silent_after_s, steady=not bridge.sends_on_events
     )
 
 
 def _period_s(plant: PlantInfo, every: int) -> float:
-    """Wall time from one state to the next."""
+    """Return the wall time from one state to the next, s."""
     if plant.period_s is None:
         return UNPACED_S
     return plant.period_s * every if plant.granted else max(plant.period_s, 1.0 / plant.telemetry_hz)
@@ -359,13 +464,36 @@ def run_bridge(
     bridge: Bridge, exchange: str | None = None, *, name: str = "", timeout_s: float = 5.0, stay_s: float = 0.0,
     token: str | None = None, keys: Path | None = None, log: Callable[[str], Any] | None = None,
 ) -> str:  # fmt: skip
-    """Connect and translate until the plant ends; returns the reason for the end.
+    """Connect a bridge, and translate until the plant ends.
 
-    timeout_s  how long to look for the plant at the start
-    stay_s     how long to look for another one when it has ended; inf: for ever
-    keys       folder of keys, for a plant that asks for them
-    log        gets what a person should know, line by line
-    NotConnectedError if no plant takes it; whatever the bridge itself raises passes through, after its `close`.
+    Parameters
+    ----------
+    bridge : Bridge
+        The bridge.
+    exchange : str | None, optional
+        The plant's exchange endpoint; None for the default.
+    name : str, default ''
+        Name of the peer; empty for the class's name.
+    timeout_s : float, default 5.0
+        Longest search for the plant at the start, s.
+    stay_s : float, default 0.0
+        Longest search for another one after its end, s; inf: for ever.
+    token : str | None, optional
+        The session's token; None reads it from the user's file.
+    keys : Path | None, optional
+        Folder of keys, for a plant that requires them.
+    log : Callable[[str], Any] | None, optional
+        Receives texts for a person, line by line.
+
+    Returns
+    -------
+    str
+        Reason of the end.
+
+    Raises
+    ------
+    NotConnectedError
+        If no plant admits the bridge. The bridge's own exceptions pass through, after its `close`.
     """
     runner = Runner(bridge, exchange, name or type(bridge).__name__.lower(), token, log, keys)
     return runner.run(timeout_s, stay_s)
@@ -378,15 +506,36 @@ PAUSE_S = 0.02
 
 
 class Nuisance:
-    """Refusals are let through at REFUSED_PER_S, BURST of them at once. Beyond that the peers' files are left alone for
-    PAUSE_S: what comes meanwhile waits in the kernel, which drops what it has no room for."""
+    """Limit of refused messages, so that a flood of them does not delay the states' answers.
+
+    Refusals pass at REFUSED_PER_S, BURST of them at once. Beyond that the peers' files are not read for PAUSE_S.
+    Messages then wait in the kernel, which drops those without room.
+
+    Attributes
+    ----------
+    until : float
+        End of the pause, monotonic time, s.
+    """
 
     def __init__(self) -> None:
         self._left, self._at, self._seen = BURST, 0.0, 0
         self.until = 0.0
 
     def seen(self, refused: int, now: float) -> bool:
-        """refused: so many up to now. Whether a pause begins."""
+        """Record the refusals, and return whether a pause begins.
+
+        Parameters
+        ----------
+        refused : int
+            Number of refusals up to now.
+        now : float
+            Monotonic time, s.
+
+        Returns
+        -------
+        bool
+            True if one begins.
+        """
         new = refused - self._seen
         if not new:
             return False
@@ -407,9 +556,20 @@ MAX_LINE = 1000
 
 
 class LinePrinter:
-    """Passes lines on: the first FIRST at once, then one in EVERY_S; the rest are counted, and the count is logged.
+    """Limit of lines for a person, because a peer can cause any number.
 
-    A line may hold a peer's text: control characters are written as their codes.
+    The first FIRST lines pass at once, then one in EVERY_S. The others are counted, and the count is logged. A line may
+    contain a peer's text: control characters become their codes.
+
+    Parameters
+    ----------
+    log : Callable[[str], Any]
+        Receives the lines.
+
+    Attributes
+    ----------
+    unprinted : int
+        Lines since the last printed one.
     """
 
     def __init__(self, log: Callable[[str], Any]) -> None:
@@ -419,6 +579,7 @@ class LinePrinter:
         self.unprinted = 0
 
     def __call__(self, text: str, now: float) -> None:
+        """Print a line if the limit allows it."""
         self._left = min(float(FIRST), self._left + (now - self._at) / EVERY_S)
         self._at = now
         if self._left < 1.0:
@@ -429,12 +590,23 @@ class LinePrinter:
         self._log(printable(text))
 
     def end(self) -> None:
-        """How many were not passed on, if any."""
+        """Print how many lines were not printed, if any."""
         if self.unprinted:
             self._log(f"({self.unprinted} more lines were not printed)")
             self.unprinted = 0
 
 
 def printable(text: str) -> str:
-    """At most MAX_LINE letters, in one line."""
+    """Return a text in one line.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+
+    Returns
+    -------
+    str
+        At most MAX_LINE characters; others than printable ones are codes.
+    """
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:MAX_LINE])

@@ -1,4 +1,4 @@
-"""Bytes and addresses of peers that are not trusted: any fault is a Refusal with a short reason."""
+"""Bytes and addresses of untrusted peers: any fault is a Refusal with a short reason."""
 
 from __future__ import annotations
 
@@ -16,11 +16,19 @@ from rtmms.base.errors import ModelError
 
 LONGEST = 65536
 Fuzzed = tuple[Callable[[bytes], object], list[bytes]]
-"""What a function of the entry points rtmms.parsers returns: the code to try and some valid samples."""
+"""Result of a function of the entry points rtmms.parsers: the code to try, and some valid samples."""
 
 
 class Refusal(ValueError):
-    """A message that is not taken. reason: one word, for the counters; the text is for a person."""
+    """Refusal of a peer's message.
+
+    Parameters
+    ----------
+    reason : str
+        One word, for the counters.
+    text : str
+        Explanation for a person.
+    """
 
     def __init__(self, reason: str, text: str) -> None:
         super().__init__(text)
@@ -28,7 +36,30 @@ class Refusal(ValueError):
 
 
 def read_json(data: bytes, longest: int = LONGEST) -> Any:
-    """A JSON document of at most so many bytes; Refusal (oversize, malformed, not_finite)."""
+    """Return a JSON document.
+
+    Parameters
+    ----------
+    data : bytes
+        The document.
+    longest : int, default LONGEST
+        Most bytes.
+
+    Returns
+    -------
+    Any
+        The value.
+
+    Raises
+    ------
+    Refusal
+        With reason oversize, malformed or not_finite.
+
+    Examples
+    --------
+    >>> read_json(b'{"depth": 1.5}')
+    {'depth': 1.5}
+    """
     if len(data) > longest:
         raise Refusal("oversize", f"a message may have {longest} bytes, got {len(data)}")
     try:
@@ -40,7 +71,25 @@ def read_json(data: bytes, longest: int = LONGEST) -> Any:
 
 
 def finite(value: Any, place: str) -> float:
-    """A finite number; Refusal (wrong_type, not_finite) naming the place."""
+    """Return a finite number.
+
+    Parameters
+    ----------
+    value : Any
+        Any value.
+    place : str
+        Source of the value, for the error.
+
+    Returns
+    -------
+    float
+        The number.
+
+    Raises
+    ------
+    Refusal
+        With reason wrong_type or not_finite; it names the place.
+    """
     if type(value) not in (int, float):
         raise Refusal("wrong_type", f"{place}: expected a number, got {type(value).__name__}")
     try:
@@ -53,21 +102,80 @@ def finite(value: Any, place: str) -> float:
 
 
 def numbers(value: Any, place: str, most: int = 1024) -> dict[str, float]:
-    """A map of names to finite numbers; Refusal."""
+    """Return a map of names to finite numbers.
+
+    Parameters
+    ----------
+    value : Any
+        Any value.
+    place : str
+        Source of the value, for the error.
+    most : int, default 1024
+        Most entries.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by name.
+
+    Raises
+    ------
+    Refusal
+        If the value is something else.
+    """
     if not isinstance(value, dict) or len(value) > most:
         raise Refusal("wrong_type", f"{place}: expected an object of at most {most} numbers")
     return {str(name): finite(number, place) for name, number in value.items()}
 
 
 def values_in(message: Any) -> dict[str, float]:
-    """{"values": {name: number}}, as commands are written where nothing else defines it; Refusal for anything else."""
+    """Return the values of {"values": {name: number}}, the default form of commands.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+
+    Returns
+    -------
+    dict[str, float]
+        Numbers by name.
+
+    Raises
+    ------
+    Refusal
+        If the message is something else.
+    """
     return numbers(message.get("values") if isinstance(message, dict) else None, "values")
 
 
 def fuzz(parse: Callable[[bytes], object]) -> Callable[[bytes], str]:
-    """A parser as the fuzz tests want it: a Refusal is an outcome, whatever else it raises is a finding."""
+    """Return a parser for fuzz tests: a Refusal is a result, any other exception is a finding.
+
+    Parameters
+    ----------
+    parse : Callable[[bytes], object]
+        The parser.
+
+    Returns
+    -------
+    Callable[[bytes], str]
+        Function from bytes to the reason of the refusal, or 'taken'.
+    """
 
     def read(data: bytes) -> str:
+        """Return the result of the parser.
+
+        Parameters
+        ----------
+        data : bytes
+            The message.
+
+        Returns
+        -------
+        str
+            Reason of the refusal, or 'taken'.
+        """
         try:
             parse(data)
         except Refusal as refusal:
@@ -87,13 +195,30 @@ def _refuse_constant(word: str) -> NoReturn:
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 DRIVES = "drive the robot"
-"""Stands in every sentence on who may; `rtmms run --quiet` prints those alone."""
+"""Text in every sentence on who may drive; `rtmms run --quiet` prints those alone."""
 
 
 class Admission:
-    """The addresses that may speak to a socket: HOST, HOST:PORT, [HOST]:PORT or NETWORK/BITS each; none: everyone.
+    """Addresses that may send to a socket, for protocols without passwords.
 
-    Names are looked up once, here. ModelError for words that make no sense, with the parameter's name.
+    Names are looked up once, here.
+
+    Parameters
+    ----------
+    words : tuple[str, ...]
+        HOST, HOST:PORT, [HOST]:PORT or NETWORK/BITS each; none: everyone.
+    place : str, default 'peer'
+        Name of the parameter, for errors.
+
+    Raises
+    ------
+    ModelError
+        If a text has another form, or a host has no address.
+
+    Examples
+    --------
+    >>> Admission(("127.0.0.1:9002",)).admits(("127.0.0.1", 9002))
+    True
     """
 
     def __init__(self, words: tuple[str, ...], place: str = "peer") -> None:
@@ -101,10 +226,22 @@ class Admission:
         self._known = [_network(word, place) for word in words]
 
     def __bool__(self) -> bool:
+        """Return whether the addresses are limited."""
         return bool(self._known)
 
     def admits(self, address: tuple[Any, ...]) -> bool:
-        """address as a socket has it: (host, port, ...)."""
+        """Return whether an address may send.
+
+        Parameters
+        ----------
+        address : tuple[Any, ...]
+            Address as a socket has it: (host, port, ...).
+
+        Returns
+        -------
+        bool
+            True if it may.
+        """
         if not self._known:
             return True
         try:
@@ -116,7 +253,18 @@ class Admission:
         return any(host in network and port in (0, address[1]) for network, port in self._known)
 
     def sentence(self, place: str) -> str:
-        """What a user should know at the start. place: the socket, as 'UDP 127.0.0.1:9002'."""
+        """Return a sentence for a user at the start.
+
+        Parameters
+        ----------
+        place : str
+            The socket, as 'UDP 127.0.0.1:9002'.
+
+        Returns
+        -------
+        str
+            The sentence.
+        """
         if self._known:
             return f"only {', '.join(self.words)} may {DRIVES} through {place}"
         return f"every program that reaches {place} can {DRIVES}; peer=HOST:PORT keeps others out"

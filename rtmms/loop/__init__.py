@@ -1,4 +1,5 @@
-"""Time: when a step is due, who is waited for, what stands in for what is late, what is counted, whose fault it was.
+"""The loop: instants of steps, waits for commands, miss policies, counts, and the causes of misses.
 
-Knows a Plant and the ports in ports.py; no robot, no socket. loop.py puts the parts together, paces/ has the modes.
+It uses a Plant and the interfaces in ports.py; it uses no robot and no socket. loop.py combines the parts, pace.py has
+the modes.
 """

@@ -1,4 +1,4 @@
-"""Work of the loop beside its steps: scheduled changes, observation of outputs, and work in the slack."""
+"""Work of the loop in addition to its steps: scheduled changes, observation of outputs, and work in the slack."""
 
 from __future__ import annotations
 
@@ -27,7 +27,26 @@ Watch = Callable[[], Sequence[str]]
 
 
 class Chores:
-    """dead   a sentence for each process that has died"""
+    """Work in the slack: processes, display, statistics, and fault attribution.
+
+    Parameters
+    ----------
+    clock : Clock
+        Clock of the loop.
+    statistics : Statistics
+        Statistics of the run.
+    watch : Watch | None
+        Reports processes that died; None for none.
+    show : Callable[[], None] | None
+        Updates a display; None for none.
+    attribution : FaultAttribution | None
+        Fault attribution; None for none.
+
+    Attributes
+    ----------
+    dead : list of str
+        A sentence for each process that has died.
+    """
 
     def __init__(
         self, clock: Clock, statistics: Statistics, watch: Watch | None, show: Callable[[], None] | None,
@@ -40,7 +59,15 @@ class Chores:
         self._took_ns, self._done_ns = [WATCH_COST_NS] * len(self._parts), [0] * len(self._parts)
 
     def do(self, until_ns: int) -> None:
-        """What there is time for: looks one by one, as all of them may take longer than a short period."""
+        """Do the work for which there is time.
+
+        The parts are done one by one, because all of them may take longer than a short period.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         now, looked = self._clock.now(), False
         for which in range(len(self._parts)):
             unwatched = now - self._done_ns[which]
@@ -57,7 +84,7 @@ class Chores:
             self._attribution.judge(now, 2)
 
     def watch_now(self) -> None:
-        """Look after the processes and the display."""
+        """Check the processes, and update the display."""
         now = self._clock.now()
         for which in range(len(self._parts)):
             now = self._look(which, now)
@@ -85,10 +112,21 @@ NEVER = 1 << 62
 
 
 class View:
-    """What the wire, the observers and a display see.
+    """Outputs of the plant for the wire, the observers and a display, observed once a step at most.
 
-    due      the next step whose end an observer asked for, other than the step recorder
-    step_recorder   an observer; compiled code writes its row of a usual step. None where there is none
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    observers : Sequence[Observer]
+        Observers of the run.
+
+    Attributes
+    ----------
+    due : int
+        Next step whose end an observer other than the step recorder asked for.
+    step_recorder : StepRecorder or None
+        Observer for which compiled code writes the row of a usual step.
     """
 
     def __init__(self, plant: Plant, observers: Sequence[Observer]) -> None:
@@ -98,30 +136,59 @@ class View:
         self._outputs: Mapping[str, Array] = {}
 
     def outputs(self, step: int) -> Mapping[str, Array]:
-        """The outputs at t = step * dt."""
+        """Return the outputs at the begin of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; its time is step * dt.
+
+        Returns
+        -------
+        Mapping[str, Array]
+            Outputs by name.
+        """
         if self._step != step:
             self._outputs = self._plant.observe()
             self._step = step
         return self._outputs
 
     def forget(self) -> None:
-        """The state was changed from outside."""
+        """Discard the observed outputs, because the state was changed from outside."""
         self._step = -1
 
     def clear(self) -> None:
-        """The plant was reset."""
+        """Clear the observers, because the plant was reset."""
         for observer in self.observers:
             observer.clear()
 
     def start(self, step: int = 0) -> None:
-        """`step` is next, the first one: the first state to the observers."""
+        """Send the first state to the observers.
+
+        Parameters
+        ----------
+        step : int, default 0
+            The first step.
+        """
         self.forget()
         for observer in self.observers:
             observer.start(self.outputs(step))
         self.due = self._next()
 
     def show(self, step: int, command: Array, applied: Applied, kept: bool) -> None:
-        """The end of `step` to the observers that asked for it.  kept  the step recorder has its row."""
+        """Send the end of a step to the observers that asked for it.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        kept : bool
+            Whether the step recorder has its row already.
+        """
         outputs, time = self.outputs(step + 1), (step + 1) * self._plant.dt
         for observer in self.observers:
             if observer.due <= step and not (kept and observer is self.step_recorder):
@@ -137,8 +204,19 @@ class View:
 
 @dataclass(frozen=True)
 class Due:
-    """Before `step` is taken; values by name: of the plant (owner ''), or of a peer, 'PEER.NAME'.  place: its time and
-    place, for an error."""
+    """Scheduled change of parameters.
+
+    Parameters
+    ----------
+    step : int
+        The change precedes this step.
+    owner : str
+        Name of the peer; empty for the plant.
+    values : Mapping[str, Any]
+        New values by name; of a peer by 'PEER.NAME'.
+    sentence : str, default ''
+        Time and place of the change, for an error.
+    """
 
     step: int
     owner: str
@@ -147,7 +225,24 @@ class Due:
 
 
 class Agenda:
-    """Acts in the order of their steps; those of one step in the order given.  next  the step of the first one left."""
+    """Scheduled changes in the order of their steps; those of one step are in the given order.
+
+    Parameters
+    ----------
+    acts : Sequence[Due], optional
+        The changes.
+
+    Attributes
+    ----------
+    next : int
+        Step of the first change that is left.
+
+    Examples
+    --------
+    >>> agenda = Agenda([Due(5, "", {"mass_kg": 2.0})])
+    >>> agenda.next, len(agenda.take(5)), agenda.next == NEVER
+    (5, 1, True)
+    """
 
     __slots__ = ("_acts", "_at", "next")
 
@@ -157,12 +252,23 @@ class Agenda:
         self.rewind()
 
     def rewind(self) -> None:
-        """To before the first step."""
+        """Return to the time before the first step."""
         self._at = -1
         self._advance()
 
     def take(self, step: int) -> list[Due]:
-        """Those that are due by the step, taken off."""
+        """Remove the changes that are due.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        list[Due]
+            The changes up to this step.
+        """
         taken = []
         while self.next <= step:
             taken.append(self._acts[self._at])

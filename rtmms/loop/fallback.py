@@ -1,4 +1,4 @@
-"""The command of each step: what peers sent, and what the miss policy puts in the place of what they did not."""
+"""Command of each step: values that peers sent, and replacements by the miss policy."""
 
 from __future__ import annotations
 
@@ -28,15 +28,31 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Channel, Plant
 
 HOME_S = 1.0
-"""Simulated time in which an actuator goes home from its farther limit; without limits: 1 unit a second."""
+"""Simulated time in which an actuator goes home from its farther limit, s; without limits: 1 unit a second."""
 
 
 class FallbackMemory:
-    """What the miss policies work on. Made once a run; the arrays are rewritten, never replaced.
+    """Memory of the miss policies.
 
-    command    (n,) float64: the values held so far, then those to apply
-    tape       (rows, n): where the command of each of the first steps is kept, set before the run
-    actuators  (n,) ACTUATOR;  fallbacks  (1,) FALLBACK, `words` the same as attributes
+    It is created once a run. The arrays are rewritten, never replaced.
+
+    Parameters
+    ----------
+    actuators : Sequence[Channel]
+        The plant's actuators.
+    dt : float
+        Simulated time of a step, s.
+
+    Attributes
+    ----------
+    command : (n,) float64 array
+        The held values, then those to apply.
+    tape : (rows, n) array
+        Receives the command of each of the first steps; set before the run.
+    actuators : (n,) ACTUATOR array
+        Memory of each actuator.
+    fallbacks : (1,) FALLBACK array
+        Memory of the policy; `words` has the same as attributes.
     """
 
     __slots__ = ("actuators", "command", "fallbacks", "tape", "words")
@@ -57,9 +73,25 @@ class FallbackMemory:
 
 
 class Claims:
-    """Which actuators are claimed, since when, and when each had its last news, in the memory of the run's fallback.
+    """Claims of the actuators, with the times of the claim and of the last value.
 
-    held   (n_actuators,) claimed, as the exchange reported last;  any  one of them is
+    They are in the memory of the run's fallback.
+
+    Parameters
+    ----------
+    exchange : Exchange
+        The exchange.
+    memory : FallbackMemory
+        Memory of the fallback.
+    now : Callable[[], int]
+        Returns the present instant, ns.
+
+    Attributes
+    ----------
+    held : (n_actuators,) bool array
+        Claimed actuators, as the exchange reported last.
+    any : bool
+        Whether one is claimed.
     """
 
     __slots__ = ("_actuators", "_exchange", "_now", "_seen", "any", "held")
@@ -71,7 +103,13 @@ class Claims:
         self.any = False
 
     def refresh(self) -> bool:
-        """Notice that claims were taken or released (35 ns when they were not)."""
+        """Read the claims again (35 ns if they have not changed).
+
+        Returns
+        -------
+        bool
+            Whether they have changed.
+        """
         claimed = self._exchange.claimed
         seen = claimed.tobytes()
         if seen == self._seen:
@@ -86,16 +124,39 @@ class Claims:
 
 
 class Fallback:
-    """Makes each step's command complete.
+    """Completion of each step's command.
 
-    command   (n_actuators,) rewritten in place: values in hand, then those that stand in
-    claims    who owes what
-    grace     time in which `abort` does not act
-    excused   the last miss counts for nothing: within the grace, or of peers that joined just now
-    memory    of it all
-    late      the outcome of a step whose commands are not all there
-    homing    actuators that nobody holds have not all come to neutral yet
-    end       called as Loop.end where `abort` ends the run
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    exchange : Exchange
+        The exchange.
+    clock : Clock
+        Clock of the loop.
+    policies : Policies
+        Policies of the run.
+    end : Callable[[str, str], None]
+        Called like Loop.end if `abort` ends the run.
+    free : bool
+        Whether the mode is free.
+
+    Attributes
+    ----------
+    command : (n_actuators,) array
+        Received values, then with replacements; rewritten in place.
+    claims : Claims
+        Claimed actuators.
+    grace : Grace
+        Time in which `abort` does not act.
+    excused : bool
+        Whether the last miss does not count: it was in the grace, or of peers that joined just now.
+    memory : FallbackMemory
+        Memory of the policies.
+    late : StepOutcome
+        Outcome of a step with missing commands.
+    homing : bool
+        Whether unclaimed actuators are still on their way to neutral.
     """
 
     def __init__(
@@ -116,19 +177,41 @@ class Fallback:
 
     @property
     def excused(self) -> bool:
+        """Whether the last miss does not count."""
         return bool(self._words.excused)
 
     def start_at(self, instant_ns: int) -> None:
-        """The grace and the age of what is held count from there."""
+        """Count the grace and the ages of held values from an instant.
+
+        Parameters
+        ----------
+        instant_ns : int
+            The instant, ns.
+        """
         self.grace.start(instant_ns)
         self._words.complete_ns, self._words.grace_until_ns = instant_ns, self.grace.until_ns
 
     def clear(self) -> None:
-        """The plant was reset: every actuator at neutral."""
+        """Set every actuator to neutral, because the plant was reset."""
         self.command[:] = self.memory.actuators["neutral"]
 
     def resolve(self, step: int, complete: bool, now_ns: int) -> StepOutcome:
-        """Bring `command` to what the plant is to get. Returns what became of the step."""
+        """Complete `command` for the plant.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        complete : bool
+            Whether every claimed actuator has its command.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        StepOutcome
+            Outcome of the step.
+        """
         memory, outcome = self.memory, self.late
         if not self.claims.any:
             self._exchange.applied.policy = ""
@@ -144,16 +227,30 @@ class Fallback:
         return outcome
 
     def resolved(self, complete: bool) -> StepOutcome:
-        """The same, where compiled code has done it already: what it came to."""
+        """Return the outcome of a step that compiled code has completed.
+
+        Parameters
+        ----------
+        complete : bool
+            Whether every claimed actuator had its command.
+
+        Returns
+        -------
+        StepOutcome
+            The outcome.
+        """
         self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
         return self._in_time() if complete else self.late
 
     def _in_time(self) -> StepOutcome:
-        """The outcome of a step that had all its commands."""
+        """Return the outcome of a step that had all its commands."""
         return StepOutcome.STALE if self._exchange.applied.stale else StepOutcome.APPLIED
 
     def _replace_missing(self, step: int, now_ns: int) -> None:
-        """The policy on the claimed actuators without a fresh value; `home` on those held for too long."""
+        """Apply the policy to claimed actuators without a fresh value.
+
+        Actuators held for too long go home.
+        """
         memory = self.memory
         note_missing(now_ns, memory.fallbacks, memory.actuators, self._fresh, self._renewed)
         if self._policy is MissPolicy.ABORT and not self.excused:
@@ -165,7 +262,7 @@ class Fallback:
         self._exchange.applied.policy = MISS_WORDS[self._words.stood_in]
 
     def _move_home(self) -> None:
-        """Actuators that nobody holds move to neutral at the limited rate."""
+        """Move unclaimed actuators to neutral at the limited rate."""
         known, free = self.memory.actuators, ~self.claims.held
         known["missing"] = free
         move_home(known, self.command, 1)
@@ -173,7 +270,7 @@ class Fallback:
 
 
 def _warm(scratch: FallbackMemory) -> None:
-    """Compile, or fetch from the cache, what the first step must not wait for."""
+    """Compile the kernels, or fetch them from the cache, so that the first step need not wait."""
     none = np.zeros(len(scratch.command), dtype=np.uint8)
     note_missing(0, scratch.fallbacks, scratch.actuators, none, none)
     for policy in MissPolicy:

@@ -1,7 +1,8 @@
-"""Each bad step of a run to its cause: in the step a few whole numbers are kept, in the slack they are judged.
+"""Causes of each bad step of a run.
 
-Judgement waits until every detector has reported on the step's time, and until a peer that may be dead is known
-to be. All memory is made before the run.
+Within the step it stores a few whole numbers; in the slack it judges them. The judgement waits until every stall
+detector has reported on the step's time, and until a peer that may be dead is known to be. All memory is allocated
+before the run.
 """
 
 from __future__ import annotations
@@ -28,18 +29,36 @@ CAUSES = (
 NO_CAUSE = -1
 LEAST_LIMIT_NS = 60_000
 Stall = tuple[int, int, int]
-"""(begin ns, end ns, core): between the two the core's stall detector was due and did not run."""
+"""Begin and end, ns, and core; between the two the core's stall detector was due and did not run."""
 
 
 class BadStep(NamedTuple):
-    """A step that missed or overran. Instants on CLOCK_MONOTONIC in ns, in their order.
+    """Step that missed or overran; instants are of CLOCK_MONOTONIC in ns, in their order.
 
-    due        its instant on the schedule; where a mode has none, that of its beginning
-    rested     the end of all that was done in the slack before it
-    begun, published, gathered    woken; state sent; commands in hand, or given up
-    called, stepped, ended        plant.step called, and back; the end of the step
-    deadline   for commands; 0 for none
-    faults, switches   page faults and involuntary switches of the loop's thread from `rested` on; -1 where not counted
+    Parameters
+    ----------
+    step : int
+        Index of the step.
+    missed, overran : int
+        Whether it missed and whether it overran, 0 or 1.
+    due : int
+        Its instant on the schedule, or that of its begin in a mode without one.
+    rested : int
+        End of all work in the slack before it.
+    begun : int
+        Instant of the wake-up.
+    published : int
+        Instant after the state was sent.
+    gathered : int
+        Instant at which the commands had come, or were given up.
+    called, stepped : int
+        Begin and end of plant.step.
+    ended : int
+        End of the step.
+    deadline : int
+        Deadline for commands; 0 for none.
+    faults, switches : int
+        Page faults and involuntary switches of the loop's thread from `rested` on; -1 if not counted.
     """
 
     step: int
@@ -59,7 +78,13 @@ class BadStep(NamedTuple):
 
 
 class Times(NamedTuple):
-    """The instants of a step, as in BadStep."""
+    """Instants of a step, as in BadStep.
+
+    Parameters
+    ----------
+    due, begun, published, gathered, called, stepped, ended, deadline : int
+        CLOCK_MONOTONIC, ns.
+    """
 
     due: int
     begun: int
@@ -72,11 +97,16 @@ class Times(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What a bad step is judged by.
+    """Criteria for the judgement of a bad step.
 
-    limit_ns   lateness that counts: of a stall, of a part of ours (see `limit_ns`)
-    room_ns    time in a period after the deadline, which is the plant's
-    faults, switches   usual number of them in a step
+    Parameters
+    ----------
+    limit_ns : int
+        Lateness that counts, of a stall or of a part of the loop, ns; see `limit_ns`.
+    room_ns : int
+        Time for the plant in a period after the deadline, ns.
+    faults, switches : float, default 0.0
+        Usual numbers of page faults and involuntary switches in a step.
     """
 
     limit_ns: int
@@ -86,17 +116,60 @@ class Setting(NamedTuple):
 
 
 def limit_ns(deadline_ns: int, usual_ns: int) -> int:
-    """Half of what a usual exchange leaves of the deadline: less than that could not have cost the step."""
+    """Return half of the time that a usual exchange leaves of the deadline.
+
+    A shorter delay could not have caused the miss.
+
+    Parameters
+    ----------
+    deadline_ns : int
+        Deadline after the instant of a step, ns.
+    usual_ns : int
+        Duration of a usual exchange, ns.
+
+    Returns
+    -------
+    int
+        Time, ns; at least LEAST_LIMIT_NS.
+    """
     return max(LEAST_LIMIT_NS, (deadline_ns - usual_ns) // 2)
 
 
 def stalled(begin_ns: int, end_ns: int, limit: int, stalls: list[Stall]) -> bool:
-    """Whether a stall of at least the limit overlaps [begin, end]."""
+    """Return whether a stall of at least the limit overlaps [begin, end].
+
+    Parameters
+    ----------
+    begin_ns, end_ns : int
+        The interval, CLOCK_MONOTONIC, ns.
+    limit : int
+        Shortest stall that counts, ns.
+    stalls : list[Stall]
+        The stalls.
+
+    Returns
+    -------
+    bool
+        True if one does.
+    """
     return any(end - begin >= limit and begin <= end_ns and end >= begin_ns for begin, end, _ in stalls)
 
 
 def window(step: BadStep) -> tuple[int, int]:
-    """Where a stall would have hurt this step; when the slack before it did not end in time, that counts too."""
+    """Return the interval in which a stall would have affected a step.
+
+    If the slack before it did not end in time, the interval includes that, too.
+
+    Parameters
+    ----------
+    step : BadStep
+        The step.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end, ns.
+    """
     return min(step.due, step.begun) - max(0, step.rested - step.due), step.ended if step.overran else step.gathered
 
 
@@ -104,13 +177,29 @@ def miss_cause(
     step: BadStep, setting: Setting, *, gone: bool, machine: bool, starved: bool = False, refused: bool = False,
     inherited: int = NO_CAUSE,
 ) -> int:  # fmt: skip
-    """Cause of a miss.
+    """Return the cause of a miss.
 
-    gone       a peer whose command is missing is dead, and has sent nothing since
-    starved    so it is, but its connection stands: its process does not run, or is stopped
-    refused    its command for the step came and was refused
-    machine    a stall detector saw a stall in its window
-    inherited  cause of the step before, if that ended after this one was due
+    Parameters
+    ----------
+    step : BadStep
+        The step.
+    setting : Setting
+        Criteria of the judgement.
+    gone : bool
+        Whether a peer with a missing command is dead, and has sent nothing since.
+    machine : bool
+        Whether a stall detector recorded a stall in the step's window.
+    starved : bool, default False
+        Whether the dead peer is still connected: its process does not run, or is stopped.
+    refused : bool, default False
+        Whether its command for the step came and was refused.
+    inherited : int, default NO_CAUSE
+        Cause of the step before, if that ended after this one was due.
+
+    Returns
+    -------
+    int
+        Index into CAUSES.
     """
     if gone:
         return PEER_STARVED if starved else PEER_GONE
@@ -128,7 +217,26 @@ def miss_cause(
 def overrun_cause(
     step: BadStep, setting: Setting, *, machine: bool, missed: int = NO_CAUSE, inherited: int = NO_CAUSE
 ) -> int:
-    """Cause of an overrun; missed: that of the miss of the same step; the other arguments are those of miss_cause."""
+    """Return the cause of an overrun.
+
+    Parameters
+    ----------
+    step : BadStep
+        The step.
+    setting : Setting
+        Criteria of the judgement.
+    machine : bool
+        Whether a stall detector recorded a stall in the step's window.
+    missed : int, default NO_CAUSE
+        Cause of the miss of the same step.
+    inherited : int, default NO_CAUSE
+        Cause of the step before, if that ended after this one was due.
+
+    Returns
+    -------
+    int
+        Index into CAUSES.
+    """
     if machine:
         return MACHINE
     late, plant = step.begun - step.due, step.stepped - step.called
@@ -144,14 +252,14 @@ def overrun_cause(
 
 
 def _own(step: BadStep, setting: Setting, late: int, busy: int) -> int:
-    """We were late ourselves: woken late, or busy for long."""
+    """Return the cause of the loop's own lateness: it woke up late, or was busy for long."""
     if busy > late or step.rested > step.due:
         return _noticed(step, setting, OWN_EXCHANGE)
     return _noticed(step, setting, UNKNOWN)
 
 
 def _noticed(step: BadStep, setting: Setting, otherwise: int) -> int:
-    """What the kernel counted for our thread in this step and does not count in most."""
+    """Return the kernel's cause if it counted more events for our thread than usual."""
     if step.faults > 3.0 * setting.faults:
         return PAGE_FAULT
     if step.switches > 3.0 * setting.switches:
@@ -160,23 +268,46 @@ def _noticed(step: BadStep, setting: Setting, otherwise: int) -> int:
 
 
 CAPACITY = 4096
-"""Bad steps that can wait for judgement: a second of nothing else at 4 kHz; more are `unknown`."""
+"""Bad steps that can wait for judgement: a second of only those at 4 kHz; further ones are `unknown`."""
 PATIENCE_NS = 100_000_000
 KEPT_STALLS = 1024
 MAX_UNREPORTED = 1024
-"""Judged steps that wait for the recorder to take them, one a step."""
+"""Judged steps that wait for the recorder, which takes one a step."""
 LISTED, LISTED_MACHINE = 1000, 200
-"""Bad steps that are listed: those the machine does not explain, and of the others."""
+"""Listed bad steps: most of those that the machine does not explain, and most of the others."""
 _WIDTH = len(BadStep._fields)
 _LITTLE_NS = 250
 
 
 class Saw(Protocol):
-    """What attribution needs of the witnesses' memory; see rtmms.loop.stall_detector.Stalls."""
+    """Memory of the stall detectors as attribution uses it; see rtmms.loop.stall_detector.Stalls."""
 
-    def take(self) -> list[Stall]: ...
-    def looked_ns(self) -> int: ...
-    def await_looked(self, until_ns: int) -> None: ...
+    def take(self) -> list[Stall]:
+        """Return the stalls since the last call.
+
+        Returns
+        -------
+        list[Stall]
+            The stalls.
+        """
+
+    def looked_ns(self) -> int:
+        """Return the instant up to which every stall detector has reported.
+
+        Returns
+        -------
+        int
+            Instant, ns.
+        """
+
+    def await_looked(self, until_ns: int) -> None:
+        """Wait, for a limited time, until all detectors have reported up to an instant.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
 
     look_ns: int
 
@@ -186,12 +317,25 @@ def _no_counters() -> tuple[int, int]:
 
 
 def thread_counters() -> Callable[[], tuple[int, int]]:
-    """A function that gives (page faults, involuntary switches) of the calling thread so far; 0.5 us."""
+    """Return a function that counts events of the calling thread; a call takes 0.5 us.
+
+    Returns
+    -------
+    Callable[[], tuple[int, int]]
+        It returns page faults and involuntary switches so far.
+    """
     if sys.platform != "linux":
         return _no_counters
     from resource import RUSAGE_THREAD, getrusage
 
     def read() -> tuple[int, int]:
+        """Return page faults and involuntary switches of this thread.
+
+        Returns
+        -------
+        tuple[int, int]
+            The counts.
+        """
         usage = getrusage(RUSAGE_THREAD)
         return usage[6] + usage[7], usage[15]
 
@@ -199,15 +343,30 @@ def thread_counters() -> Callable[[], tuple[int, int]]:
 
 
 class FaultAttribution:
-    """The causes of a run's misses and overruns.
+    """Causes of a run's misses and overruns.
 
-    period_ns, deadline_ns   of the schedule; period 0 where there is none
-    saw        the witnesses' memory, None without them
-    counters   (page faults, involuntary switches) of the loop's thread so far
-    busy_ns    (read by the loop) a step that ends so long after its instant is looked at for an overrun
-    usual_ns   a usual exchange, p50 of those that were answered in time, within 2 %; 0 before the first
-    look_after_ns  (written by who starts the witnesses) how long after the instant of a step they look; 0: anywhere
-    misses, overruns   count for each of CAUSES
+    Parameters
+    ----------
+    period_ns, deadline_ns : float
+        Period (0 for none) and deadline of the schedule, ns.
+    saw : Saw | None, optional
+        Memory of the stall detectors; None without them.
+    counters : Callable[[], tuple[int, int]] | None, optional
+        Returns page faults and involuntary switches of the loop's thread so far.
+    capacity : int, default CAPACITY
+        Most bad steps that wait for judgement.
+
+    Attributes
+    ----------
+    busy_ns : float
+        A step that ends later than this after its instant is checked for an overrun, ns. The loop reads it.
+    usual_ns : int
+        Duration of a usual exchange, p50 of those answered in time, within 2 %, ns; 0 before the first.
+    look_after_ns : int
+        Time after the instant of a step at which the stall detectors look, ns; 0: any. The code that starts the
+        detectors writes it.
+    misses, overruns : list of int
+        Count for each of CAUSES.
     """
 
     def __init__(
@@ -227,7 +386,7 @@ class FaultAttribution:
         self.clear()
 
     def clear(self) -> None:
-        """Back to nothing, for a run that is reset."""
+        """Reset all counts, for a run that is reset."""
         self.misses, self.overruns = [0] * len(CAUSES), [0] * len(CAUSES)
         self._listed = [0, 0]
         self.unreported, self._next_reported = 0, 0
@@ -244,13 +403,31 @@ class FaultAttribution:
     # --- within the step --------------------------------------------------------------------------------------------
 
     def look(self, silent: Sequence[Silent]) -> None:
-        """This step is, or may be, a bad one: what must be read before the slack changes it."""
+        """Read, for a step that may be bad, all that the slack would change.
+
+        Parameters
+        ----------
+        silent : Sequence[Silent]
+            Peers without a command.
+        """
         faults, switches = self._counters()
         self._new_faults, self._new_switches = faults - self._faults, switches - self._switches
         self._silent_now = silent
 
     def keep(self, step: int, missed: bool, overran: bool, times: Times) -> None:
-        """A bad step, after `look`: into fixed memory."""
+        """Store a bad step in fixed memory, after `look`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        missed : bool
+            Whether it missed.
+        overran : bool
+            Whether it overran.
+        times : Times
+            Its instants.
+        """
         if self.waiting == self._capacity:
             self.overflow += missed + overran
             return
@@ -265,13 +442,27 @@ class FaultAttribution:
         self.waiting += 1
 
     def answered(self, exchange_ns: int) -> None:
-        """All commands of a step were there so long after its state: one more for the median."""
+        """Record an exchange for the median.
+
+        Parameters
+        ----------
+        exchange_ns : int
+            Time from the state to the last command, ns.
+        """
         usual = self.usual_ns
         little = max(_LITTLE_NS, usual >> 6)
         self.usual_ns = exchange_ns if not usual else usual + little if exchange_ns > usual else usual - little
 
     def rest(self, now_ns: int, due_ns: int) -> None:
-        """The slack's work of the step that was due then is done: counters from here on are the next step's."""
+        """Record the end of the slack's work; counters from here on belong to the next step.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant, ns.
+        due_ns : int
+            Instant of the step, ns.
+        """
         self.rested, self._due = now_ns, due_ns
         self._faults, self._switches = self._counters()
         self._looks += 1
@@ -279,7 +470,17 @@ class FaultAttribution:
     # --- in the slack -----------------------------------------------------------------------------------------------
 
     def judge(self, now_ns: int, most: int = CAPACITY, *, last: bool = False) -> None:
-        """Judge what can be judged, at most so many steps (5 us each); all of them when the run is over."""
+        """Judge the steps that can be judged.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant, ns.
+        most : int, default CAPACITY
+            Most steps, 5 us each.
+        last : bool, default False
+            Whether the run is over, so that all steps are judged.
+        """
         limit = limit_ns(self.deadline_ns, self.usual_ns)
         looked_ns = now_ns
         if self.saw is not None:
@@ -304,20 +505,26 @@ class FaultAttribution:
             self.waiting -= 1
 
     def finish(self, now_ns: int) -> None:
-        """The run is over: judge what is left, when the detectors have reported on it."""
+        """Judge the remaining steps after the run, when the stall detectors have reported on it.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant, ns.
+        """
         if self.saw is not None and self.waiting:
             self.saw.await_looked(now_ns)
         self.judge(now_ns, last=True)
 
     def _undecided(self, step: BadStep) -> bool:
-        """A peer that has gone is known to be within a few steps."""
+        """Return whether a peer's death, which shows within a few steps, is still unknown."""
         return bool(step.missed) and not self._gone()
 
     def _gone(self) -> bool:
         return any(silent.gone for silent in self._silent[self._first])
 
     def _starved(self) -> bool:
-        """All that are gone are connected all the same."""
+        """Return whether all dead peers are still connected."""
         return all(silent.starved for silent in self._silent[self._first] if silent.gone)
 
     def _refused(self) -> bool:
@@ -350,7 +557,7 @@ class FaultAttribution:
             self._listed[explained] += 1
 
     def _touch(self, stall: Stall, limit: int) -> None:
-        """Count the steps whose time for an exchange a stall above the limit overlaps, each once."""
+        """Count each step once whose time for an exchange overlaps a stall above the limit."""
         begin, end, _ = stall
         self.stalls_seen += 1
         self.longest_ns = max(self.longest_ns, end - begin)
@@ -369,8 +576,14 @@ class FaultAttribution:
         self._last_touched = max(self._last_touched, final + origin)
 
     def take_judged(self) -> tuple[int, int, int]:
-        """The oldest judged step that was not reported yet: (step, cause of its miss, of its overrun), as indices into
-        CAUSES, -1 for none; all -1 when there is none. For the recorder, once a step."""
+        """Return the oldest judged step that was not reported yet; the recorder calls this once a step.
+
+        Returns
+        -------
+        tuple[int, int, int]
+            Step, cause of its miss, and cause of its overrun, as indices into CAUSES, -1 for none. All are -1 if there
+            is none.
+        """
         if not self.unreported:
             return NO_CAUSE, NO_CAUSE, NO_CAUSE
         at = 3 * self._next_reported
@@ -382,24 +595,45 @@ class FaultAttribution:
 
     @property
     def listed(self) -> list[dict[str, Any]]:
-        """Bad steps with their causes and parts, in order: the first so many of each kind."""
+        """Bad steps with their causes and parts, in order: the first of each kind."""
         places = [*range(self._listed[0]), *range(LISTED, LISTED + self._listed[1])]
         rows = (self._list[at * (_WIDTH + 2) : (at + 1) * (_WIDTH + 2)] for at in places)
         found = [_as_data(BadStep(*row[:_WIDTH]), row[_WIDTH], row[_WIDTH + 1]) for row in rows]
         return sorted(found, key=lambda fault: fault["at_ns"])
 
     def counts(self) -> dict[str, int]:
-        """Misses and overruns by cause, together."""
+        """Return misses and overruns together.
+
+        Returns
+        -------
+        dict[str, int]
+            Counts by cause.
+        """
         totals = [a + b for a, b in zip(self.misses, self.overruns, strict=True)]
         totals[UNKNOWN] += self.overflow
         return dict(zip(CAUSES, totals, strict=True))
 
     def report(self, periods: int) -> dict[str, Any]:
-        """What the witnesses saw of so many periods, and what that explains.
+        """Return the results of the stall detectors, and how much they explain.
 
-        machine_share   of all misses and overruns, those that the machine explains; None without any
-        base_rate       share of all periods that a stall above the limit touches: what chance alone would explain
-        limit_us        lateness that counts;  bad_steps   see `listed`
+        Parameters
+        ----------
+        periods : int
+            Number of periods of the run.
+
+        Returns
+        -------
+        dict[str, Any]
+            The entries below, and `present`, `misses`, `overruns`, `stalls` and `longest_stall_us`.
+
+        Notes
+        -----
+        Entries:
+
+        - `machine_share`: share of misses and overruns that the machine explains; None without any.
+        - `base_rate`: share of all periods that a stall above the limit touches, which chance alone would explain.
+        - `limit_us`: lateness that counts, us.
+        - `bad_steps`: see `listed`.
         """
         counts, watched = self.counts(), self.saw is not None
         faults = sum(counts.values())
@@ -416,7 +650,7 @@ class FaultAttribution:
 
 
 def _as_data(step: BadStep, missed: int, overran: int) -> dict[str, Any]:
-    """One bad step for a list: what, and its parts in us."""
+    """Return a bad step for a list, with its parts in us."""
     return {
         "step": step.step, "at_ns": step.due, "miss": CAUSES[missed] if missed >= 0 else None,
         "overrun": CAUSES[overran] if overran >= 0 else None,

@@ -1,8 +1,9 @@
-"""Impaired links: what becomes of the messages between the plant and a controller, in simulated time, seeded.
+"""Impaired links: delays and losses of messages between the plant and a controller, in simulated time, with a seed.
 
-The words are those of the network emulators (tc netem, Mininet's TCLink): each holds for each direction by itself, so
-a delay of 20 ms makes a round trip of 40. What happens to a message is a function of the seed, the controller's name,
-the direction, and the step of the state that it is or answers, and of nothing else: the same in every mode.
+The names are those of the network emulators (tc netem, Mininet's TCLink). Each holds for each direction, so a delay of
+20 ms makes a round trip of 40 ms. The fate of a message is a function of four values only. These are the seed, the
+controller's name, the direction, and the step of the state that the message is or answers. So it is the same in every
+mode.
 """
 
 from __future__ import annotations
@@ -17,18 +18,45 @@ from zlib import crc32
 from rtmms.base.parameters import Parameter
 
 LONGEST_MS = 10_000.0
-"""Of delay and jitter: what is under way is kept in memory."""
+"""Largest delay and jitter, ms, because messages under way are stored in memory."""
 _STATES, _COMMANDS = 0, 1
 _MASK, _GOLDEN = (1 << 64) - 1, 0x9E3779B97F4A7C15
 _DRAWS = 8
 _MOST_OWED = 128
-"""Answers that are remembered; a controller has 65 commands under way, at most."""
+"""Most remembered answers; a controller has at most 65 commands under way."""
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
 class Impairment:
-    """What is wrong with one controller's link, in each direction, while from_s <= t < until_s. Times are simulated."""
+    """Impairment of one controller's link, in each direction, while from_s <= t < until_s; times are simulated.
+
+    Parameters
+    ----------
+    controller : str
+        Controller of the run.
+    delay_ms : float, default 0.0
+        Delay, ms; the message arrives at the first step that does not begin earlier.
+    jitter_ms : float, default 0.0
+        Half width of the delay's uniform distribution, ms; the delay is never negative.
+    loss : float, default 0.0
+        Probability of a loss.
+    duplicate : float, default 0.0
+        Probability of a second copy; each copy has its own delay and loss.
+    reorder : float, default 0.0
+        Probability of no delay, so that the message overtakes earlier ones.
+    rate_hz : float | None, optional
+        Most states a second, Hz; None: all.
+    from_s : float, default 0.0
+        Begin of the impairment, s.
+    until_s : float | None, optional
+        End of the impairment, s; None: the end of the run.
+
+    Examples
+    --------
+    >>> Impairment("pilot", delay_ms=20.0, until_s=5.0).holds(5.0)
+    False
+    """
 
     # fmt: off
     controller: Annotated[str, Parameter("Controller of the run.")]
@@ -51,12 +79,23 @@ class Impairment:
     # fmt: on
 
     def holds(self, time: float) -> bool:
-        """It does at this simulated time, s."""
+        """Return whether the impairment is active at a simulated time.
+
+        Parameters
+        ----------
+        time : float
+            Simulated time, s.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         return self.from_s <= time + _ROUNDING and (self.until_s is None or time + _ROUNDING < self.until_s)
 
 
 class Counts:
-    """Of both directions of a link: messages, and what became of them."""
+    """Counts of messages in both directions of a link, and of their fates."""
 
     __slots__ = ("delayed", "duplicated", "lost", "overtaken", "reordered", "sent", "steps", "timed", "withheld")
 
@@ -66,8 +105,22 @@ class Counts:
 
 
 class Direction:
-    """One way of a link. Whoever receives takes only what is newer than what it has, as docs/protocol.md requires of
-    commands: what was overtaken counts for nothing."""
+    """One direction of a link.
+
+    The receiver takes only messages newer than its last one, as docs/protocol.md requires of commands. Overtaken
+    messages count for nothing.
+
+    Parameters
+    ----------
+    impairments : Sequence[Impairment]
+        Impairments of the link.
+    dt : float
+        Simulated time of a step, s.
+    key : int
+        Seed of this direction.
+    counts : Counts
+        Counts of the link.
+    """
 
     __slots__ = ("_counts", "_dt", "_impairments", "_key", "_newest", "_order", "_taken_at", "_under_way")
 
@@ -77,19 +130,42 @@ class Direction:
         self._newest = self._order = self._taken_at = -1
 
     def forget(self) -> None:
-        """Nothing is under way, and nothing has come."""
+        """Discard all messages under way."""
         self._under_way.clear()
         self._newest = self._taken_at = -1
 
     def put(self, number: int, now: int, message: Any, drawn_by: int) -> None:
-        """A message sets out at step `now`.  number: rises from message to message;  drawn_by: decides its fate"""
+        """Send a message.
+
+        Parameters
+        ----------
+        number : int
+            Number that rises from message to message.
+        now : int
+            Present step.
+        message : Any
+            The message.
+        drawn_by : int
+            Number that determines its fate.
+        """
         self._counts.sent += 1
         for delay in self._copies(now, drawn_by):
             self._order += 1
             heapq.heappush(self._under_way, (now + delay, number, self._order, message))
 
     def take(self, now: int) -> tuple[int, Any] | None:
-        """The newest of what has come by step `now`, with its number; None where there is no news."""
+        """Return the newest message that has arrived.
+
+        Parameters
+        ----------
+        now : int
+            Present step.
+
+        Returns
+        -------
+        tuple[int, Any] | None
+            Number and message; None if there is no new one.
+        """
         found: tuple[int, Any] | None = None
         waiting = self._under_way
         while waiting and waiting[0][0] <= now:
@@ -102,7 +178,7 @@ class Direction:
         return found
 
     def _copies(self, now: int, drawn_by: int) -> Iterable[int]:
-        """Steps that each copy of a message takes which is not lost."""
+        """Return the delay in steps of each copy that is not lost."""
         held = now * self._dt
         active = next((one for one in self._impairments if one.holds(held)), None)
         if active is None:
@@ -128,14 +204,17 @@ class Direction:
         return found
 
     def _delay(self, active: Impairment, drawn_by: int, draw: int) -> int:
-        """Whole steps: a message that comes within one is seen at the next."""
+        """Return the delay in whole steps: a message that arrives within a step is seen at the next."""
         ms = active.delay_ms
         if active.jitter_ms:
             ms += active.jitter_ms * (2.0 * self._uniform(drawn_by, draw) - 1.0)
         return max(0, math.ceil(ms * 1e-3 / self._dt - 1e-6))
 
     def _uniform(self, step: int, draw: int) -> float:
-        """In [0, 1), by splitmix64 (Steele, Lea and Flood 2014) of a counter: nothing is kept from draw to draw."""
+        """Return a number in [0, 1), by splitmix64 (Steele, Lea and Flood 2014) of a counter.
+
+        It has no state from draw to draw.
+        """
         return (_mixed(self._key + (step * _DRAWS + draw + 1) * _GOLDEN) >> 11) * 2.0**-53
 
 
@@ -147,9 +226,23 @@ def _mixed(z: int) -> int:
 
 
 class ImpairedLink:
-    """A controller's link in a run: states out, commands back, and which answers are owed.
+    """Impaired link of a controller: states out, commands back, and the answers that it owes.
 
-    states, commands   the two directions;  longest  steps that a state can be under way, at most
+    Parameters
+    ----------
+    impairments : Sequence[Impairment]
+        Impairments of the link.
+    dt : float
+        Simulated time of a step, s.
+    seed : int
+        Seed of the run.
+
+    Attributes
+    ----------
+    states, commands : Direction
+        The two directions.
+    longest : int
+        Most steps that a state can be under way.
     """
 
     def __init__(self, impairments: Sequence[Impairment], dt: float, seed: int) -> None:
@@ -162,13 +255,26 @@ class ImpairedLink:
         self._owed: dict[int, int] = {}
 
     def forget(self) -> None:
-        """The run went back, or another peer has the controller's place."""
+        """Reset the link, because the run went back or another peer replaced the controller."""
         self.states.forget()
         self.commands.forget()
         self._owed.clear()
 
     def sends(self, step: int, every: int = 1) -> bool:
-        """The state of this step sets out, as far as the rate allows.  every: steps between the states of the peer"""
+        """Return whether the rate allows the state of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        every : int, default 1
+            Steps between the states of the peer.
+
+        Returns
+        -------
+        bool
+            True if the state is sent.
+        """
         time = step * self._dt
         active = next((one for one in self._impairments if one.holds(time)), None)
         if active is None or active.rate_hz is None:
@@ -184,21 +290,57 @@ class ImpairedLink:
     # -- which answers are owed, on the plant's side -------------------------------------------------------------------
 
     def asked(self, number: int, due: int) -> None:
-        """State `number` was given to the controller, whose answer is owed at step `due`."""
+        """Record that a state was delivered to the controller.
+
+        Parameters
+        ----------
+        number : int
+            Number of the state.
+        due : int
+            Step at which its answer is owed.
+        """
         if len(self._owed) >= _MOST_OWED:  # of one that does not answer
             self._owed.pop(next(iter(self._owed)))
         self._owed[number] = due
 
     def answered(self, number: int) -> int:
-        """The step at which this answer is or was owed; -1: nobody asked."""
+        """Remove a state from the owed answers.
+
+        Parameters
+        ----------
+        number : int
+            Number of the state.
+
+        Returns
+        -------
+        int
+            Step at which the answer is or was owed; -1 if none was.
+        """
         return self._owed.pop(number, -1)
 
     def owes(self, step: int) -> bool:
-        """An answer is owed at this step."""
+        """Return whether an answer is owed at a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            True if one is.
+        """
         return step in self._owed.values()
 
     def report(self) -> dict[str, Any]:
-        """Of both directions. mean_delay_ms: of a message that was not lost, one way; None where there was none."""
+        """Return the counts of both directions for the report.
+
+        Returns
+        -------
+        dict[str, Any]
+            Counts by name, and `mean_delay_ms` of a delivered message, one way; None without any.
+        """
         counts = self._counts
         mean = counts.steps * self._dt * 1e3 / counts.timed if counts.timed else None
         return {
@@ -209,7 +351,22 @@ class ImpairedLink:
 
 
 def impaired_links(impairments: Iterable[Impairment], dt: float, seed: int) -> dict[str, ImpairedLink]:
-    """The links of a run, by controller."""
+    """Return the links of a run.
+
+    Parameters
+    ----------
+    impairments : Iterable[Impairment]
+        All impairments.
+    dt : float
+        Simulated time of a step, s.
+    seed : int
+        Seed of the run.
+
+    Returns
+    -------
+    dict[str, ImpairedLink]
+        Links by controller.
+    """
     found: dict[str, list[Impairment]] = {}
     for one in impairments:
         found.setdefault(one.controller, []).append(one)

@@ -1,8 +1,8 @@
-"""A step as a row of a log: its whole numbers, declared once.
+"""Step as a row of a log: its whole numbers, declared once.
 
-The ring, the compiled code that writes rows (rtmms.loop.kernels.row), the messages of a log, their schemas and the
-columns of a table follow from `Head`. A number is added here and where it is found out: in the recorder, and in
-rtmms.wire.kernels.step where compiled code finds it out as well.
+The ring, the compiled writer (rtmms.loop.kernels.row), a log's messages, their schemas and a table's columns follow
+from `Head`. A new number is added here and where it is determined: in the recorder, and for compiled code in
+rtmms.wire.kernels.step.
 """
 
 from __future__ import annotations
@@ -15,11 +15,20 @@ from rtmms.base.contract import MISS_WORDS, OUTCOME_WORDS
 
 @dataclass(frozen=True)
 class LogColumn:
-    """How a number stands in a message of a log, under its own name.
+    """Form of a number in a message of a log, under its own name.
 
-    topic   of the message;  kind  int, bool or str
-    words   the number is an index into these
-    unit    of an int;  means  for a person who reads the schema
+    Parameters
+    ----------
+    topic : str
+        Topic of the message.
+    kind : type, default int
+        int, bool or str.
+    words : tuple[str, ...], optional
+        Texts into which the number is an index.
+    unit : str, default ''
+        Unit of an int.
+    means : str, default ''
+        Meaning, for a person who reads the schema.
     """
 
     topic: str
@@ -29,7 +38,18 @@ class LogColumn:
     means: str = ""
 
     def text(self, value: int) -> Any:
-        """The number as it stands there."""
+        """Return a number in its form in the message.
+
+        Parameters
+        ----------
+        value : int
+            The number.
+
+        Returns
+        -------
+        Any
+            An int, a bool or a text.
+        """
         if self.words:
             return self.words[value] if 0 <= value < len(self.words) else "other"
         return self.kind(value)
@@ -39,12 +59,38 @@ _OUTCOME = "/outcome"
 
 
 class Head(NamedTuple):
-    """The whole numbers of a row, in order.
+    """Whole numbers of a row, in order.
 
-    kind             STEP or START;  step, wall_ns  which; CLOCK_MONOTONIC at which it was kept
-    seed, altered    of the last reset; how often the state was changed by request so far
-    wake, exchange, plant, slack  ns, of the step before, UNDEFINED where there is none; timed: its number, or -1
-    attributed, miss, overrun   a bad step that was judged meanwhile, or -1; indices into CAUSES of its faults, or -1
+    Parameters
+    ----------
+    kind : int
+        STEP or START.
+    step, wall_ns : int
+        Index of the step, and instant of CLOCK_MONOTONIC at which it was stored, ns.
+    seed, altered : int
+        Seed of the last reset, and number of changes of the state by request so far.
+    outcome : int
+        StepOutcome.
+    policy : int
+        Miss policy that replaced missing commands.
+    seq, target_step : int
+        Newest of the used commands, and the step for which it was.
+    lateness_ns : int
+        Its lateness after the deadline, ns.
+    clamped : int
+        Whether a value was clamped.
+    overruns, skipped : int
+        Counts so far.
+    dropped : int
+        Rows dropped so far.
+    timed : int
+        Step of the following durations, or -1.
+    wake, exchange, plant, slack : int
+        Durations of the step before, ns; UNDEFINED for none.
+    attributed : int, default -1
+        A bad step that was judged meanwhile, or -1.
+    miss, overrun : int, default -1
+        Its causes as indices into CAUSES, or -1.
     """
 
     kind: int
@@ -72,15 +118,26 @@ class Head(NamedTuple):
 
 
 STEP, START = 0, 1
-"""Kinds of row: a finished step; a state to start from (the first, and after a reset)."""
+"""Kinds of row: a finished step, and a state to start from (the first, and after a reset)."""
 
 
 def fields_of(topic: str) -> dict[str, LogColumn]:
-    """The numbers that stand in the messages of a topic, by name, in their order."""
+    """Return the numbers in the messages of a topic.
+
+    Parameters
+    ----------
+    topic : str
+        The topic.
+
+    Returns
+    -------
+    dict[str, LogColumn]
+        Columns by name, in their order.
+    """
     hints = get_type_hints(Head, include_extras=True)
     found = {name: getattr(hint, "__metadata__", (None,))[0] for name, hint in hints.items()}
     return {name: one for name, one in found.items() if one is not None and one.topic == topic}
 
 
 OUTCOME_COLUMNS = fields_of(_OUTCOME)
-"""What a log has of a step beside its command and its outputs."""
+"""A log's numbers of a step in addition to its command and its outputs."""

@@ -1,8 +1,9 @@
-"""The loop: one step after the other, on time, with whatever commands came; it knows time, not robots or sockets.
+"""The loop: one step after the other, on time, with the commands that came.
 
-A step k: wait for t_k; publish state k with its budget; collect commands until the deadline; let the miss policy stand
-in for what is not there; plant.step; observers; the overrun policy; serve the rest of the world in the slack. The pace
-(realtime, lockstep, free, external) decides only how long each wait is, so the same commands give the same bits.
+It uses neither robots nor sockets. A step k has these parts: wait for t_k, publish state k with its budget, and collect
+commands until the deadline. Then the miss policy replaces missing commands, and plant.step follows. Observers, the
+overrun policy and the work of the slack come last. The pace (realtime, lockstep, free, external) only determines how
+long each wait is, so the same commands give the same bits.
 """
 
 from __future__ import annotations
@@ -40,19 +41,32 @@ if TYPE_CHECKING:
     from rtmms.plant.protocol import Plant
 
 LOOK_EVERY_NS, LOOK_NS = 150_000_000, 500_000
-"""Where no slack is left for so long, the handshake endpoint is looked at all the same, and for how long: a plant that
-overruns must still answer `status` and `stop`."""
+"""Interval and duration of a look at the handshake endpoint without slack, ns.
+
+A plant that overruns must still answer `status` and `stop`.
+"""
 MOST_CHANGES = 1000
-"""Changes by request that are kept for a replay, which stops at the first that is not."""
+"""Most recorded changes by request; a replay stops at the first that is not recorded."""
 
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run went.
+    """Result of a run.
 
-    ended        duration, interrupt, stop, policy, peer or diverged;  message: why, '' when there is none
-    steps        taken;  simulated_s = steps * dt;  wall_s from the start of step 0
-    final        the outputs at the end; at the last sound state when the simulation diverged
+    Parameters
+    ----------
+    ended : str
+        duration, interrupt, stop, policy, peer or diverged.
+    message : str
+        Reason of the end; empty for none.
+    steps : int
+        Number of steps.
+    simulated_s : float
+        steps * dt, s.
+    wall_s : float
+        Wall time from the start of step 0, s.
+    final : dict[str, Array]
+        Outputs at the end; at the last sound state if the simulation diverged.
     """
 
     ended: str
@@ -65,15 +79,24 @@ class Outcome:
 
 @dataclass(slots=True)
 class LoopServices:
-    """What goes along with the steps.
+    """Services in addition to the steps; each is optional.
 
-    commands   keeps every command, or None
-    watch      reports which processes died
-    status     called after `watch` with the loop: what a display shows
-    attribution      finds the cause of each miss and overrun
-    monitor    estimates the error of the steps
-    agenda     what is set at which step
-    governor   changes the plant to cheaper variants where periods are too full
+    Parameters
+    ----------
+    commands : CommandTrace | None, optional
+        Stores every command.
+    watch : Watch | None, optional
+        Reports processes that died.
+    status : Callable[[Loop], None] | None, optional
+        Called after `watch` with the loop, for a display.
+    attribution : FaultAttribution | None, optional
+        Finds the cause of each miss and overrun.
+    monitor : Monitor | None, optional
+        Estimates the error of the steps.
+    agenda : Agenda | None, optional
+        Scheduled changes.
+    governor : Governor | None, optional
+        Changes the fidelity level if periods are too full.
     """
 
     commands: CommandTrace | None = None
@@ -86,14 +109,43 @@ class LoopServices:
 
 
 class Loop:
-    """One run of a plant. `run` is called once.
+    """One run of a plant; `run` is called once.
 
-    observers  see the steps they ask for
-    steps      the one at which it ends; None: until a request ends it
-    first      the step that it begins with: 0, but for a run that goes on from another one. A reset goes back to 0
-    step       the next one;  ended, message  why the run ends, '' while it does not
-    seed, resets, alterations, changes   what requests made of the run
-    collections   garbage collections within the run: 0, unless something collects on purpose
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    exchange : Exchange
+        Commands in, states out.
+    clock : Clock
+        Clock of the loop.
+    pace : Pace
+        Mode of the steps.
+    policies : Policies
+        Policies of the run.
+    statistics : Statistics
+        Statistics of the run.
+    observers : Sequence[Observer], optional
+        Observers, which receive the steps that they ask for.
+    steps : int | None, optional
+        Step at which the run ends; None: until a request ends it.
+    seed : int, default 0
+        Seed of the last reset.
+    beside : LoopServices | None, optional
+        Services of the run.
+    first : int, default 0
+        First step: 0, except for a run that continues another one. A reset returns to 0.
+
+    Attributes
+    ----------
+    step : int
+        The next step.
+    ended, message : str
+        Reason of the end and its explanation; empty while the run continues.
+    seed, resets, alterations, changes : int, default 0
+        Effects of requests on the run.
+    collections : int
+        Garbage collections within the run: 0, unless code collects on purpose.
     """
 
     __slots__ = (  # read several times a step, and of more than 30 attributes a dictionary is slow
@@ -153,30 +205,69 @@ class Loop:
         return self._chores.dead
 
     def end(self, reason: str, message: str = "") -> None:
-        """End the run after the present step; the first reason stands. Safe to call from a signal handler."""
+        """End the run after the present step; a signal handler may call this.
+
+        The first reason counts.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end, see `Outcome`.
+        message : str, default ''
+            Its explanation.
+        """
         if not self.ended:
             self.ended, self.message = reason, message
 
     def start_at(self, instant_ns: int, *, answered: bool = False) -> None:
-        """The run counts from there: its wall time, its grace, the age of what is held.
+        """Count wall time, grace and ages of held values from an instant.
 
-        answered   the commands of its first step are in hand: that exchange was none of the schedule's
+        Parameters
+        ----------
+        instant_ns : int
+            The instant, ns.
+        answered : bool, default False
+            Whether the commands of its first step have come already, so that this exchange is not one of the schedule.
         """
         self.started_ns, self.answered = instant_ns, answered
         self.fallback.start_at(instant_ns)
 
     def in_grace(self) -> bool:
-        """Neither limits nor `abort` act yet."""
+        """Return whether limits and `abort` do not act yet.
+
+        Returns
+        -------
+        bool
+            True within the grace.
+        """
         return self.clock.now() < self.fallback.grace.until_ns
 
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
-        """State `step` to the world; it is observed at most once."""
+        """Send a state; it is observed at most once.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        """
         outputs = self.view.outputs(step)
         self.exchange.publish(step, step * self.plant.dt, deadline_ns, budget_ns, outputs, self.exchange.applied)
         self.sent = self.clock.now(), deadline_ns
 
     def prepare(self, step: int, deadline_ns: int) -> None:
-        """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
+        """Observe and pack a state in the slack, so that at its instant it has only to be sent.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        """
         if self._preparing is not None and not self.requests.pending and self.requests.agenda.next > step:
             self.prepared = (step, deadline_ns)
             compiling = self._compiled.preparing
@@ -186,30 +277,55 @@ class Loop:
             self._preparing.prepare(step, time, deadline_ns, self.view.outputs(step), self.exchange.applied)
 
     def collect(self, step: int, until_ns: int) -> bool:
-        """Commands for `step` into `command`; True when every claimed actuator has its own."""
+        """Read commands into `command`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        until_ns : int
+            Instant at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         complete = self.exchange.collect(step, self.command, until_ns)
         self.note_claims()
         return complete
 
     def note_claims(self) -> None:
-        """Peers came or went: what nobody holds any more goes to neutral."""
+        """Read the claims again; actuators that nobody holds any more go to neutral."""
         if self.claims.refresh():
             self.fallback.homing = True
 
     def serve(self, until_ns: int) -> None:
-        """The low-priority work, until the instant at most."""
+        """Do the work of the slack.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self.exchange.serve(until_ns)
         self.note_claims()
         self.requests.fetch()
         self._chores.do(until_ns)
 
     def answer(self) -> None:
-        """Do the requests that can be done while the commands of the step are waited for."""
+        """Perform requests that are possible while the step waits for its commands."""
         if self.requests.pending:
             self.requests.while_waiting()
 
     def check(self, until_ns: int = 0) -> None:
-        """A piece of the monitor's work, where it has one and there is time for it until the instant; 0: any."""
+        """Do a piece of the monitor's work, if there is time for it.
+
+        Parameters
+        ----------
+        until_ns : int, default 0
+            Instant at which it must end, ns; 0 for any.
+        """
         if self.step >= self.check_at and self._monitor is not None:
             now = self.clock.now()
             if until_ns and until_ns - now < self._monitor.longest_ns:
@@ -220,15 +336,32 @@ class Loop:
                 self.end("diverged", self._monitor.verdict.sentence)
 
     def watch_now(self) -> None:
-        """Look after the processes and the display."""
+        """Check the processes, and update the display."""
         self._chores.watch_now()
 
     def outputs(self, step: int) -> Mapping[str, Array]:
-        """The outputs at t = step * dt."""
+        """Return the outputs at t = step * dt.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        Mapping[str, Array]
+            Outputs by name.
+        """
         return self.view.outputs(step)
 
     def restart(self, seed: int) -> None:
-        """Back to t = 0: the plant, the counters and what was kept."""
+        """Return to t = 0: reset the plant, the counters and all records.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the reset.
+        """
         self.plant.reset(seed)
         self.forget_prepared()
         self.seed, self.step, self.first = seed, 0, 0
@@ -249,7 +382,13 @@ class Loop:
         self._begin()
 
     def altered(self, **how: Any) -> None:
-        """The state was changed from outside between steps;  how  op and args of the request, for a replay."""
+        """Record that the state was changed from outside between steps.
+
+        Parameters
+        ----------
+        **how : Any
+            `op` and `args` of the request, for a replay.
+        """
         if len(self.changes) < MOST_CHANGES:
             self.changes.append({"run": self.resets, "step": self.step, **how})
         self.view.forget()
@@ -261,12 +400,19 @@ class Loop:
             self.commands.altered.append(self.step)
 
     def note(self, values: Mapping[str, Any]) -> None:
-        """A peer's words for the log; see rtmms.loop.ports.Noting."""
+        """Write a peer's note into the log; see rtmms.loop.ports.LogsNotes.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by name.
+        """
         for observer in self.view.observers:
             if isinstance(observer, LogsNotes):
                 observer.note(self.step, values)
 
     def forget_prepared(self) -> None:
+        """Discard the prepared state."""
         self.prepared = (-1, 0)
         if self._preparing is not None:
             self._preparing.prepare(-1, 0.0, 0, {}, self.exchange.applied)
@@ -274,9 +420,21 @@ class Loop:
     # --- the run ----------------------------------------------------------------------------------------------------
 
     def run(self, *, tidy: bool = True) -> Outcome:
-        """Take the steps. The plant has been reset, the peers are admitted. Raises what a faulty plant raises.
+        """Take the steps.
 
-        tidy  collect garbage before, and none within: some 50 ms that a run without a clock does not need"""
+        The plant has been reset, and the peers are admitted. Exceptions of a faulty plant pass through.
+
+        Parameters
+        ----------
+        tidy : bool, default True
+            Whether to collect garbage before the run, and none within. This takes some 50 ms, which a run without a
+            clock does not need.
+
+        Returns
+        -------
+        Outcome
+            Result of the run.
+        """
         if tidy:
             gc.collect()
             gc.freeze()
@@ -310,7 +468,7 @@ class Loop:
         )  # fmt: skip
 
     def _begin(self) -> None:
-        """The first step is next: the first state to the observers, ages and schedule from now."""
+        """Send the first state to the observers, and begin the schedule now."""
         self.view.start(self.step)
         self._counts = Counts()
         if self._monitor is not None:
@@ -334,7 +492,13 @@ class Loop:
             self.pace.begin(self.step)  # the last period is lived through to its end, as every other
 
     def advance(self, step: int) -> None:
-        """One step, from its instant to the end of its slack."""
+        """Take one step, from its instant to the end of its slack.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
         taken = self._taken
         taken.clear()
         self._compiled.run(step, taken)
@@ -342,7 +506,7 @@ class Loop:
             self._finish(step, taken)
 
     def _finish(self, step: int, taken: StepProgress) -> None:
-        """The step is taken: counted, shown, judged; then its slack."""
+        """Count, record and judge a finished step, and do the work of its slack."""
         now, pace, statistics, attribution = self.clock.now, self.pace, self.statistics, self.attribution
         self.step = step + 1
         statistics.count(taken.outcome)
@@ -377,7 +541,7 @@ class Loop:
             attribution.rest(now(), due)
 
     def _give_way(self, governor: Governor, busy_ns: int, plant_ns: int) -> None:
-        """Change the plant to the level that the governor asks for, and let it stand in the log as what was set."""
+        """Change the plant to the governor's level, and record it as a set request."""
         level = governor.look(busy_ns, plant_ns)
         if level != governor.level:
             self.plant.set(level=level)  # type: ignore[attr-defined]
@@ -385,8 +549,10 @@ class Loop:
             governor.changed(self.step, level)
 
     def _see_newcomers(self, at: AdmitsPeers) -> None:
-        """Force a look at the handshake endpoint where the slack has been too short for long. The periods that it takes
-        are skipped, not overrun."""
+        """Force a look at the handshake endpoint if the slack has been too short for long.
+
+        Its periods are skipped, not overrun.
+        """
         now = self.clock.now()
         if at.looks != self._looks:
             self._looks, self._looked_ns = at.looks, now
@@ -398,7 +564,7 @@ class Loop:
             self.pace.let_pass(self.step)
 
     def _hold_to_limits(self, missed: bool, overran: bool, stale: bool) -> None:
-        """Count the step, and end the run where a limit is exceeded."""
+        """Count the step, and end the run if a limit is exceeded."""
         add(self._counts, missed, overran, stale)
         text = exceeded(self.policies.limits, self._counts) if missed or overran or stale else ""
         if text:
@@ -407,5 +573,5 @@ class Loop:
 
 
 def _collections() -> int:
-    """Garbage collections of this process so far."""
+    """Return the number of garbage collections of this process so far."""
     return sum(generation["collections"] for generation in gc.get_stats())

@@ -1,4 +1,4 @@
-"""The machine that a run is on: cores, scheduler, memory, and the costs of a timer, a wake-up and a system call."""
+"""Machine of a run: cores, scheduler, memory, and the costs of a timer, a wake-up and a system call."""
 
 from __future__ import annotations
 
@@ -22,13 +22,22 @@ from rtmms.base.errors import ModelError
 
 
 NAME = "rtmms-core"
-"""Begins the name by which a core is claimed."""
+"""First part of the name by which a core is claimed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cores:
-    """loop: the loop's thread and the step socket's; None where nothing is pinned. controllers: those that the run
-    starts. others: the I/O thread of unauthenticated clients, recorder, display."""
+    """Cores of a run.
+
+    Parameters
+    ----------
+    loop : int | None, optional
+        Core of the loop's thread and the step socket's; None if nothing is pinned.
+    controllers : tuple[int, ...], optional
+        Cores of the controllers that the run starts.
+    others : tuple[int, ...], optional
+        Cores of the I/O thread of unauthenticated clients, recorder and display.
+    """
 
     loop: int | None = None
     controllers: tuple[int, ...] = ()
@@ -36,14 +45,42 @@ class Cores:
 
 
 def allowed() -> list[int]:
-    """Cores this process may use; [] where the system does not report them."""
+    """Return the cores that this process may use.
+
+    Returns
+    -------
+    list[int]
+        Numbers of cores; [] if the system does not report them.
+    """
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
 
 
 def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
-    """'auto', 'off', LOOP or LOOP:CONTROLLERS (cores by number, several with commas); ModelError for anything else.
+    """Return the cores of a text: 'auto', 'off', LOOP or LOOP:CONTROLLERS.
 
-    cores   those that may be used; [] when that is not known
+    Cores are numbers, several separated by commas.
+
+    Parameters
+    ----------
+    text : str
+        The text.
+    cores : Sequence[int]
+        Cores that may be used; [] if unknown.
+
+    Returns
+    -------
+    str | Cores
+        'auto', 'off' or the cores.
+
+    Raises
+    ------
+    ModelError
+        If the text has another form, or names another core.
+
+    Examples
+    --------
+    >>> parse_affinity("3:1,2", [0, 1, 2, 3])
+    Cores(loop=3, controllers=(1, 2), others=(0, 1, 2))
     """
     if text in ("auto", "off"):
         return text
@@ -60,17 +97,28 @@ def parse_affinity(text: str, cores: Sequence[int]) -> str | Cores:
 
 
 class CoreClaim:
-    """A core that this process keeps time on, as other plants of this machine see it; given back with the process.
+    """Claim of a core for this plant, visible to other plants of this machine.
 
-    An abstract socket for each core: the name is free again when its holder ends, however that was, and is the same for
-    all users. Where there are no such sockets (other systems), every claim is granted.
+    Each core has an abstract socket. Its name is free again when the holder ends in any way, and is the same for all
+    users. Without such sockets (other systems), every claim is granted.
     """
 
     def __init__(self) -> None:
         self._held: dict[int, socket.socket] = {}
 
     def take(self, core: int) -> bool:
-        """Whether no other process holds this core; it is ours then."""
+        """Claim a core.
+
+        Parameters
+        ----------
+        core : int
+            Number of the core.
+
+        Returns
+        -------
+        bool
+            False if another process holds it.
+        """
         if core in self._held or sys.platform != "linux":
             return True
         made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -83,7 +131,7 @@ class CoreClaim:
         return True
 
     def close(self) -> None:
-        """Give all of them back."""
+        """Release all claims."""
         for one in self._held.values():
             one.close()
         self._held.clear()
@@ -92,14 +140,28 @@ class CoreClaim:
 def choose(
     affinity: str | Cores, cores: Sequence[int], permitted: bool, free: Callable[[int], bool] = lambda core: True
 ) -> Cores:
-    """Who goes where.
+    """Return the cores of a run.
 
-    free       whether no other plant keeps time on a core (`CoreClaim.take`): auto takes the last one that is free, and
-               shares the last one where none is
+    'auto' pins if SCHED_FIFO is permitted and there are two cores. Loop, I/O thread and controllers use the last core,
+    since the first serves most interrupts. A light controller is best there: its messages need not wake another core
+    (docs/realtime.md).
 
-    affinity   as parse_affinity gives it; auto pins where SCHED_FIFO is permitted and there are two cores: loop, I/O
-               thread and controllers to the last, since the first serves most interrupts. A light controller is best
-               there: what it is handed need not wake another core (docs/realtime.md).
+    Parameters
+    ----------
+    affinity : str | Cores
+        Result of `parse_affinity`.
+    cores : Sequence[int]
+        Cores that may be used.
+    permitted : bool
+        Whether SCHED_FIFO is permitted.
+    free : Callable[[int], bool], optional
+        Returns whether no other plant claims a core (`CoreClaim.take`). 'auto' takes the last free one, and shares the
+        last one if none is.
+
+    Returns
+    -------
+    Cores
+        The cores.
     """
     if isinstance(affinity, Cores):
         return affinity
@@ -114,7 +176,20 @@ def _others(loop: int, cores: Sequence[int]) -> tuple[int, ...]:
 
 
 def pin(pid: int, cores: Iterable[int]) -> str:
-    """Every thread of a process onto the cores; returns what failed, '' for nothing (also when it has ended)."""
+    """Pin every thread of a process to cores.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    cores : Iterable[int]
+        The cores.
+
+    Returns
+    -------
+    str
+        A failure as text; empty for success, also if the process has ended.
+    """
     wanted = set(cores)
     if not wanted or not hasattr(os, "sched_setaffinity"):
         return ""
@@ -129,7 +204,18 @@ def pin(pid: int, cores: Iterable[int]) -> str:
 
 
 def threads(pid: int) -> list[int]:
-    """The threads of a process, itself first; only itself where the system does not list them."""
+    """Return the threads of a process.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+
+    Returns
+    -------
+    list[int]
+        Ids of the threads, itself first. Only itself if the system does not list them.
+    """
     try:
         return sorted(int(path.name) for path in Path(f"/proc/{pid}/task").iterdir())
     except OSError:
@@ -143,8 +229,13 @@ MOST = 4096
 
 
 def raise_limit() -> int:
-    """Up to what the system allows without asking, at most MOST; what is more stays. Returns the limit, -1 for none or
-    where the system has no such limit."""
+    """Raise the limit of open files to the permitted one, at most MOST; a higher limit remains.
+
+    Returns
+    -------
+    int
+        The limit; -1 for none, or if the system has no such limit.
+    """
     try:
         import resource
     except ImportError:  # Windows
@@ -168,9 +259,17 @@ _DEEP = 400
 
 
 def lock(*, early: bool) -> tuple[bool, str]:
-    """Lock all pages of this process, and all it maps later where nothing limits that. (locked, what failed)
+    """Lock all pages of this process, and all later ones if no limit applies.
 
-    early   before everything else is loaded: only where later mappings are covered too
+    Parameters
+    ----------
+    early : bool
+        Whether all other modules are still to be loaded. Then it locks only if later mappings are covered, too.
+
+    Returns
+    -------
+    tuple[bool, str]
+        Whether the pages are locked, and a failure as text.
     """
     import resource
 
@@ -199,10 +298,13 @@ def unlock() -> None:
 
 
 def prefault() -> list[Any]:
-    """Touch what steps will use: heap that is not given back, room in Python's own arenas, stack.
+    """Touch memory that steps will use: heap that is not returned, room in Python's arenas, stack.
 
-    Returns what must be kept for as long as the room is to stay: a few objects in each arena, so that none is unmapped
-    when it empties and mapped again within a step.
+    Returns
+    -------
+    list[Any]
+        Objects that must live as long as the room: a few in each arena, so that no arena is unmapped when it empties
+        and mapped again within a step.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)
@@ -233,12 +335,36 @@ _PR_SET_TIMERSLACK, _PR_GET_TIMERSLACK = 29, 30
 
 @dataclass(slots=True)
 class Readiness:
-    """What was set up: `done` names the parts in their order, `failed` has what to do about each of the others.
+    """Result of the set-up for real time.
 
-    asked       priority asked for; None for none
-    scheduler   'SCHED_FIFO' or 'SCHED_OTHER';  priority 0 under the latter
-    children    of each controller that was started: its name, scheduler, priority and cores
-    affinity    cores of the loop's thread;  cores   what was pinned to which;  allowed   before that
+    `done` lists the parts in their order. `failed` has a remedy for each of the others.
+
+    Parameters
+    ----------
+    asked : int | None, optional
+        Requested priority; None for none.
+    scheduler : str, default 'SCHED_OTHER'
+        'SCHED_FIFO' or 'SCHED_OTHER'.
+    priority : int, default 0
+        Priority; 0 under SCHED_OTHER.
+    memory_locked : bool, default False
+        Whether the memory is locked.
+    affinity : list[int], optional
+        Cores of the loop's thread.
+    cores : Cores, optional
+        Pinned cores of each part.
+    allowed : list[int], optional
+        Cores before the pinning.
+    timer_slack_ns : int | None, optional
+        Timer slack, ns; None if not set.
+    dma_latency_us : int | None, optional
+        Latency limit of the power states, us; None if not set.
+    done, failed : list[str], optional
+        Sentences about the parts.
+    claim : CoreClaim, optional
+        Claim of the loop's core.
+    children : list[dict[str, Any]], optional
+        Name, scheduler, priority and cores of each controller that was started.
     """
 
     asked: int | None = None
@@ -258,7 +384,13 @@ class Readiness:
     _room: list[Any] = field(default_factory=list)
 
     def report(self) -> dict[str, Any]:
-        """The object `realtime` of the final report."""
+        """Return the object `realtime` of the final report.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {
             "scheduler": self.scheduler, "priority": self.priority, "memory_locked": self.memory_locked,
             "affinity": self.affinity, "controllers": list(self.cores.controllers),
@@ -266,7 +398,10 @@ class Readiness:
         }  # fmt: skip
 
     def close(self) -> None:
-        """Give up what outlives a run: power state, memory, scheduler, core. The process may go on to draw a figure."""
+        """Undo settings that outlive a run: power state, memory, scheduler, core.
+
+        The process may then continue, for example to draw a figure.
+        """
         if self._dma_file is not None:
             os.close(self._dma_file)
             self._dma_file = None
@@ -280,7 +415,28 @@ class Readiness:
 
 
 def parse_priority(text: str) -> tuple[int | None, bool]:
-    """'auto', 'off' or a SCHED_FIFO priority 1 to 99 -> (priority or None, whether it was asked for by number)."""
+    """Return the priority of a text.
+
+    Parameters
+    ----------
+    text : str
+        'auto', 'off' or a SCHED_FIFO priority from 1 to 99.
+
+    Returns
+    -------
+    tuple[int | None, bool]
+        The priority or None, and whether it was requested by number.
+
+    Raises
+    ------
+    ModelError
+        If the text is something else.
+
+    Examples
+    --------
+    >>> parse_priority("off")
+    (None, False)
+    """
     if text == "auto":
         return AUTO_PRIORITY, False
     if text == "off":
@@ -291,7 +447,25 @@ def parse_priority(text: str) -> tuple[int | None, bool]:
 
 
 def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
-    """The parts that come before the sockets and the plant. priority None (off) leaves the machine as it is."""
+    """Set up the parts that precede the sockets and the plant.
+
+    Parameters
+    ----------
+    priority : int | None
+        SCHED_FIFO priority; None leaves the machine unchanged.
+    affinity : str, default 'auto'
+        Text of `parse_affinity`.
+
+    Returns
+    -------
+    Readiness
+        The result so far.
+
+    Raises
+    ------
+    ModelError
+        If the affinity is invalid.
+    """
     ready = Readiness(asked=priority, affinity=allowed(), allowed=allowed())
     wanted = parse_affinity(affinity, ready.affinity)
     if priority is None:
@@ -309,14 +483,36 @@ def prepare(priority: int | None, affinity: str = "auto") -> Readiness:
 
 
 def may_raise(priority: int | None) -> bool:
-    """Whether SCHED_FIFO at this priority is granted; tried, and taken back."""
+    """Return whether SCHED_FIFO is permitted at a priority, by trying it.
+
+    Parameters
+    ----------
+    priority : int | None
+        The priority.
+
+    Returns
+    -------
+    bool
+        True if it is.
+    """
     with raised(priority) as granted:
         return granted
 
 
 @contextmanager
 def raised(priority: int | None) -> Iterator[bool]:
-    """Within: this thread at SCHED_FIFO `priority`, if that is permitted. Gives whether it is."""
+    """Run the block at a SCHED_FIFO priority, if that is permitted.
+
+    Parameters
+    ----------
+    priority : int | None
+        The priority.
+
+    Yields
+    ------
+    bool
+        Whether it is permitted.
+    """
     granted = False
     if priority is not None and sys.platform == "linux":
         try:
@@ -332,7 +528,13 @@ def raised(priority: int | None) -> Iterator[bool]:
 
 
 def finish(ready: Readiness) -> None:
-    """The parts that come last, when everything is loaded and warm: memory, garbage, then the scheduler."""
+    """Set up the parts that come last, when everything is loaded: memory, garbage, then the scheduler.
+
+    Parameters
+    ----------
+    ready : Readiness
+        The result so far, changed in place.
+    """
     if ready.asked is None or sys.platform != "linux":
         return
     ready._room = prefault()
@@ -345,7 +547,20 @@ def finish(ready: Readiness) -> None:
 
 
 def raise_child(pid: int, priority: int) -> str:
-    """Give a child SCHED_FIFO `priority` and a limit on what it may use without sleeping. Returns what failed."""
+    """Give a child a SCHED_FIFO priority, and a limit of its time without sleep.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    priority : int
+        The priority.
+
+    Returns
+    -------
+    str
+        A failure as text; empty for success.
+    """
     if sys.platform != "linux":
         return "priorities of controllers: not available on this system"
     import resource
@@ -360,7 +575,13 @@ def raise_child(pid: int, priority: int) -> str:
 
 
 def favour_child(pid: int) -> None:
-    """Before ordinary processes, where that is permitted; those still get their turn, whatever it does."""
+    """Give a child precedence over ordinary processes, if permitted; those still have their share.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+    """
     if not hasattr(os, "setpriority"):
         return
     with suppress(OSError):
@@ -369,7 +590,18 @@ def favour_child(pid: int) -> None:
 
 
 def scheduling(pid: int) -> dict[str, Any]:
-    """How a process is scheduled, as far as that can be found out: scheduler, priority, nice, cores."""
+    """Return how a process is scheduled, as far as known.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+
+    Returns
+    -------
+    dict[str, Any]
+        Scheduler, priority, nice value and cores; None for unknown ones.
+    """
     try:
         nice = os.getpriority(os.PRIO_PROCESS, pid)
         policy, priority = os.sched_getscheduler(pid), os.sched_getparam(pid).sched_priority
@@ -381,9 +613,9 @@ def scheduling(pid: int) -> dict[str, Any]:
 
 
 def _affinity(ready: Readiness, cores: Cores, timed: bool = True) -> None:
-    """The loop's thread, and with it those that it starts, onto its core.
+    """Pin the loop's thread, and the threads that it starts, to its core.
 
-    timed   the loop will have a real-time priority, so that it can take a core from others
+    `timed` states that the loop will have a real-time priority, so that it can take a core from others.
     """
     if cores.loop is None:
         if timed and len(ready.affinity) == 1:  # there is no choice, but there may be another plant
@@ -400,7 +632,7 @@ def _affinity(ready: Readiness, cores: Cores, timed: bool = True) -> None:
 
 
 def _claim(ready: Readiness, core: int, advice: str) -> None:
-    """The core is ours, or a warning names another plant that has it too."""
+    """Claim the core, or warn of another plant on it."""
     if not ready.claim.take(core):
         ready.failed.append(
             f"core {core} is shared with another plant that keeps time: both will miss deadlines; {advice}, "
@@ -409,14 +641,14 @@ def _claim(ready: Readiness, core: int, advice: str) -> None:
 
 
 def _memory(ready: Readiness, *, early: bool) -> None:
-    """No page of ours is to be taken away, nor to be fetched within a step."""
+    """Lock the memory, so that no page is removed, or fetched within a step."""
     ready.memory_locked, failed = lock(early=early)
     ready.failed.extend([failed] if failed else [])
     ready.done.extend(["memory locked"] if ready.memory_locked else [])
 
 
 def _timer_slack(ready: Readiness, libc: ctypes.CDLL) -> None:
-    """Wake-ups at SCHED_OTHER come up to 50 us late by default, to save power: ask for 1 ns."""
+    """Set the timer slack to 1 ns; by default wake-ups at SCHED_OTHER are up to 50 us late to save power."""
     if libc.prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0) == 0:
         ready.timer_slack_ns = int(libc.prctl(_PR_GET_TIMERSLACK, 0, 0, 0, 0))
         ready.done.append(f"timer slack {ready.timer_slack_ns} ns")
@@ -425,7 +657,7 @@ def _timer_slack(ready: Readiness, libc: ctypes.CDLL) -> None:
 
 
 def _dma_latency(ready: Readiness) -> None:
-    """A core in a deep sleep takes long to wake: hold the door open while we run."""
+    """Prevent deep sleep of the cores while the run lasts, because they wake up slowly from it."""
     path = "/dev/cpu_dma_latency"
     try:
         ready._dma_file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
@@ -440,7 +672,7 @@ def _dma_latency(ready: Readiness) -> None:
 
 
 def _scheduler(ready: Readiness, priority: int) -> None:
-    """SCHED_FIFO for this thread alone; children of it begin at SCHED_OTHER."""
+    """Set SCHED_FIFO for this thread alone; its children begin at SCHED_OTHER."""
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
     except OSError as error:
@@ -461,9 +693,20 @@ SHORTEST_S = 1e-6
 
 
 def shortest_wait_s(samples: int = WAIT_SAMPLES) -> float:
-    """What a wait of 1 us on a descriptor takes, in s: the ninth of ten. 5 us at SCHED_FIFO, 60 us without any set-up.
+    """Return the shortest wait that this machine can keep: the p90 of waits of 1 us on a descriptor.
 
-    A deadline below it cannot be kept: whoever waits for less wakes up later than that.
+    It is 5 us at SCHED_FIFO, and 60 us without any set-up. A shorter deadline cannot be kept, because a shorter wait
+    ends later than that.
+
+    Parameters
+    ----------
+    samples : int, default WAIT_SAMPLES
+        Number of waits.
+
+    Returns
+    -------
+    float
+        Time, s.
     """
     taken: list[int] = []
     one, other = socket.socketpair()
@@ -485,11 +728,22 @@ COSTS = {
     "call_hot": "a system call that was just made before",
     "call_cold": "the same after a sleep, when the caches have cooled down",
 }
-"""What is measured, each the median in us."""
+"""Measured costs, each the median in us."""
 
 
 def costs(samples: int = SAMPLES) -> dict[str, float]:
-    """Each of COSTS in us, as this thread is scheduled now. Takes 0.3 s."""
+    """Measure each of COSTS as this thread is scheduled now; takes 0.3 s.
+
+    Parameters
+    ----------
+    samples : int, default SAMPLES
+        Number of samples of each.
+
+    Returns
+    -------
+    dict[str, float]
+        Medians by name, us.
+    """
     here, there = socket.socketpair()
     with here, there:
         there.send(b"1")

@@ -25,58 +25,138 @@ if TYPE_CHECKING:
 
 
 class Unpaced:
-    """The part of a pace that is about instants, for one that has none."""
+    """Part of a pace about instants, for a mode without a clock."""
 
     def bind(self, run: Run) -> None:
+        """Connect the pace to its run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         self.run, self.clock = run, run.clock
         self.served_ns = run.clock.now()
 
     def anchor(self, step: int) -> int:
+        """Begin with a step now.
+
+        Parameters
+        ----------
+        step : int
+            The first step.
+
+        Returns
+        -------
+        int
+            Its instant, CLOCK_MONOTONIC, ns.
+        """
         self.served_ns = self.clock.now()
         return self.served_ns
 
     def let_pass(self, step: int) -> None:
-        """Nobody paces it: nothing to do."""
+        """Do nothing, because no clock paces the steps.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
 
     def ready(self, step: int) -> bool:
+        """Return True, because each step may begin at once.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Always True.
+        """
         return True
 
     def window(self, step: int) -> tuple[int, int] | None:
+        """Return None, because steps are not taken as a whole.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        tuple[int, int] | None
+            Always None.
+        """
         return None
 
     def batch(self) -> tuple[int, int, bool] | None:
+        """Return the limits of a batch until the next low-priority work.
+
+        Returns
+        -------
+        tuple[int, int, bool] | None
+            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
+            batch is not allowed.
+        """
         return self.served_ns + SERVE_EVERY_NS, 0, True
 
     def batched(self, published_ns: int, answered: bool) -> None:
-        """Each state is sent."""
+        """Do nothing, because each state is sent.
+
+        Parameters
+        ----------
+        published_ns : int
+            Instant at which the last state was sent, ns.
+        answered : bool
+            Whether it was answered.
+        """
 
     def begin(self, step: int) -> int:
+        """Return UNDEFINED, because a step has no instant.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        int
+            Always UNDEFINED.
+        """
         return UNDEFINED
 
 
 MARGIN_NS = 30_000
-"""The loop stops serving this long before the next step is due, to be asleep when the timer fires."""
+"""Margin before the next step at which the loop stops serving, ns, to be asleep when the timer expires."""
 PREPARE_NS = 100_000
-"""What is left of the slack for the state to come, of which the monitor takes nothing."""
+"""Part of the slack for the next state, ns, which the monitor does not use."""
 SERVE_NS = 200_000
 SERVE_GAP_NS = 800_000
-"""The low-priority work is not done again so soon: of short periods, in one of several."""
+"""Shortest interval of the low-priority work, ns; short periods do it in one of several."""
 SERVE_EVERY_NS = 5_000_000
 STARVED_NS = 100_000_000
 SLICE_NS = 50_000_000
 LONG_NS = 200_000_000
-"""A wait that is longer is cut into slices, between which requests and newcomers are served."""
+"""Wait from which it is cut into slices, ns, between which requests and newcomers are served."""
 SILENT_NS = 5_000_000_000
 START_NS = 10_000_000_000
-"""How long the commands for step 0 may take: a controller's first answer loads and compiles what the later ones use."""
+"""Time for the commands of step 0, ns.
+
+A controller's first answer loads and compiles code that the later ones use.
+"""
 
 
 class PeerError(RtmmsError):
-    """A peer that the run cannot go on without is gone or silent; the text names it."""
+    """Loss or silence of a peer without which the run cannot continue; the text names it."""
 
 
 class Run(Protocol):
-    """What a pace sees of the run, and may do to it."""
+    """Run as a pace sees it."""
 
     clock: Clock
     claims: Claims
@@ -90,88 +170,263 @@ class Run(Protocol):
         """A sentence for each process that has died."""
 
     def end(self, reason: str, message: str = "") -> None:
-        """End the run after the present step; the first reason stands."""
+        """End the run after the present step; the first reason counts.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        message : str, default ''
+            Its explanation.
+        """
 
     def start_at(self, instant_ns: int, *, answered: bool = False) -> None:
-        """The run counts from there; answered: the commands of its first step are in hand already."""
+        """Count the run from an instant.
+
+        Parameters
+        ----------
+        instant_ns : int
+            The instant, ns.
+        answered : bool, default False
+            Whether the commands of its first step have come already.
+        """
 
     def in_grace(self) -> bool:
-        """Neither limits nor `abort` act yet."""
+        """Return whether limits and `abort` do not act yet.
+
+        Returns
+        -------
+        bool
+            True within the grace.
+        """
 
     def publish(self, step: int, deadline_ns: int, budget_ns: int) -> None:
-        """State `step` to the world."""
+        """Send a state.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        """
 
     def prepare(self, step: int, deadline_ns: int) -> None:
-        """In the slack: observe and pack state `step`, so that at its instant it has only to be sent."""
+        """Observe and pack a state in the slack, so that at its instant it has only to be sent.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        """
 
     def collect(self, step: int, until_ns: int) -> bool:
-        """Take commands for `step`; True when every claimed actuator has its own."""
+        """Read commands for a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        until_ns : int
+            Instant at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
 
     def serve(self, until_ns: int) -> None:
-        """The low-priority work, until the instant at most."""
+        """Do the low-priority work.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
 
     def answer(self) -> None:
-        """Do the requests that can be done while the commands of the step are waited for."""
+        """Perform requests that are possible while the step waits for its commands."""
 
     def check(self, until_ns: int = 0) -> None:
-        """A piece of the monitor's work, if there is time for it until the instant; 0: whatever it takes."""
+        """Do a piece of the monitor's work, if there is time for it.
+
+        Parameters
+        ----------
+        until_ns : int, default 0
+            Instant at which it must end, ns; 0 for any.
+        """
 
     def watch_now(self) -> None:
-        """Look after the processes and the display."""
+        """Check the processes, and update the display."""
 
 
 class Pace(Protocol):
-    """One mode."""
+    """Mode of a run."""
 
     mode: str
 
     def bind(self, run: Run) -> None:
-        """Called once, by the loop."""
+        """Connect the pace to its run; the loop calls this once.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
 
     def anchor(self, step: int) -> int:
-        """The schedule begins anew with `step`: at the start, after a pause, after a reset. Returns its instant."""
+        """Begin the schedule anew with a step: at the start, after a pause, after a reset.
+
+        Parameters
+        ----------
+        step : int
+            The first step.
+
+        Returns
+        -------
+        int
+            Its instant, CLOCK_MONOTONIC, ns.
+        """
 
     def let_pass(self, step: int) -> None:
-        """Something was done between steps that may have taken long: no step is late for it."""
+        """Accept the duration of work between steps, so that no step is late because of it.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
 
     def ready(self, step: int) -> bool:
-        """Whether the step may begin: False after a while of waiting for whoever starts it, to be asked again."""
+        """Return whether a step may begin.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            False after a while of waiting; then the loop asks again.
+        """
 
     def begin(self, step: int) -> int:
-        """Wait for the step's instant. Returns how late it starts in ns, UNDEFINED where it has no instant."""
+        """Wait for the instant of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        int
+            Lateness of its begin, ns; UNDEFINED if it has no instant.
+        """
 
     def gather(self, step: int) -> bool:
-        """Publish the state and take commands. True when every claimed actuator has its own."""
+        """Publish the state, and read commands.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
 
     def window(self, step: int) -> tuple[int, int] | None:
-        """The step's instant and its deadline, 0 for none, where it may be taken as a whole; None where it may not."""
+        """Return the time of a step that may be taken as a whole.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        tuple[int, int] | None
+            Instant and deadline of the step, CLOCK_MONOTONIC, ns, 0 for none. None if it may not be taken as a whole.
+        """
 
     def batch(self) -> tuple[int, int, bool] | None:
-        """Where many steps may be taken in a row: the instant after which none is to begin; then, where states are not
-        sent at each step, when the last one was, and whether it was answered. None where they may not."""
+        """Return the limits of many steps in a row.
+
+        Returns
+        -------
+        tuple[int, int, bool] | None
+            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
+            batch is not allowed.
+        """
 
     def batched(self, published_ns: int, answered: bool) -> None:
-        """They were taken."""
+        """Record that a batch was taken.
+
+        Parameters
+        ----------
+        published_ns : int
+            Instant at which the last state was sent, ns.
+        answered : bool
+            Whether it was answered.
+        """
 
     def rest(self, step: int) -> bool:
-        """What is left of `gather` once the state is out."""
+        """Do the rest of `gather` once the state is sent.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
 
     def finish(self, step: int, now_ns: int) -> int:
-        """After the step: overruns, and the low-priority work. Returns the slack in ns, UNDEFINED without a period."""
+        """Handle overruns after a step, and do the low-priority work.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        int
+            Slack, ns; UNDEFINED without a period.
+        """
 
 
 # The mode external: a peer's ticks start the steps, one each, and the plant keeps no time of its own.
 
 
 WAIT_NS = 5_000_000
-"""A tick is waited for in slices of this, between which requests and newcomers are served."""
+"""Slice of a wait for a tick, ns; between two slices requests and newcomers are served."""
 SERVE_TICKS_EVERY_NS = 1_000_000
 
 
 class External:
-    """One step for each tick; commands are waited for until deadline_ns after the tick came.
+    """Mode external: one step for each tick, with commands until `deadline_ns` after the tick came.
 
-    An overrun is a step that ended after the next tick had come. No tick is dropped for it: each is a step.
+    A step overruns if it ends after the next tick has come. No tick is dropped for it: each is a step.
+
+    Parameters
+    ----------
+    deadline_ns : int
+        Time for commands after a tick, ns.
     """
 
     mode = "external"
@@ -180,6 +435,18 @@ class External:
         self.deadline_ns = deadline_ns
 
     def bind(self, run: Run) -> None:
+        """Connect the pace to its run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+
+        Raises
+        ------
+        TypeError
+            If the exchange has no ticks.
+        """
         self.run, self.clock = run, run.clock
         if not isinstance(run.exchange, Ticking):
             raise TypeError("mode external: an exchange that knows no ticks")
@@ -188,6 +455,18 @@ class External:
         self.came_ns, self.begun = 0, False
 
     def anchor(self, step: int) -> int:
+        """Begin with a step now; after a pause or a reset earlier ticks are discarded.
+
+        Parameters
+        ----------
+        step : int
+            The first step.
+
+        Returns
+        -------
+        int
+            Its instant, CLOCK_MONOTONIC, ns.
+        """
         if self.begun:  # after a pause or a reset; what came before the first step waits for it
             self.exchange.drop_ticks()
         self.begun = True
@@ -195,9 +474,27 @@ class External:
         return self.came_ns
 
     def let_pass(self, step: int) -> None:
-        """Ticks that came meanwhile wait, and each is a step."""
+        """Do nothing: ticks that came meanwhile wait, and each is a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
 
     def ready(self, step: int) -> bool:
+        """Wait a while for a tick.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            False after a while of waiting; then the loop asks again.
+        """
         run, now = self.run, self.clock.now()
         self.came_ns = self.exchange.next_tick(now + WAIT_NS)
         if self.came_ns:
@@ -207,26 +504,103 @@ class External:
         return False
 
     def begin(self, step: int) -> int:
+        """Return the time since the tick.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        int
+            Lateness of its begin, ns; UNDEFINED if it has no instant.
+        """
         return self.clock.now() - self.came_ns
 
     def window(self, step: int) -> tuple[int, int] | None:
+        """Return None, because steps are not taken as a whole.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        tuple[int, int] | None
+            Always None.
+        """
         return None
 
     def gather(self, step: int) -> bool:
+        """Publish the state, and read commands until the deadline.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         deadline = self.came_ns + self.deadline_ns
         self.run.publish(step, deadline, max(1, deadline - self.clock.now()))
         return self.rest(step)
 
     def batch(self) -> tuple[int, int, bool] | None:
+        """Return None, because batches are not allowed.
+
+        Returns
+        -------
+        tuple[int, int, bool] | None
+            Always None.
+        """
         return None
 
     def batched(self, published_ns: int, answered: bool) -> None:
-        """It never is."""
+        """Do nothing, because there are no batches.
+
+        Parameters
+        ----------
+        published_ns : int
+            Instant at which the last state was sent, ns.
+        answered : bool
+            Whether it was answered.
+        """
 
     def rest(self, step: int) -> bool:
+        """Read commands until the deadline.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         return self.run.collect(step, self.came_ns + self.deadline_ns)
 
     def finish(self, step: int, now_ns: int) -> int:
+        """Count an overrun if the next tick has come, and do the low-priority work.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        int
+            Slack, ns; UNDEFINED without a period.
+        """
         self.run.check()
         run = self.run
         if self.exchange.ticks_waiting():
@@ -243,19 +617,38 @@ class External:
 
 
 class Free(Unpaced):
-    """As fast as the plant goes: takes the newest command there is and never waits.
+    """Mode free: as fast as the plant goes, with the newest commands, without waiting.
 
-    A state is observed and sent when the last one was answered, or 1 ms after it: a peer that is still thinking would
-    not be sent another. Without a claimant the world is seen every 5 ms only.
+    A state is observed and sent when the last one was answered, or 1 ms after it. A peer that still computes needs no
+    other. Without a claimant a state is sent every 5 ms only.
     """
 
     mode = "free"
 
     def bind(self, run: Run) -> None:
+        """Connect the pace to its run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         super().bind(run)
         self.published_ns, self.answered = self.served_ns, True
 
     def gather(self, step: int) -> bool:
+        """Publish the state if one is due, and read available commands.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         run, now = self.run, self.clock.now()
         if not run.claims.any:
             return True
@@ -267,15 +660,58 @@ class Free(Unpaced):
         return complete
 
     def batch(self) -> tuple[int, int, bool] | None:
+        """Return the limits of a batch until the next low-priority work.
+
+        Returns
+        -------
+        tuple[int, int, bool] | None
+            Instant after which no step begins, instant of the last state, and whether that was answered. None if a
+            batch is not allowed.
+        """
         return self.served_ns + SERVE_EVERY_NS, self.published_ns, self.answered
 
     def batched(self, published_ns: int, answered: bool) -> None:
+        """Store the last state's instant and whether it was answered.
+
+        Parameters
+        ----------
+        published_ns : int
+            Instant at which the last state was sent, ns.
+        answered : bool
+            Whether it was answered.
+        """
         self.published_ns, self.answered = published_ns, answered
 
     def rest(self, step: int) -> bool:
+        """Read available commands.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         return self.run.collect(step, 0)
 
     def finish(self, step: int, now_ns: int) -> int:
+        """Do the low-priority work if it is due.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        int
+            Slack, ns; UNDEFINED without a period.
+        """
         self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
@@ -289,18 +725,64 @@ class Free(Unpaced):
 
 
 class Lockstep(Unpaced):
-    """As fast as both sides go: waits for every command, ends when a peer is dead or silent."""
+    """Mode lockstep: as fast as both sides go; it waits for every command, and ends if a peer is dead or silent."""
 
     mode = "lockstep"
 
     def window(self, step: int) -> tuple[int, int] | None:
+        """Return a window without instants.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        tuple[int, int] | None
+            Instant and deadline of the step, CLOCK_MONOTONIC, ns, 0 for none. None if it may not be taken as a whole.
+        """
         return 0, 0
 
     def gather(self, step: int) -> bool:
+        """Publish the state, and wait for all commands.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+
+        Raises
+        ------
+        PeerError
+            If a peer has died, or is silent for SILENT_NS.
+        """
         self.run.publish(step, 0, 0)
         return self.rest(step)
 
     def rest(self, step: int) -> bool:
+        """Wait for all commands.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+
+        Raises
+        ------
+        PeerError
+            If a peer has died, or is silent for SILENT_NS.
+        """
         run, since = self.run, self.clock.now()
         while not run.collect(step, self.clock.now() + SERVE_EVERY_NS):
             run.answer()  # asked before the last look for commands: one who answered a state, then asked, is not ahead
@@ -319,13 +801,32 @@ class Lockstep(Unpaced):
         return True
 
     def _refused(self) -> str:
-        """What was refused so far, by reason, and the last of each peer in words; '' for nothing."""
+        """Return the refusals so far by reason, and the last text of each peer; empty for none."""
         report = self.run.exchange.report()
         counts = ", ".join(f"{reason} {count}" for reason, count in (report.get("rejected") or {}).items())
         words = [f"{peer['name']}: {peer['refusal']}" for peer in report.get("peers", ()) if peer.get("refusal")]
         return (f"; refused so far: {counts}" if counts else "") + "".join(f"; the last of {one}" for one in words)
 
     def finish(self, step: int, now_ns: int) -> int:
+        """Do the low-priority work if it is due.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        int
+            Slack, ns; UNDEFINED without a period.
+
+        Raises
+        ------
+        PeerError
+            If a peer has died.
+        """
         self.run.check()
         if now_ns - self.served_ns >= SERVE_EVERY_NS:
             self.served_ns = now_ns
@@ -339,14 +840,21 @@ class Lockstep(Unpaced):
 
 
 _OPENING, _OPENING_NS = 5, 2_000_000
-"""Of the first steps of a run with claims: how many are followed by the next one no sooner than that. What runs for the
-first time takes many times as long, here and in the controllers."""
+"""First steps of a run with claims with a minimum interval, and that interval, ns.
+
+Code that runs for the first time takes many times as long, here and in the controllers.
+"""
 
 
 class Realtime:
-    """The absolute schedule; commands are waited for until the deadline.
+    """Mode realtime: an absolute schedule, with commands until the deadline.
 
-    first_ns   longest wait for the first commands, before the schedule begins; 0: none, step 0 is as any other
+    Parameters
+    ----------
+    schedule : Schedule
+        The schedule.
+    first_ns : int, default 0
+        Longest wait for the first commands, before the schedule begins, ns. 0 for none: step 0 is like any other.
     """
 
     mode = "realtime"
@@ -356,16 +864,46 @@ class Realtime:
         self.first, self.opening = False, 0
 
     def bind(self, run: Run) -> None:
+        """Connect the pace to its run.
+
+        Parameters
+        ----------
+        run : Run
+            The run.
+        """
         self.run, self.clock = run, run.clock
         self.overrun = OVERRUN_POLICIES[OverrunPolicy(OVERRUN_WORDS.index(run.policies.overrun))]
         self.served_ns = run.clock.now()
 
     def anchor(self, step: int) -> int:
+        """Begin the schedule with a step a period from now.
+
+        Parameters
+        ----------
+        step : int
+            The first step.
+
+        Returns
+        -------
+        int
+            Its instant, CLOCK_MONOTONIC, ns.
+        """
         self.schedule.anchor(self.clock.now() + int(self.schedule.period_ns), step)
         return self.schedule.due(step)
 
     def ready(self, step: int) -> bool:
-        """Long periods are waited for in slices: a stop or Ctrl-C must not wait for the end of one."""
+        """Wait for long periods in slices, so that a stop or Ctrl-C need not wait for the end of one.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            False after a while of waiting; then the loop asks again.
+        """
         if self.first_ns and self.run.claims.any:
             return True
         now = self.clock.now()
@@ -376,13 +914,25 @@ class Realtime:
         return False
 
     def begin(self, step: int) -> int:
+        """Sleep until the instant of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        int
+            Lateness of its begin, ns; UNDEFINED if it has no instant.
+        """
         if self.first_ns:
             self._ask_first(step)
         due = self.schedule.due(step)
         return self.clock.sleep_until(due) - due
 
     def _ask_first(self, step: int) -> None:
-        """State 0 goes out before there is a schedule, which begins when its commands are in hand."""
+        """Publish state 0, and begin the schedule when its commands have come."""
         run, until, self.first_ns = self.run, self.clock.now() + self.first_ns, 0
         if not run.claims.any:
             return
@@ -401,6 +951,18 @@ class Realtime:
         run.start_at(self.schedule.due(step), answered=complete)
 
     def gather(self, step: int) -> bool:
+        """Publish the state, and read commands until the deadline.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         if self.first:
             self.first = False
             return True
@@ -409,18 +971,57 @@ class Realtime:
         return self.rest(step)
 
     def window(self, step: int) -> tuple[int, int] | None:
+        """Return instant and deadline of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        tuple[int, int] | None
+            Instant and deadline of the step, CLOCK_MONOTONIC, ns, 0 for none. None if it may not be taken as a whole.
+        """
         if self.first_ns or self.first or self.schedule.deadline_ns > LONG_NS:
             return None
         due = self.schedule.due(step)
         return due, due + self.schedule.deadline_ns
 
     def batch(self) -> tuple[int, int, bool] | None:
+        """Return None, because a clock paces the steps.
+
+        Returns
+        -------
+        tuple[int, int, bool] | None
+            Always None.
+        """
         return None
 
     def batched(self, published_ns: int, answered: bool) -> None:
-        """It never is."""
+        """Do nothing, because there are no batches.
+
+        Parameters
+        ----------
+        published_ns : int
+            Instant at which the last state was sent, ns.
+        answered : bool
+            Whether it was answered.
+        """
 
     def rest(self, step: int) -> bool:
+        """Read commands until the deadline, in slices if it is long.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator has its command.
+        """
         deadline = self.schedule.due(step) + self.schedule.deadline_ns
         while deadline - (now := self.clock.now()) > LONG_NS:
             if self.run.collect(step, now + SLICE_NS):
@@ -431,6 +1032,20 @@ class Realtime:
         return self.run.collect(step, deadline)
 
     def finish(self, step: int, now_ns: int) -> int:
+        """Apply the overrun policy, and use the slack for low-priority work and the next state.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        now_ns : int
+            Present instant, ns.
+
+        Returns
+        -------
+        int
+            Slack, ns; UNDEFINED without a period.
+        """
         if self.opening:
             self.opening -= 1
             self.schedule.anchor(now_ns + max(int(self.schedule.period_ns), _OPENING_NS), step + 1)
@@ -450,7 +1065,13 @@ class Realtime:
         return max(0, slack)
 
     def let_pass(self, step: int) -> None:
-        """Periods that went by are dropped whole, and counted as skipped."""
+        """Drop whole periods that passed, and count them as skipped.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
         behind = self.schedule.behind(step, self.clock.now())
         if behind > 0:
             drop = skip(behind, 0)

@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Counts:
-    """What counts against the limits: bad steps after the grace; the rows of them end with a good step."""
+    """Counts that the limits apply to: bad steps after the grace; a row of them ends with a good step.
+
+    Parameters
+    ----------
+    misses, misses_in_a_row : int, default 0
+        Steps with a missing command.
+    overruns, overruns_in_a_row : int, default 0
+        Steps that ended after their period.
+    stale : int, default 0
+        Steps with stale values.
+    """
 
     misses: int = 0
     misses_in_a_row: int = 0
@@ -31,28 +41,75 @@ class Counts:
 
 @dataclass(slots=True)
 class Grace:
-    """The time from the start of a run in which neither limits nor `abort` act."""
+    """Time from the start of a run in which neither limits nor `abort` act.
+
+    Parameters
+    ----------
+    length_ns : int
+        Its length, ns.
+    until_ns : int, default 0
+        Its end, CLOCK_MONOTONIC, ns.
+    """
 
     length_ns: int
     until_ns: int = 0
 
     def start(self, instant_ns: int) -> None:
-        """The run counts from there."""
+        """Begin the grace.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Begin, CLOCK_MONOTONIC, ns.
+        """
         self.until_ns = instant_ns + self.length_ns
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """Share of the steps of a run, from 0 to 1."""
+    """Share of the steps of a run.
+
+    Parameters
+    ----------
+    value : float
+        From 0 to 1.
+
+    Examples
+    --------
+    >>> str(Share(0.001))
+    '0.1 %'
+    """
 
     value: float
 
     def __str__(self) -> str:
+        """Return the share in percent."""
         return f"{100 * self.value:.6g} %"
 
 
 def parse_limit(text: str) -> int | Share:
-    """Return the limit that a text states: a count of steps 'N', or a share of them 'P%'. Raises ModelError."""
+    """Return the limit of a text.
+
+    Parameters
+    ----------
+    text : str
+        A count of steps 'N', or a share of them 'P%'.
+
+    Returns
+    -------
+    int | Share
+        The count or the share.
+
+    Raises
+    ------
+    ModelError
+        If the text has another form.
+
+    Examples
+    --------
+    >>> parse_limit("0.1%")
+    Share(value=0.001)
+    """
     number, percent, rest = text.strip().partition("%")
     with suppress(ValueError):
         if percent and not rest and 0.0 <= (share := float(number)) <= 100.0:
@@ -64,7 +121,19 @@ def parse_limit(text: str) -> int | Share:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The most that a run may have of each; None: any number. A share is judged at the end of the run."""
+    """Limits of a run; None allows any number.
+
+    A share is judged at the end of the run.
+
+    Parameters
+    ----------
+    misses, misses_in_a_row : int | Share | None, optional
+        Most steps with a missing command.
+    overruns, overruns_in_a_row : int | Share | None, optional
+        Most steps that end after their period.
+    stale : int | Share | None, optional
+        Most steps with stale values.
+    """
 
     misses: int | Share | None = None
     misses_in_a_row: int | None = None
@@ -74,7 +143,7 @@ class Limits:
 
     @property
     def any(self) -> bool:
-        """Whether there is one."""
+        """Whether there is a limit."""
         return any(getattr(self, name) is not None for name in WORDS)
 
 
@@ -86,11 +155,23 @@ WORDS = {
     "overruns_in_a_row": ("overruns in a row", "--max-consecutive-overruns"),
     "stale": ("stale steps", "--max-stale"),
 }
-"""Of each limit: what it counts, and the option that sets it."""
+"""Counted quantity of each limit, and the option that sets it."""
 
 
 def add(counts: Counts, missed: bool, overran: bool, stale: bool = False) -> None:
-    """One step more; in place."""
+    """Count a step, in place.
+
+    Parameters
+    ----------
+    counts : Counts
+        The counts.
+    missed : bool
+        Whether it missed.
+    overran : bool
+        Whether it overran.
+    stale : bool, default False
+        Whether it had stale values.
+    """
     counts.stale += stale
     counts.misses += missed
     counts.misses_in_a_row = counts.misses_in_a_row + 1 if missed else 0
@@ -99,7 +180,20 @@ def add(counts: Counts, missed: bool, overran: bool, stale: bool = False) -> Non
 
 
 def exceeded(limits: Limits, counts: Counts) -> str:
-    """Which limit is exceeded, as a sentence; '' while none is."""
+    """Return a sentence about an exceeded count.
+
+    Parameters
+    ----------
+    limits : Limits
+        The limits.
+    counts : Counts
+        The counts.
+
+    Returns
+    -------
+    str
+        The sentence; empty if none is exceeded.
+    """
     for name, (what, option) in WORDS.items():
         most, count = getattr(limits, name), getattr(counts, name)
         if isinstance(most, int) and count > most:
@@ -108,7 +202,22 @@ def exceeded(limits: Limits, counts: Counts) -> str:
 
 
 def exceeded_share(limits: Limits, counts: Counts, steps: int) -> str:
-    """Which share is exceeded at the end of a run of so many steps, as a sentence; '' for none."""
+    """Return a sentence about an exceeded share at the end of a run.
+
+    Parameters
+    ----------
+    limits : Limits
+        The limits.
+    counts : Counts
+        The counts.
+    steps : int
+        Steps of the run.
+
+    Returns
+    -------
+    str
+        The sentence; empty if none is exceeded.
+    """
     for name, (what, option) in WORDS.items():
         most, count = getattr(limits, name), getattr(counts, name)
         if isinstance(most, Share) and count > most.value * steps:
@@ -117,45 +226,122 @@ def exceeded_share(limits: Limits, counts: Counts, steps: int) -> str:
 
 
 def skip(behind: float, catchup: int) -> float:
-    """Drop whole periods, so that the next step starts on the old phase; simulated time does not advance for them."""
+    """Drop whole periods, so that the next step starts on the old phase.
+
+    Simulated time does not advance for them.
+
+    Parameters
+    ----------
+    behind : float
+        Periods by which the next step is overdue.
+    catchup : int
+        Unused.
+
+    Returns
+    -------
+    float
+        Periods to drop.
+    """
     return math.ceil(behind)
 
 
 def slip(behind: float, catchup: int) -> float:
-    """Start the next step now: the schedule moves by what was lost."""
+    """Start the next step now: the schedule moves by the lost time.
+
+    Parameters
+    ----------
+    behind : float
+        Periods by which the next step is overdue.
+    catchup : int
+        Unused.
+
+    Returns
+    -------
+    float
+        Periods to drop.
+    """
     return behind
 
 
 def catch_up(behind: float, catchup: int) -> float:
-    """Drop nothing while at most `catchup` steps are owed (run back to back), else the whole periods beyond."""
+    """Drop nothing up to `catchup` owed steps, which run back to back, and whole periods beyond.
+
+    Parameters
+    ----------
+    behind : float
+        Periods by which the next step is overdue.
+    catchup : int
+        Most steps to catch up.
+
+    Returns
+    -------
+    float
+        Periods to drop.
+    """
     return max(0, math.ceil(behind) - catchup)
 
 
 def abort(behind: float, catchup: int) -> float:
-    """End the run."""
+    """End the run.
+
+    Parameters
+    ----------
+    behind : float
+        Unused.
+    catchup : int
+        Unused.
+
+    Returns
+    -------
+    float
+        Infinity.
+    """
     return math.inf
 
 
 OVERRUN_POLICIES: Mapping[OverrunPolicy, Callable[[float, int], float]] = {
     OverrunPolicy.SKIP: skip, OverrunPolicy.SLIP: slip, OverrunPolicy.CATCHUP: catch_up, OverrunPolicy.ABORT: abort,
 }  # fmt: skip
-"""(periods the next step is overdue, > 0; most steps to catch up) -> periods to drop; infinity ends the run."""
+"""Functions of the policies.
+
+They take the periods by which the next step is overdue, > 0, and the most steps to catch up. They return the periods to
+drop; infinity ends the run.
+"""
 
 HOLD_TIMEOUT_S = 0.5
-"""Age of a held value, in s of wall time, after which every policy but abort turns into `home`."""
+"""Age of a held value, s of wall time, from which every policy but abort goes home."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policies:
-    """What a run does about a missing command and about a step that took too long.
+    """Reactions of a run to a missing command, and to a step that took too long.
 
-    miss      a word of MissPolicy
-    overrun   a word of OverrunPolicy
-    hold_timeout_s  age of a held value after which `home` stands in, whatever `miss` is (abort excepted)
-    catchup   most steps that `catchup` may owe
-    limits    most misses, overruns and stale steps, in all and in a row
-    grace_s   time from the start in which neither limits nor `abort` act: `hold` and `skip` stand in for it
-    Raises UnknownNameError with the near misses, or ModelError.
+    Parameters
+    ----------
+    miss : str, default 'hold'
+        Name of a MissPolicy.
+    overrun : str, default 'skip'
+        Name of an OverrunPolicy.
+    hold_timeout_s : float, default HOLD_TIMEOUT_S
+        Age of a held value from which `home` replaces `miss`, except for abort, s of wall time.
+    catchup : int, default 5
+        Most steps that `catchup` may owe.
+    limits : Limits, default NO_LIMITS
+        Most misses, overruns and stale steps, in all and in a row.
+    grace_s : float, default 0.0
+        Time from the start in which limits and `abort` do not act, s; `hold` and `skip` replace them.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such policy; it lists similar names.
+    ModelError
+        If a number is out of range.
+
+    Examples
+    --------
+    >>> Policies(miss="home").hold_timeout_s
+    0.5
     """
 
     miss: str = "hold"
@@ -166,6 +352,7 @@ class Policies:
     grace_s: float = 0.0
 
     def __post_init__(self) -> None:
+        """Check the values."""
         if self.miss not in MISS_WORDS[1:]:
             raise UnknownNameError("miss policy", self.miss, MISS_WORDS[1:])
         if self.overrun not in OVERRUN_WORDS:
@@ -187,13 +374,24 @@ class Policies:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Shares of a period, and times.
+    """Thresholds of the governor: shares of a period, and times.
 
-    down     a step that fills more than this of its period counts 1, one that overran 2, and each other step takes
-             `leak` away: at `most` the plant goes a level down. So one stall of the machine changes nothing
-    up       back where the steps of `calm_s` would have filled less than this with the next better level, but for a
-             share of `spared`
-    rest     so many steps after a change are not judged
+    Parameters
+    ----------
+    down : float, default 0.85
+        A step that fills more than this share of its period counts 1.
+    leak : float, default 0.05
+        Each other step subtracts this from the count.
+    most : float, default 3.0
+        Count at which the plant goes a level down; an overrun counts 2. So one stall of the machine changes nothing.
+    up : float, default 0.6
+        Share below which the steps of `calm_s` must stay at the next better level, to go a level up.
+    calm_s : float, default 1.0
+        Time of calm steps before a level up, s.
+    spared : float, default 0.005
+        Share of the steps that may exceed `up`.
+    rest : int, default 10
+        Steps after a change that are not judged.
     """
 
     down: float = 0.85
@@ -206,10 +404,23 @@ class Thresholds:
 
 
 class Governor:
-    """Looks at each step's time, and returns which level is next. It allocates nothing in a step.
+    """Choice of the fidelity level by the time of each step; it allocates nothing in a step.
 
-    plant        that steps, with its `costs` (rtmms.plant.protocol.Levelled)
-    changes      (step, level) of each change, the first MOST of them;  steps  at each level
+    Parameters
+    ----------
+    plant : Levelled
+        The plant with its `costs` (rtmms.plant.protocol.Levelled).
+    period_ns : float
+        Period, ns.
+    thresholds : Thresholds | None, optional
+        Thresholds; None for the defaults.
+
+    Attributes
+    ----------
+    changes : list of (int, int)
+        Step and level of each change, the first MOST of them.
+    steps : list of int
+        Steps at each level.
     """
 
     MOST = 1000
@@ -227,18 +438,30 @@ class Governor:
 
     @property
     def level(self) -> int:
-        """That steps now."""
+        """Index of the active fidelity level (0 = full model)."""
         return self._plant.level
 
     def clear(self) -> None:
-        """The plant was reset."""
+        """Reset the judgement, because the plant was reset."""
         self._pressure = 0.0
         self._calm = self._over = 0
         self._rest = self._one.rest
 
     def look(self, busy_ns: int, plant_ns: int) -> int:
-        """A step took so long, from its instant to its end, plant_ns of it in the plant's step; the level that is to
-        step from now on."""
+        """Judge a step, and return the next level.
+
+        Parameters
+        ----------
+        busy_ns : int
+            Time from the instant of the step to its end, ns.
+        plant_ns : int
+            Time of the plant's step in it, ns.
+
+        Returns
+        -------
+        int
+            Level of the following steps.
+        """
         level = self._plant.level
         self.steps[level] += 1
         if self._rest:
@@ -262,10 +485,25 @@ class Governor:
         return level
 
     def changed(self, step: int, level: int) -> None:
-        """From that step on."""
+        """Record a change of the level.
+
+        Parameters
+        ----------
+        step : int
+            First step at the new level.
+        level : int
+            The new level.
+        """
         if len(self.changes) < self.MOST:
             self.changes.append((step, level))
         self.clear()
 
     def report(self) -> dict[str, Any]:
+        """Return the steps at each level, and the changes.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {"steps": list(self.steps), "changes": [list(one) for one in self.changes]}

@@ -1,6 +1,6 @@
-"""What the loop sees of the world outside: an Exchange for commands and state, and Observers of each finished step.
+"""Interfaces of the loop: an Exchange for commands and states, and Observers of each finished step.
 
-The loop knows no socket. The wire implements Exchange over ZeroMQ; the tests script one against a fake clock.
+The loop uses no socket. The wire implements Exchange over ZeroMQ; the tests script one against a fake clock.
 """
 
 from __future__ import annotations
@@ -21,52 +21,107 @@ if TYPE_CHECKING:
 
 
 class Exchange(Protocol):
-    """Commands in, state out. Nothing here may block past the instant it is given, whatever a peer does."""
+    """Commands in, states out; nothing may block past the given instant, whatever a peer does."""
 
     claimed: Flags
-    """(n_actuators,) held by an admitted peer. A peer that died without bye keeps its claim until it is taken over."""
+    """Actuators of admitted peers, (n_actuators,).
+
+    A peer that died without bye keeps its claim until another peer takes it.
+    """
 
     fresh: Flags
-    """(n_actuators,) set by `collect`: claimed, and its command for this step is in hand (silence of an actuator
-    within a command counts as 'hold', so a peer's one command makes all its actuators fresh)."""
+    """Claimed actuators with a command for this step, (n_actuators,), set by `collect`.
+
+    Actuators that a command does not name hold, so a peer's one command makes all its actuators fresh.
+    """
 
     renewed: Flags
-    """(n_actuators,) set where a command came too late for its step and became the held value; cleared by the loop."""
+    """Actuators whose late command became the held value, (n_actuators,); the loop clears it."""
 
     applied: Applied
-    """Written by `collect`, `stale` for each step (policy by the loop)."""
+    """Results of a step's exchange; `collect` writes them, `stale` for each step. The loop writes the policy."""
 
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """State at t_step to every claimant, who has budget_ns to answer; deadline_ns on CLOCK_MONOTONIC. 0: none."""
+        """Send the state at t_step to every claimant.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
-        """Take commands until every claimed actuator has its own for `step`, or the clock reads until_ns.
+        """Read commands until every claimed actuator has its own for `step`, or the clock reads until_ns.
 
-        Called again for the same step it goes on: what is fresh stays so (lockstep waits in slices).
+        A further call for the same step continues: fresh actuators remain fresh (lockstep waits in slices).
 
-        command   (n_actuators,) holds the last good values; written in place, actuators without news keep theirs
-        until_ns  CLOCK_MONOTONIC; 0: take what is there, for whatever step it was meant, and return at once (free mode)
-        Returns True when every claimed actuator is fresh (also when none is claimed).
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            (n_actuators,) last good values; written in place, actuators without a new value keep theirs.
+        until_ns : int
+            End of the wait, CLOCK_MONOTONIC, ns. 0 (free mode): read available commands for any step, and return at
+            once.
+
+        Returns
+        -------
+        bool
+            Whether every claimed actuator is fresh (also if none is claimed).
         """
 
     def serve(self, until_ns: int) -> None:
-        """The low-priority part, in the loop's slack: hello, requests, bye, telemetry. Back before until_ns."""
+        """Do the low-priority work in the loop's slack: hello, requests, bye, telemetry.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant before which it returns, ns.
+        """
 
     def waiting_for(self) -> tuple[str, ...]:
-        """Names of the peers that hold a claim and have no command for the present step yet."""
+        """Return the claimants without a command for the present step.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Their names.
+        """
 
     def report(self) -> dict[str, Any]:
-        """{'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]} for the final report."""
+        """Return the counts for the final report.
+
+        Returns
+        -------
+        dict[str, Any]
+            {'late': n, 'rejected': {reason: n}, 'peers': [{'name', 'claim', ...}]}.
+        """
 
 
 # What an Exchange may be able to do beside that. The loop asks once, by isinstance, when it is made.
 
 
 class Memory(Protocol):
-    """What a miss policy works on, see rtmms.loop.fallback.FallbackMemory; tape (rows, n_actuators): the command of
-    each of the first steps, as the plant got it."""
+    """Memory of the miss policies, see rtmms.loop.fallback.FallbackMemory.
+
+    Attributes
+    ----------
+    tape : Array
+        (rows, n_actuators) command of each of the first steps, as the plant received it.
+    """
 
     command: Array
     actuators: npt.NDArray[Any]
@@ -75,12 +130,22 @@ class Memory(Protocol):
 
 
 class Progress(NamedTuple):
-    """How far a compiled call took a step: instants in ns, as in rtmms.loop.fault_attribution.Times.
+    """Progress of a step in a compiled call; instants in ns as in rtmms.loop.fault_attribution.Times.
 
-    resolved   its command is complete, else its state is out and `collect` goes on
-    complete   every claimed actuator had its command
-    stepped    0: the plant's step is still to be taken;  status  of it
-    kept       the step recorder has its row
+    Parameters
+    ----------
+    resolved : bool
+        Whether its command is complete. Otherwise its state is sent, and `collect` continues.
+    complete : bool
+        Whether every claimed actuator had its command.
+    begun, published, gathered, called : int
+        Instants.
+    stepped : int
+        Instant after the plant's step; 0 if that is still to be taken.
+    status : int
+        Status of the plant's step.
+    kept : bool
+        Whether the step recorder has its row.
     """
 
     resolved: bool
@@ -95,13 +160,26 @@ class Progress(NamedTuple):
 
 
 class Batched(NamedTuple):
-    """What many steps in a row came to.
+    """Result of many steps in a row.
 
-    done       steps;  times (done,) of each: exchange_ns, plant_ns, outcome (see rtmms.wire.kernels.step.TIME)
-    status     of the last one: where it is not 0, that one failed
-    unfinished one more was begun;  handed   how far it came
-    published_ns, answered   when the last state was sent, and whether the last step had a command
-    kept       the step recorder has the row of the last one, as of all before it
+    Parameters
+    ----------
+    done : int
+        Number of steps.
+    times : npt.NDArray[Any]
+        (done,) exchange_ns, plant_ns and outcome of each (see rtmms.wire.kernels.step.TIME).
+    status : int
+        Status of the last step; not 0 if it failed.
+    unfinished : bool
+        Whether one more was begun.
+    published_ns : int
+        Instant at which the last state was sent, ns.
+    answered : bool
+        Whether the last step had a command.
+    kept : bool
+        Whether the step recorder has the row of the last step, as of all before it.
+    handed : Progress | None, optional
+        Progress of the unfinished step.
     """
 
     done: int
@@ -115,167 +193,381 @@ class Batched(NamedTuple):
 
 
 class FastPath(Protocol):
-    """The usual step in one call, from waiting for its instant to the plant's step and the step recorder's row.
+    """Usual step in one call, from the wait for its instant to the plant's step and the step recorder's row.
 
-    keeps   it writes the step recorder's rows
+    Attributes
+    ----------
+    keeps : bool
+        Whether the call writes the step recorder's rows.
     """
 
     keeps: bool
 
     @property
     def run(self) -> Callable[[], int]:
-        """INTERRUPTED, PUBLISHED or RESOLVED. Only after `ready`; `commit` comes next."""
+        """The compiled call, which returns INTERRUPTED, PUBLISHED or RESOLVED.
+
+        It is called only after `ready`, and before `commit`.
+        """
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
-        """Whether the step may be taken so: a prepared one. due_ns 0: at once; deadline_ns 0: none."""
+        """Return whether a prepared step may be taken in one call.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        due_ns : int
+            Its instant, ns; 0: at once.
+        deadline_ns : int
+            Its deadline, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            True if `run` may follow.
+        """
 
     def commit(self, code: int) -> Progress | None:
-        """What it came to, into the books; None where it was interrupted before anything was done."""
+        """Record the results of `run`.
+
+        Parameters
+        ----------
+        code : int
+            Result of `run`.
+
+        Returns
+        -------
+        Progress | None
+            None if it was interrupted before anything was done.
+        """
 
     def run_batch(self, step: int, most: int, until_ns: int, published_ns: int, answered: bool) -> Batched | None:
-        """Steps without a clock, at most so many, none begun after the instant; None where none can be taken so.
-        published_ns, answered: in free, of the last state."""
+        """Take steps without a clock.
+
+        Parameters
+        ----------
+        step : int
+            Index of the first step.
+        most : int
+            Most steps.
+        until_ns : int
+            Instant after which no step begins, ns.
+        published_ns : int
+            Instant of the last state (free mode), ns.
+        answered : bool
+            Whether it was answered (free mode).
+
+        Returns
+        -------
+        Batched | None
+            None if no step can be taken so.
+        """
 
 
 @runtime_checkable
 class Compiling(Protocol):
-    """An Exchange that can take a usual step without Python, and hands over what is not usual."""
+    """Exchange that can take a usual step without Python, and passes unusual ones to Python."""
 
     def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
-        """Made before the run; None where there is none for this plant, or on this machine."""
+        """Return the compiled path, before the run.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        memory : Memory
+            Memory of the miss policies.
+        step_recorder : StepRecorder | None
+            The step recorder; None for none.
+
+        Returns
+        -------
+        FastPath | None
+            None if there is none for this plant, or on this machine.
+        """
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
-        """As Preparing's `prepare`, of the plant's present state as compiled code has it; False where nothing
-        was done, for the outputs are needed. Only where there is a fast_path."""
+        """Prepare the plant's present state like Preparing's `prepare`, without Python.
+
+        It is called only if there is a fast_path.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            False if nothing was done, because the outputs are needed.
+        """
 
 
 @runtime_checkable
 class Preparing(Protocol):
-    """An Exchange that can pack a state before its instant."""
+    """Exchange that can pack a state before its instant."""
 
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:  # fmt: skip
-        """In the slack: `publish` will be called with these, if nothing comes between. step -1: forget it."""
+        """Pack a state in the slack; `publish` will send the same if nothing comes between.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; -1 discards the prepared state.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
 
 
 class Silent(Protocol):
-    """A peer whose command was missing at a deadline."""
+    """Peer without a command at a deadline."""
 
     @property
     def gone(self) -> bool:
-        """It is dead, and has sent no command since."""
+        """Whether it is dead, and has sent no command since."""
 
     @property
     def starved(self) -> bool:
-        """Its connection stands: its process is there, but has not answered for long."""
+        """Whether it is connected: its process is there, but has not answered for long."""
 
     @property
     def refused(self) -> bool:
-        """Its command for the step came in time, and was refused."""
+        """Whether its command for the step came in time, and was refused."""
 
 
 @runtime_checkable
 class AdmitsPeers(Protocol):
-    """An Exchange with a handshake endpoint, where newcomers and requests come."""
+    """Exchange with a handshake endpoint, for newcomers and requests."""
 
     looks: int
-    """How often it was looked at so far, by `serve` where there was time for it."""
+    """Number of looks at the endpoint so far, by `serve` when there was time for it."""
 
     def look(self, until_ns: int) -> None:
-        """Look at it now, and go on with those who are joining. Back before until_ns."""
+        """Look at the endpoint now, and continue the admission of joining peers.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant before which it returns, ns.
+        """
 
 
 @runtime_checkable
 class Naming(Protocol):
-    """An Exchange that can name the peers whose command was missing at the last deadline."""
+    """Exchange that can name the peers without a command at the last deadline."""
 
     def silent(self) -> Sequence[Silent]:
-        """Those of the present step; what is known of each may change later."""
+        """Return the peers without a command for the present step.
+
+        Returns
+        -------
+        Sequence[Silent]
+            The peers; knowledge about each may change later.
+        """
 
 
 @runtime_checkable
 class Requesting(Protocol):
-    """An Exchange that carries requests: what peers asked of the plant."""
+    """Exchange with requests of peers to the plant."""
 
     def requests(self) -> Iterable[Request]:
-        """The requests that `serve` or `collect` took in since the last call, oldest first; each is answered once."""
+        """Return the requests that `serve` or `collect` read since the last call, oldest first.
+
+        Returns
+        -------
+        Iterable[Request]
+            The requests; each is answered once.
+        """
 
     def reply(self, request: Any, ok: bool = True, result: Any = None, error: str | None = None) -> None:
-        """Answer one: ok with a result that msgpack can carry, or not ok with a text that gives the reason."""
+        """Answer a request.
+
+        Parameters
+        ----------
+        request : Any
+            The request.
+        ok : bool, default True
+            Whether it succeeded.
+        result : Any, optional
+            Its result, which msgpack can express.
+        error : str | None, optional
+            Reason of a failure.
+        """
 
 
 @runtime_checkable
 class Passing(Protocol):
-    """An Exchange that takes parameters to its peers."""
+    """Exchange that sends parameters to its peers."""
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
-        """Values by 'PEER.NAME', of one peer, sent to it; ModelError where it has none such."""
+        """Send parameters to a peer.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by 'PEER.NAME', of one peer.
+
+        Raises
+        ------
+        ModelError
+            If the peer has no such parameter.
+        """
 
     def unanswered(self) -> bool:
-        """Some peer has not answered yet whether it takes them; served like requests."""
+        """Return whether a peer has not answered yet; the answers are served like requests.
+
+        Returns
+        -------
+        bool
+            True if one has not.
+        """
 
     def failures(self) -> Sequence[str]:
-        """What peers refused since the last call, a sentence each."""
+        """Return refusals of peers since the last call.
+
+        Returns
+        -------
+        Sequence[str]
+            One sentence each.
+        """
 
 
 @runtime_checkable
 class Ticking(Protocol):
-    """An Exchange whose peers tick: what the pace `external` needs beside the rest."""
+    """Exchange with ticks of peers, which the pace `external` needs."""
 
     def next_tick(self, until_ns: int) -> int:
-        """The instant at which the oldest unused tick came; waits for one until until_ns. 0 for none. Uses it up."""
+        """Remove the oldest waiting tick.
+
+        Parameters
+        ----------
+        until_ns : int
+            End of the wait for one, ns.
+
+        Returns
+        -------
+        int
+            Instant at which it came, ns; 0 for none.
+        """
 
     def ticks_waiting(self) -> int:
-        """Ticks that have come and were not used, without waiting."""
+        """Return the number of waiting ticks, without waiting.
+
+        Returns
+        -------
+        int
+            The number.
+        """
 
     def drop_ticks(self) -> None:
-        """Forget them: they were meant for a schedule that is no more."""
+        """Discard the waiting ticks, because the schedule has changed."""
 
 
 class Request(Protocol):
-    """One request: op is reset, pause, resume, step, set, snapshot, restore or stop."""
+    """Request of a peer: op is reset, pause, resume, step, set, snapshot, restore or stop."""
 
     @property
-    def op(self) -> str: ...
+    def op(self) -> str:
+        """Name of the operation."""
+
     @property
-    def args(self) -> Any: ...
+    def args(self) -> Any:
+        """Arguments of the operation."""
 
 
 class Observer(Protocol):
-    """Sees finished steps on the loop's thread: must neither block nor allocate what it keeps."""
+    """Observer of finished steps on the loop's thread; it must neither block nor allocate its records."""
 
     due: int
-    """The next step it wants to see the end of; the loop skips it, and the cost of observing, until then."""
+    """Next step whose end it wants; the loop skips it, and the cost of observing, until then."""
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """The state before the first step."""
+        """Receive the state before the first step.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+        """
 
     def clear(self) -> None:
-        """The plant was reset: forget what was kept."""
+        """Discard all records, because the plant was reset."""
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """outputs at t = time (the end of `step`); command was held over it."""
+        """Receive a finished step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
 
 
 @runtime_checkable
 class LogsNotes(Protocol):
-    """An Observer that keeps what peers ask to be noted."""
+    """Observer that stores notes of peers."""
 
     def note(self, step: int, values: Mapping[str, Any]) -> None:
-        """Between steps; `step` is next."""
+        """Store a note between steps.
+
+        Parameters
+        ----------
+        step : int
+            The next step.
+        values : Mapping[str, Any]
+            Values by name.
+        """
 
 
 @runtime_checkable
 class StepRecorder(Observer, Protocol):
-    """An Observer that keeps every step as a row in memory, which compiled code can write in its place: then it is
-    not sent the step."""
+    """Observer that stores every step as a row in memory.
+
+    Compiled code can write the row in its place; then it does not receive the step.
+    """
 
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        """Once, before the run: the address of what compiled code needs for it (rtmms.loop.kernels.row), 0
-        where it cannot.  command  address and count of its numbers;  account  of the outputs."""
+        """Return the address of the memory for compiled rows (rtmms.loop.kernels.row), once before the run.
+
+        Parameters
+        ----------
+        command : tuple[int, int]
+            Address and count of the command's numbers.
+        account : CompiledOutputs
+            Compiled outputs of the plant.
+
+        Returns
+        -------
+        int
+            The address; 0 if compiled rows are impossible.
+        """
 
     def ready(self, step: int) -> None:
-        """In the slack before a step that may be taken so: what its row has beside the results of the step."""
+        """Prepare, in the slack, the row's numbers that are not results of the step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 MOST_WAITING = 64
 MOST_NOTED, LONGEST_NOTE = 16, 1024
-"""Names in a note, and numbers or texts of each."""
+"""Most names in a note, and most numbers or texts of each."""
 WHILE_WAITING = ("note", "set", "snapshot", "status")
-"""Requests that are also done while a step waits for its commands."""
+"""Requests that are also performed while a step waits for its commands."""
 PAUSE_SLICE_NS = 5_000_000
 
 
 class Run(Protocol):
-    """What requests see of the run, and may do to it."""
+    """Run as requests see it."""
 
     plant: Plant
     exchange: Exchange
@@ -51,20 +51,81 @@ class Run(Protocol):
     started_ns: int
     ended: str
 
-    def end(self, reason: str, message: str = "") -> None: ...
-    def advance(self, step: int) -> None: ...
-    def serve(self, until_ns: int) -> None: ...
-    def restart(self, seed: int) -> None: ...
-    def altered(self, **how: Any) -> None: ...
-    def note(self, values: Mapping[str, Any]) -> None: ...
+    def end(self, reason: str, message: str = "") -> None:
+        """End the run after the present step.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        message : str, default ''
+            Its explanation.
+        """
+
+    def advance(self, step: int) -> None:
+        """Take one step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
+
+    def serve(self, until_ns: int) -> None:
+        """Do the low-priority work.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
+
+    def restart(self, seed: int) -> None:
+        """Return to t = 0.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the reset.
+        """
+
+    def altered(self, **how: Any) -> None:
+        """Record that the state was changed from outside.
+
+        Parameters
+        ----------
+        **how : Any
+            `op` and `args` of the request.
+        """
+
+    def note(self, values: Mapping[str, Any]) -> None:
+        """Write a peer's note into the log.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            Values by name.
+        """
 
 
 class Requests:
-    """Takes requests in the slack and does them between steps, with what is on the run's own agenda.
+    """Requests between steps, and the run's scheduled changes.
 
     An exchange without requests costs nothing.
 
-    paused, singles   no step is taken, but for so many that were asked for
+    Parameters
+    ----------
+    run : Run
+        The run.
+    agenda : Agenda | None, optional
+        Scheduled changes.
+
+    Attributes
+    ----------
+    paused : bool
+        Whether no step is taken.
+    singles : int
+        Requested single steps during the pause.
     """
 
     def __init__(self, run: Run, agenda: Agenda | None = None) -> None:
@@ -76,7 +137,10 @@ class Requests:
         self._from: Requesting | None = run.exchange if isinstance(run.exchange, Requesting) else None
 
     def fetch(self) -> None:
-        """Take in what has come. A stop counts at once, so that it also ends a wait; the rest waits its turn."""
+        """Read new requests.
+
+        A stop counts at once, so that it also ends a wait. The others wait for their turn.
+        """
         if self._passed:
             self._handle_failures()
         if self._from is None:
@@ -91,7 +155,7 @@ class Requests:
                 self.pending.append(request)
 
     def between_steps(self) -> None:
-        """Do everything that waits; stay here while the run is paused."""
+        """Perform all waiting requests; stay here while the run is paused."""
         run = self.run
         self._do_agenda()
         self._do_pending()
@@ -117,9 +181,11 @@ class Requests:
         run.pace.anchor(run.step)
 
     def while_waiting(self) -> None:
-        """Do what waits and neither moves the run's time nor stops it, in its order: one who drives may ask for it
-        before the next command, without which there is no next time between steps. The step is not taken yet, so all
-        is as if it had been done before its state was published."""
+        """Perform waiting requests that neither move the run's time nor stop it, in their order.
+
+        A claimant may send one before its next command, without which no step ends. The step is not taken yet, so the
+        result is as if the request had come before its state.
+        """
         self._do_pending(WHILE_WAITING)
 
     def _do_agenda(self) -> None:
@@ -146,7 +212,7 @@ class Requests:
         self._passed = self._passing.unanswered()
 
     def _do_pending(self, these: Container[str] | None = None) -> None:
-        """In their order; with `these` up to the first that is none of them."""
+        """Perform requests in their order; with `these`, up to the first that is not among them."""
         assert self._from is not None or not self.pending
         while self.pending and not self.run.ended and (these is None or self.pending[0].op in these):
             request = self.pending.popleft()
@@ -213,7 +279,7 @@ def _set(requests: Requests, args: Mapping[str, Any]) -> None:
 
 
 def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
-    """The plant knows no such parameter; where a controller has it, the error names it as `set` takes it."""
+    """Return an error that names a peer's parameter in the form of `set`, if a peer has it."""
     peers = requests.run.exchange.report().get("peers", [])
     theirs = {one["name"]: tuple(one.get("settable", ())) for one in peers}
     owned = [f"{name}.{error.name}" for name, settable in theirs.items() if error.name in settable]
@@ -224,7 +290,7 @@ def _of_a_peer(requests: Requests, error: UnknownNameError) -> ModelError:
 
 
 def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person who looks in wants to know; nothing here is wanted often."""
+    """Return the status of the run for a person."""
     run, report = requests.run, requests.run.exchange.report()
     statistics = run.statistics
     return {
@@ -239,7 +305,7 @@ def _status(requests: Requests, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _note(requests: Requests, args: Mapping[str, Any]) -> None:
-    """Names with numbers, texts, or lists of those, into the log; nothing of the run changes."""
+    """Write names with numbers, texts, or lists of those into the log; the run does not change."""
     if len(args) > MOST_NOTED:
         raise ModelError(f"note: expected at most {MOST_NOTED} names, got {len(args)}")
     for name, value in args.items():
@@ -250,7 +316,7 @@ def _note(requests: Requests, args: Mapping[str, Any]) -> None:
 
 
 def _stop(requests: Requests, args: Mapping[str, Any]) -> None:
-    """Done where it is taken in, see `fetch`."""
+    """Do nothing, because `fetch` performs a stop."""
 
 
 Operation = Callable[[Requests, Mapping[str, Any]], "dict[str, Any] | None"]
@@ -260,18 +326,18 @@ HANDLERS: Mapping[str, tuple[tuple[str, ...] | None, Operation]] = {
     "resume": ((), _resume), "set": (None, _set), "snapshot": ((), _snapshot), "status": ((), _status),
     "step": (("count",), _step), "stop": ((), _stop),
 }  # fmt: skip
-"""Of each request: the arguments it takes (None: the plant's own), and what is done."""
+"""Arguments of each request (None: the plant's own), and the function that performs it."""
 
 
 def _whole(op: str, name: str, value: Any, least: int) -> int:
-    """A whole number from `least` on; ModelError."""
+    """Return a whole number of at least `least`; ModelError for anything else."""
     if type(value) is not int or value < least:
         raise ModelError(f"{op}: {name} must be a whole number >= {least}, got {value!r}"[:200])
     return value
 
 
 def _state(args: Mapping[str, Any]) -> bytes:
-    """The snapshot in the arguments of restore; ModelError."""
+    """Return the snapshot in the arguments of restore; ModelError if there is none."""
     expected = "restore: state must be what a snapshot gave (base64 text)"
     if "state" not in args:
         raise ModelError(f"{expected}, got none")
@@ -292,7 +358,7 @@ def _state(args: Mapping[str, Any]) -> bytes:
 
 
 class _Past:
-    """What the pace sees of it, see rtmms.loop.pace.Run."""
+    """Recorded run as a pace sees it, see rtmms.loop.pace.Run."""
 
     def __init__(self, exchange: Exchange, clock: Clock, dt: float, watch: Watch) -> None:
         self.exchange, self.clock, self._dt, self._watch = exchange, clock, dt, watch
@@ -311,10 +377,10 @@ class _Past:
         self.exchange.serve(until_ns)
 
     def answer(self) -> None:
-        """What is asked for now is done when the run goes on."""
+        """Do nothing, because requests are performed when the run continues."""
 
     def check(self, until_ns: int = 0) -> None:
-        """There is no monitor."""
+        """Do nothing, because there is no monitor."""
 
     def watch_now(self) -> None:
         self.dead = self._watch()
@@ -323,11 +389,27 @@ class _Past:
 def live_through(
     states: Iterator[tuple[int, Mapping[str, Array]]], exchange: Exchange, clock: Clock, dt: float, watch: Watch
 ) -> None:
-    """Show each state, and wait for the answers, as lockstep does.
+    """Send recorded states to controllers, and wait for their answers like lockstep.
 
-    states  step, and outputs before it
-    watch   reports which processes died
-    PeerError where a controller dies or is silent.
+    At the end the controllers have the same memory as in the recorded run.
+
+    Parameters
+    ----------
+    states : Iterator[tuple[int, Mapping[str, Array]]]
+        Step, and outputs before it.
+    exchange : Exchange
+        The exchange.
+    clock : Clock
+        Clock of the loop.
+    dt : float
+        Simulated time of a step, s.
+    watch : Watch
+        Reports processes that died.
+
+    Raises
+    ------
+    PeerError
+        If a controller dies or is silent.
     """
     past, pace = _Past(exchange, clock, dt, watch), Lockstep()
     pace.bind(past)  # type: ignore[arg-type]

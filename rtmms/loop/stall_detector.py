@@ -1,8 +1,9 @@
-"""The stall detector: one process a core at a priority above ours, which notes when its core did not run it in time.
+"""Stall detector: one process a core at a priority above ours, which records when its core did not run it in time.
 
-What delays it is the machine's fault: the core did not run, or the kernel held it. `StallDetector` starts it where
-SCHED_FIFO is permitted. `Stalls` is the shared memory between both: one writer a core, one reader, no locks; a row is
-written before the count of rows; what is not read in time is overwritten, and counted as lost.
+Such a delay is the machine's fault: the core did not run, or the kernel held it. `StallDetector` starts the process if
+SCHED_FIFO is permitted. `Stalls` is the shared memory: one writer a core, one reader, no locks. A row is written before
+the count of rows. Rows that are not read in time are overwritten, and counted as lost.
+
 The process itself is: python -m rtmms.loop.stall_detector DESCRIPTOR PERIOD_NS PRIORITY CORE...
 """
 
@@ -24,12 +25,22 @@ from rtmms.base.processes import KILL, end_with_parent, start_python
 from rtmms.loop.machine import may_raise
 
 LEAST_NS = 60_000
-"""Lateness below this is the ordinary cost of waking."""
+"""Lateness up to which a wake-up is usual, ns."""
 _MCL_BOTH = 3
 
 
 def watch(stalls: Stalls, place: int, period_ns: int) -> None:
-    """Look for ever. Allocates nothing that stays."""
+    """Record stalls for ever; it allocates nothing that remains.
+
+    Parameters
+    ----------
+    stalls : Stalls
+        The shared memory.
+    place : int
+        Index of the core.
+    period_ns : int
+        Interval of the looks, ns.
+    """
     now, sleep, beat = time.monotonic_ns, time.sleep, stalls.beat
     due, grid = now() + period_ns, 0
     while True:
@@ -50,13 +61,25 @@ def watch(stalls: Stalls, place: int, period_ns: int) -> None:
 
 
 def settle(parent: int | None = None) -> None:
-    """End when `parent` does; wake-ups are not to wait for memory."""
+    """End this process with its parent, and lock its memory, so that wake-ups need not wait for it.
+
+    Parameters
+    ----------
+    parent : int | None, optional
+        Id of the parent; None for the present one.
+    """
     end_with_parent(KILL, parent)
     ctypes.CDLL(None).mlockall(_MCL_BOTH)
 
 
 def main(words: list[str]) -> None:
-    """Start one process for each core but the first, which is ours."""
+    """Start one process for each core but the first, which this process watches.
+
+    Parameters
+    ----------
+    words : list[str]
+        Descriptor, period in ns, priority and cores, as text.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     descriptor, period_ns, priority, *cores = (int(word) for word in words)
     settle()
@@ -74,17 +97,26 @@ def main(words: list[str]) -> None:
 
 
 ROWS = 4096
-"""Stalls kept for each core, a power of two: seconds of the worst machine, read every 50 ms."""
+"""Stalls stored for each core, a power of two: seconds of the worst machine, read every 50 ms."""
 _LINE = 8
-"""int64 in a cache line: the counters of a core have one of their own."""
+"""int64 in a cache line; the counters of a core have a line of their own."""
 _BEATS, _LOOKED, _WRITTEN = 0, 1, 2
 
 
 class Stalls:
-    """The memory, by descriptor.
+    """Shared memory of the stall detector.
 
-    cores        one ring for each, in this order
-    descriptor   hand it to the stall detector (pass_fds); None makes new memory
+    Parameters
+    ----------
+    cores : Sequence[int]
+        Watched cores; each has a ring, in this order.
+    descriptor : int | None, optional
+        Descriptor of the memory, which the process inherits (pass_fds). None creates new memory.
+
+    Attributes
+    ----------
+    lost : int
+        Stalls that were overwritten before they were read.
     """
 
     def __init__(self, cores: Sequence[int], descriptor: int | None = None) -> None:
@@ -100,7 +132,7 @@ class Stalls:
 
     @property
     def look_ns(self) -> int:
-        """An instant of the grid on which the witnesses look; 0 for none in particular."""
+        """An instant of the grid on which the detectors look, ns; 0 for none in particular."""
         return self._words[0]
 
     @look_ns.setter
@@ -110,13 +142,31 @@ class Stalls:
     # --- process ----------------------------------------------------------------------------------------------------
 
     def beat(self, place: int, now_ns: int) -> None:
-        """The stall detector of this core has looked."""
+        """Record that the detector of a core has looked.
+
+        Parameters
+        ----------
+        place : int
+            Index of the core.
+        now_ns : int
+            Present instant, ns.
+        """
         at = _line(place)
         self._words[at + _BEATS] += 1
         self._words[at + _LOOKED] = now_ns
 
     def add(self, place: int, due_ns: int, late_ns: int) -> None:
-        """It should have run at due_ns, and ran late_ns after."""
+        """Record a stall.
+
+        Parameters
+        ----------
+        place : int
+            Index of the core.
+        due_ns : int
+            Instant at which the detector should have run, ns.
+        late_ns : int
+            Its lateness, ns.
+        """
         at = _line(place) + _WRITTEN
         count = self._words[at]
         row = self._row(place, count)
@@ -126,17 +176,44 @@ class Stalls:
     # --- reader -----------------------------------------------------------------------------------------------------
 
     def looked_ns(self) -> int:
-        """Up to this instant every core's detector has reported; 0 while one has not begun."""
+        """Return the instant up to which every core's detector has reported.
+
+        Returns
+        -------
+        int
+            Instant, ns; 0 while one has not begun.
+        """
         return min((self._words[_line(place) + _LOOKED] for place in range(len(self.cores))), default=0)
 
     def await_looked(self, until_ns: int, patience_s: float = 0.1) -> None:
-        """Until all have reported up to the instant; not for long, for they may have died."""
+        """Wait until all detectors have reported up to an instant.
+
+        The wait is limited, because they may have died.
+
+        Parameters
+        ----------
+        until_ns : int
+            The instant, ns.
+        patience_s : float, default 0.1
+            Longest wait, s.
+        """
         end = time.monotonic() + patience_s
         while self.looked_ns() < until_ns and time.monotonic() < end:
             time.sleep(0.001)
 
     def await_first(self, patience_s: float = 10.0) -> bool:
-        """Until all have looked once; False when they do not."""
+        """Wait until all detectors have looked once.
+
+        Parameters
+        ----------
+        patience_s : float, default 10.0
+            Longest wait, s.
+
+        Returns
+        -------
+        bool
+            False if they have not.
+        """
         end = time.monotonic() + patience_s
         while not self.looked_ns():
             if time.monotonic() > end:
@@ -145,11 +222,23 @@ class Stalls:
         return True
 
     def beats(self) -> int:
-        """Looks taken, all cores together."""
+        """Return the number of looks of all cores together.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         return sum(self._words[_line(place) + _BEATS] for place in range(len(self.cores)))
 
     def take(self) -> list[tuple[int, int, int]]:
-        """(begin ns, end ns, core) of the stalls written since the last call, oldest first."""
+        """Return the stalls since the last call, oldest first.
+
+        Returns
+        -------
+        list[tuple[int, int, int]]
+            Begin and end, ns, and core of each.
+        """
         found = []
         for place, core in enumerate(self.cores):
             written = self._words[_line(place) + _WRITTEN]
@@ -163,7 +252,10 @@ class Stalls:
         return sorted(found)
 
     def close(self) -> None:
-        """Give the memory back; what another process holds of it stays. Twice does nothing."""
+        """Release the memory; a second call does nothing.
+
+        Other processes keep theirs.
+        """
         if self.descriptor >= 0:
             self._words.release()
             self._page.close()
@@ -175,7 +267,7 @@ class Stalls:
 
 
 def _line(place: int) -> int:
-    """Where a core's counters begin; the first line is for all."""
+    """Return the place of a core's counters; the first line is for all."""
     return _LINE * (1 + place)
 
 
@@ -194,11 +286,23 @@ LEAST_PERIOD_NS, SHORTEST_NS, LONGEST_NS = 160_000, 250_000, 1_000_000
 
 
 def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
-    """How often a stall detector looks: twice in a deadline, so that it overlooks no stall that costs a step; but each
-    look costs the core up to 20 us, so no oftener than every 250 us, or 160 us where the steps ask for it.
+    """Return the interval of a stall detector's looks.
 
-    step_ns  the period of the loop, to which this is then a whole multiple or part, so that looks can be kept out of
-             the exchanges; 0: no loop, and a period that does not fall into step with one of a round number of us
+    It looks twice in a deadline, so that it misses no stall that costs a step. But each look costs the core up to 20
+    us. So it looks at most every 250 us, or 160 us if the steps require it.
+
+    Parameters
+    ----------
+    deadline_ns : int
+        Deadline of a step, ns.
+    step_ns : int, default 0
+        Period of the loop, ns. The result is a whole multiple or part of it, so that looks can avoid the exchanges. 0:
+        no loop, and an interval that does not fall into step with a round number of us.
+
+    Returns
+    -------
+    int
+        Interval, ns.
     """
     wanted = min(max(deadline_ns // 2, SHORTEST_NS), LONGEST_NS)
     if not step_ns:
@@ -209,11 +313,32 @@ def period_ns(deadline_ns: int, step_ns: int = 0) -> int:
 
 
 class StallDetector:
-    """Processes that look after the cores, and what they saw.
+    """Processes that watch the cores, and their records.
 
-    stalls      their memory;  process the first of them, parent of the others
-    from_step_ns   how long after the instant of a step they are best to look
-    RtmmsError when SCHED_FIFO above `loop_priority` is not permitted: it states what to do.
+    Parameters
+    ----------
+    loop_priority : int
+        SCHED_FIFO priority of the loop.
+    deadline_ns : int
+        Deadline of a step, ns.
+    cores : Sequence[int], optional
+        Cores to watch.
+    step_ns : int, default 0
+        Period of the loop, ns; 0 for none.
+
+    Attributes
+    ----------
+    stalls : Stalls
+        Their shared memory.
+    process : subprocess.Popen
+        The first of them, parent of the others.
+    from_step_ns : int
+        Best time of their looks after the instant of a step, ns.
+
+    Raises
+    ------
+    RtmmsError
+        If SCHED_FIFO above `loop_priority` is not permitted; it states a remedy.
     """
 
     def __init__(self, loop_priority: int, deadline_ns: int, cores: Sequence[int] = (), step_ns: int = 0) -> None:
@@ -233,7 +358,7 @@ class StallDetector:
         )  # fmt: skip
 
     def close(self) -> None:
-        """End them. Twice does nothing."""
+        """End the processes; a second call does nothing."""
         if self.process.poll() is None:
             self.process.kill()  # its children die with it
         self.process.wait()

@@ -1,8 +1,8 @@
-"""What a run's steps amounted to, in fixed memory: counters, and a histogram of each part of a step.
+"""Statistics of a run in fixed memory: counters, and a histogram of each part of a step.
 
 A step writes four integers into a ring of plain machine words. They are counted in the bins of HDR histograms (3
-digits) in the loop's slack, or, where a mode has none, all at once when the ring is full. The histograms themselves are
-made of the bins when somebody asks.
+digits) in the loop's slack. A mode without slack counts all at once when the ring is full. The histograms themselves
+are built from the bins on demand.
 """
 
 from __future__ import annotations
@@ -22,23 +22,45 @@ if TYPE_CHECKING:
 
 _histogram: Any = partial(HdrHistogram, 1, LONGEST_NS, 3)  # the library is not typed
 _OUTCOMES = tuple(StepOutcome)
-"""By their codes."""
+"""Outcomes by their codes."""
 _QUANTILES = {"p50": 50.0, "p99": 99.0, "p999": 99.9}
 
 
 class Statistics:
     """Counters and timings of one run.
 
-    steps           = applied + stale + misses + unclaimed + reused (reused is 0 but in free mode)
-    applied         every claimed actuator had its command for the step in time
-    stale           likewise, but one of them carried a value older than its fresh age
-    misses          a claimed actuator had none at the deadline
-    unclaimed       nobody held a claim
-    reused          free mode: a claimed actuator had nothing new
-    overruns        steps that ended after their period; skipped: periods dropped for them
-    period_us, deadline_us   of the schedule, for a figure; None in a mode without one
-    outcome         code of the last step counted
-    capacity        rows of the ring, a power of two
+    Parameters
+    ----------
+    capacity : int, default 8192
+        Rows of the ring, a power of two.
+    period_us, deadline_us : float | None, optional
+        Period and deadline of the schedule, us, for a figure; None in a mode without one.
+
+    Attributes
+    ----------
+    steps : int
+        applied + stale + misses + unclaimed + reused.
+    applied : int
+        Steps in which every claimed actuator had its command in time.
+    stale : int
+        The same, but a value was older than its fresh age.
+    misses : int
+        Steps in which a claimed actuator had no command at the deadline.
+    unclaimed : int
+        Steps without a claim.
+    reused : int
+        Steps in which a claimed actuator had nothing new; free mode only.
+    overruns, skipped : int
+        Steps that ended after their period, and periods dropped for them.
+    outcome : StepOutcome
+        Outcome of the last counted step.
+
+    Examples
+    --------
+    >>> statistics = Statistics()
+    >>> statistics.count(StepOutcome.APPLIED)
+    >>> statistics.counters()["applied"]
+    1
     """
 
     __slots__ = (
@@ -59,7 +81,7 @@ class Statistics:
         self.clear()
 
     def clear(self) -> None:
-        """Back to nothing, for a run that is reset."""
+        """Reset all counts, for a run that is reset."""
         self.steps = self.applied = self.misses = self.unclaimed = self.reused = self.stale = 0
         self.consecutive = self.max_consecutive = self.overruns = self.skipped = 0
         self.outcome = StepOutcome.UNCLAIMED
@@ -67,7 +89,13 @@ class Statistics:
         self._counts[:] = 0
 
     def record(self, wake: int, exchange: int, plant: int, slack: int) -> None:
-        """One step's parts in ns; UNDEFINED for a part that the mode does not have."""
+        """Record the parts of a step.
+
+        Parameters
+        ----------
+        wake, exchange, plant, slack : int
+            Durations, ns; UNDEFINED for a part that the mode does not have.
+        """
         ring, at = self._ring, (self._written & self._mask) << 2
         ring[at] = wake
         ring[at + 1] = exchange
@@ -78,14 +106,26 @@ class Statistics:
             self.drain_all()
 
     def last(self) -> tuple[int, int, int, int]:
-        """The parts of the last step recorded; UNDEFINED for all of them before the first."""
+        """Return the parts of the last recorded step.
+
+        Returns
+        -------
+        tuple[int, int, int, int]
+            Durations, ns; UNDEFINED for all of them before the first.
+        """
         if not self._written:
             return UNDEFINED, UNDEFINED, UNDEFINED, UNDEFINED
         ring, at = self._ring, ((self._written - 1) & self._mask) << 2
         return ring[at], ring[at + 1], ring[at + 2], ring[at + 3]
 
     def count(self, outcome: StepOutcome) -> None:
-        """Count one finished step by its outcome."""
+        """Count a finished step.
+
+        Parameters
+        ----------
+        outcome : StepOutcome
+            Its outcome.
+        """
         self.steps += 1
         self.outcome = outcome
         if outcome == StepOutcome.MISSED:
@@ -105,9 +145,12 @@ class Statistics:
             self.reused += 1
 
     def add(self, times: npt.NDArray[Any]) -> None:
-        """Many finished steps: `count` and `record` of each.
+        """Count and record many finished steps.
 
-        times (k,) exchange_ns, plant_ns and outcome of each
+        Parameters
+        ----------
+        times : npt.NDArray[Any]
+            (k,) exchange_ns, plant_ns and outcome of each.
         """
         for code in times["outcome"].tolist():
             self.count(_OUTCOMES[code])
@@ -122,18 +165,44 @@ class Statistics:
         self._written += k
 
     def drain(self, rows: int) -> bool:
-        """Count at most `rows` rows (0.1 us each); True when there is more."""
+        """Count rows of the ring in the bins.
+
+        Parameters
+        ----------
+        rows : int
+            Most rows, 0.1 us each.
+
+        Returns
+        -------
+        bool
+            Whether there are more.
+        """
         begin, self._drained = self._drained, min(self._written, self._drained + rows)
         if begin < self._drained:
             tally(self._rows_of, begin, self._drained, self._counts)
         return self._drained < self._written
 
     def drain_all(self) -> None:
-        """Count all that is left."""
+        """Count all rows that are left."""
         self.drain(self._written - self._drained)
 
     def recent(self, part: str, quantile: float, rows: int = 1000) -> float | None:
-        """A quantile (0 to 1) of the last rows of one part, in us; None without any. For the live display."""
+        """Return a quantile of the last rows of a part, for the live display.
+
+        Parameters
+        ----------
+        part : str
+            Name of the part.
+        quantile : float
+            0 to 1.
+        rows : int, default 1000
+            Most rows.
+
+        Returns
+        -------
+        float | None
+            Duration, us; None without any.
+        """
         values = self._rows(min(rows, self._written, self._mask + 1))[:, PARTS.index(part)]
         values = values[values != UNDEFINED]
         if values.size == 0:
@@ -142,7 +211,13 @@ class Statistics:
         return float(np.partition(values, at)[at]) * 1e-3
 
     def timing_us(self) -> dict[str, dict[str, float | None]]:
-        """Quantiles of each part in us; None where nothing was recorded."""
+        """Return the quantiles of each part.
+
+        Returns
+        -------
+        dict[str, dict[str, float | None]]
+            Durations, us, by part and quantile; None if nothing was recorded.
+        """
         self.drain_all()
         table: dict[str, dict[str, float | None]] = {}
         for place, part in enumerate(PARTS):
@@ -156,7 +231,18 @@ class Statistics:
         return table
 
     def histogram(self, part: str) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-        """(values in us, counts) of one part, ascending, only values that occurred: for a figure."""
+        """Return the distribution of a part, for a figure.
+
+        Parameters
+        ----------
+        part : str
+            Name of the part.
+
+        Returns
+        -------
+        tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]
+            Durations, us, ascending, and their counts; only those that occurred.
+        """
         self.drain_all()
         rows = [
             (item.value_iterated_to, item.count_added_in_this_iter_step)
@@ -173,11 +259,17 @@ class Statistics:
         return histogram
 
     def counters(self) -> dict[str, Any]:
-        """The counters by name."""
+        """Return the counters.
+
+        Returns
+        -------
+        dict[str, Any]
+            Counts by name.
+        """
         names = ("steps", "applied", "stale", "misses", "unclaimed", "reused", "max_consecutive", "overruns", "skipped")
         return {name: getattr(self, name) for name in names}
 
     def _rows(self, count: int) -> npt.NDArray[np.int64]:
-        """The last `count` rows of the ring (count, 4), oldest first."""
+        """Return the last `count` rows of the ring (count, 4), oldest first."""
         rows: npt.NDArray[np.int64] = self._rows_of[np.arange(self._written - count, self._written) & self._mask]
         return rows

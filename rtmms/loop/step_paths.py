@@ -1,7 +1,7 @@
-"""The two ways through a step, with one interface: in compiled code, as far as it is a usual one, and in general.
+"""The two paths of a step, with one interface: in compiled code for usual steps, and in general.
 
-`run` takes a step on from the stage that it has reached. The loop lets the compiled path begin and the general one do
-what is left, so that each rule stands in the general path, or in a kernel that both call.
+`run` continues a step from its present stage. The loop begins with the compiled path, and the general one does the
+rest. So each rule is in the general path, or in a kernel that both call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Stage(IntEnum):
-    """How far a step is: its state is out; its command is complete; the plant has taken it."""
+    """Stages of a step: its state is sent, its command is complete, the plant has taken it."""
 
     BEGUN = 0
     PUBLISHED = 1
@@ -33,11 +33,22 @@ class Stage(IntEnum):
 
 
 class StepProgress:
-    """What has been done of a step, rewritten each step.
+    """Progress of a step, rewritten each step.
 
-    wake      ns after its instant, UNDEFINED where it has none;  complete   all commands were in hand
-    begun, gathered, called, stepped   instants in ns: its start, commands in hand or given up, plant.step
-    kept      the step recorder has its row
+    Attributes
+    ----------
+    stage : Stage
+        Its stage.
+    outcome : StepOutcome
+        Its outcome.
+    wake : int
+        Lateness of its begin, ns; UNDEFINED if it has no instant.
+    complete : bool
+        Whether all commands had come.
+    begun, gathered, called, stepped : int
+        Instants: its begin, commands complete or given up, begin and end of plant.step, ns.
+    kept : bool
+        Whether the step recorder has its row.
     """
 
     __slots__ = ("begun", "called", "complete", "gathered", "kept", "outcome", "stage", "stepped", "wake")
@@ -47,16 +58,23 @@ class StepProgress:
         self.wake = self.begun = self.gathered = self.called = self.stepped = 0
 
     def clear(self) -> None:
-        """Another step: nothing of it has been done."""
+        """Reset for another step."""
         self.stage, self.kept = Stage.BEGUN, False
 
 
 class Stepping(Protocol):
-    """What the paths see of the run.
+    """Run as the paths see it.
 
-    tape       (rows, n_actuators) the command of each of the first steps is written there
-    prepared   step and deadline of the state that is packed, (-1, 0) for none;  sent  when the last one went out, and
-               its deadline;  answered  the next step's commands were in hand before it began
+    Attributes
+    ----------
+    tape : Array
+        (rows, n_actuators) receives the command of each of the first steps.
+    prepared : tuple[int, int]
+        Step and deadline of the packed state; (-1, 0) for none.
+    sent : tuple[int, int]
+        Instant of the last state, and its deadline.
+    answered : bool
+        Whether the next step's commands had come before it began.
     """
 
     clock: Clock
@@ -78,19 +96,51 @@ class Stepping(Protocol):
     check_at: int
     requests: Requests
 
-    def prepare(self, step: int, deadline_ns: int) -> None: ...
-    def forget_prepared(self) -> None: ...
-    def note_claims(self) -> None: ...
+    def prepare(self, step: int, deadline_ns: int) -> None:
+        """Observe and pack a state in the slack.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, ns; 0 for none.
+        """
+
+    def forget_prepared(self) -> None:
+        """Discard the prepared state."""
+
+    def note_claims(self) -> None:
+        """Read the claims again."""
 
 
 class GeneralPath:
-    """Every step, from any stage."""
+    """Path of every step, from any stage.
+
+    Parameters
+    ----------
+    run : Stepping
+        The run.
+    """
 
     def __init__(self, run: Stepping) -> None:
         self._run, self._now = run, run.clock.now
 
     def run(self, step: int, taken: StepProgress) -> bool:
-        """To the end of the plant's step; False where the run ended before it."""
+        """Continue a step to the end of the plant's step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        taken : StepProgress
+            Its progress, changed in place.
+
+        Returns
+        -------
+        bool
+            False if the run ended before it.
+        """
         run, now = self._run, self._now
         if taken.stage == Stage.BEGUN:
             taken.wake = run.pace.begin(step)
@@ -114,10 +164,23 @@ class GeneralPath:
 
 
 class CompiledPath:
-    """The usual step in one compiled call, and many in a row where no clock paces them.
+    """Path of usual steps in one compiled call, and of many in a row if no clock paces them.
 
-    preparing   writes states without Python; None where there is no fast path here: then `run` does nothing
-    step_recorder      an observer whose rows are written within the step; None where there is none
+    Parameters
+    ----------
+    run : Stepping
+        The run.
+    compiling : Compiling | None
+        Exchange with compiled steps; None for none.
+    step_recorder : StepRecorder | None
+        The step recorder; None for none.
+
+    Attributes
+    ----------
+    preparing : Compiling or None
+        Writes states without Python. None if there is no fast path; then `run` does nothing.
+    step_recorder : StepRecorder or None
+        Observer for which compiled code writes the rows.
     """
 
     def __init__(self, run: Stepping, compiling: Compiling | None, step_recorder: StepRecorder | None) -> None:
@@ -137,7 +200,20 @@ class CompiledPath:
         return self._fast is not None
 
     def run(self, step: int, taken: StepProgress) -> bool:
-        """As far as it is a usual one. Raises what the plant's step raises."""
+        """Take a step as far as it is usual; exceptions of the plant's step pass through.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        taken : StepProgress
+            Its progress, changed in place.
+
+        Returns
+        -------
+        bool
+            False if nothing was done.
+        """
         handed, self._handed = self._handed, None
         progress = handed if handed is not None or self._fast is None else self._call(self._fast, step)
         if progress is None:
@@ -153,7 +229,7 @@ class CompiledPath:
         return True
 
     def _call(self, fast: FastPath, step: int) -> Progress | None:
-        """The compiled call; None where nothing of the step has been done."""
+        """Make the compiled call; None if nothing of the step has been done."""
         run = self._run
         window = run.pace.window(step)
         if window is None or not run.claims.any or run.fallback.homing or run.ended:
@@ -170,8 +246,13 @@ class CompiledPath:
         return progress
 
     def run_batch(self) -> bool:
-        """Many steps in one call: up to one whose end an observer wants to see. False where the next step is for
-        `run`."""
+        """Take many steps in one call, up to one whose end an observer wants.
+
+        Returns
+        -------
+        bool
+            False if `run` must take the next step.
+        """
         run, fast = self._run, self._fast
         until, step = run.pace.batch(), run.step
         most = min(run.steps, run.view.due + 1, run.check_at, run.requests.agenda.next) - step
@@ -191,7 +272,10 @@ class CompiledPath:
         return found.done > 0 and self._handed is None
 
     def _note(self, found: Batched) -> None:
-        """Count the steps of a batch, and show the last. Raises what the plant's step raises."""
+        """Count the steps of a batch, and send the last to the observers.
+
+        Exceptions of the plant's step pass through.
+        """
         run, times = self._run, found.times
         last = times[-1]
         outcome = StepOutcome(int(last["outcome"]))

@@ -1,4 +1,4 @@
-"""Robots of a run that come near the surface of the water, which no model here knows."""
+"""Detection of robots near the water's surface, which no model here describes."""
 
 from __future__ import annotations
 
@@ -13,25 +13,27 @@ if TYPE_CHECKING:
     from rtmms.loop.ports import Applied, Array
 
 LOOK_S = 0.02
-"""s, simulated, between two looks."""
+"""Time between two looks, simulated s."""
 
 
 @dataclass
 class Visit:
-    """What one robot did near the surface.
+    """Stay of one robot near the surface.
 
-    Attributes
+    Parameters
     ----------
     robot : str
         Its name.
     half_span_m : float
-        m; the robot is near the surface where its position is less deep.
-    surface_m : float
+        The robot is near the surface if its position is less deep than this, m.
+    surface_m : float, default 0.0
         z of the surface, m, world.
-    first_s, seconds : float or None, float
-        Simulated time at which it first was there, and how long it was there in all, s.
-    highest_m : float
-        Its highest z, m.
+    first_s : float | None, optional
+        Simulated time at which it first was there, s; None if it never was.
+    seconds : float, default 0.0
+        Simulated time that it was there in all, s.
+    highest_m : float, default -float('inf')
+        Its highest z, m, world.
     """
 
     robot: str
@@ -43,7 +45,7 @@ class Visit:
 
     @property
     def sentence(self) -> str:
-        """What happened; '' for nothing."""
+        """Sentence about the visit; empty if there was none."""
         if self.first_s is None:
             return ""
         above = self.highest_m - self.surface_m
@@ -56,17 +58,17 @@ class Visit:
 
 
 class SurfaceWatch:
-    """Observer of a run: which robots come within half a span of the surface.
+    """Observer of robots that come within half a span of the surface.
 
     Parameters
     ----------
     plant : Plant
         The plant of the run, or several robots on one clock.
     name : str
-        Of a single robot, for messages.
-    stop : callable, optional
-        Gets a sentence as soon as a robot is near the surface; None: the run goes on.
-    first : int
+        Name of a single robot, for messages.
+    stop : Callable[[str], None] | None, optional
+        Called with a sentence as soon as a robot is near the surface. None: the run continues.
+    first : int, default 0
         The step with which the run begins.
 
     Attributes
@@ -92,22 +94,43 @@ class SurfaceWatch:
 
     @property
     def visits(self) -> Sequence[Visit]:
+        """One visit for each watched robot."""
         return [visit for visit, _ in self._watched]
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Discard all visits."""
         for visit, _ in self._watched:
             visit.first_s, visit.seconds, visit.highest_m = None, 0.0, -float("inf")
         self._first, self.due = 0, self._stride - 1 if self._watched else 1 << 62
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Look at the state before the first step."""
+        """Look at the state before the first step.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+        """
         self._look(self._first * self._dt, 0.0, outputs)
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Observer: `step` has ended, and outputs hold at its end."""
+        """Look at the state at the end of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
         self.due = step + self._stride
         self._look(time, self._stride * self._dt, outputs)
 
@@ -129,12 +152,24 @@ class SurfaceWatch:
                     self._stop(f"{sentence} (--on-surface stop)")
 
     def news(self) -> list[str]:
-        """Return the sentences since the last call."""
+        """Return the sentences since the last call.
+
+        Returns
+        -------
+        list[str]
+            The sentences.
+        """
         news, self._news = self._news, []
         return news
 
     def report(self) -> dict[str, Any]:
-        """Return, by robot that was near the surface: half_span_m, first_s, seconds, highest_m."""
+        """Return the visits of robots that were near the surface.
+
+        Returns
+        -------
+        dict[str, Any]
+            half_span_m, first_s, seconds and highest_m by robot.
+        """
         return {
             visit.robot: {
                 "half_span_m": visit.half_span_m, "first_s": visit.first_s, "seconds": visit.seconds,

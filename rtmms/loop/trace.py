@@ -1,4 +1,4 @@
-"""Traces of a run in fixed memory: samples of outputs, commands, and how far set-points were missed."""
+"""Traces of a run in fixed memory: samples of outputs, commands, and errors of set-points."""
 
 from __future__ import annotations
 
@@ -32,18 +32,33 @@ def _columns(outputs: Sequence[Channel], names: Sequence[str]) -> dict[str, tupl
 
 
 class Trace:
-    """Samples of some outputs over a run of any length, evenly spaced, at most `capacity` of them.
+    """Evenly spaced samples of some outputs over a run of any length.
 
-    A sample is taken every `stride` steps. When the memory is full, the stride doubles and new samples take the places
-    of those that no longer lie on it, one by one: no step copies the whole. So the newest part of the run is as dense
-    as the oldest, give or take one doubling under way. With the number of steps known, the stride is chosen at the
-    start.
+    A sample is taken every `stride` steps. When the memory is full, the stride doubles. New samples then replace, one
+    by one, those that are not on the new grid, so that no step copies everything. So the newest part of the run is as
+    dense as the oldest, except during a doubling. If the number of steps is known, the stride is chosen at the start.
 
-    outputs   the plant's channels;  names   which of them are kept;  dt   s
-    steps     of the run, None when it is not known
-    apart_s   least time between samples: observing a state costs several times a step
-    first     the step that the run begins with; 0 again after a reset
-    due       (read by the loop) the next step whose end is wanted
+    Parameters
+    ----------
+    outputs : Sequence[Channel]
+        The plant's channels.
+    names : Sequence[str]
+        Names of the stored outputs.
+    dt : float
+        Simulated time of a step, s.
+    steps : int | None
+        Steps of the run; None if unknown.
+    capacity : int, default CAPACITY
+        Most samples.
+    apart_s : float, default 0.0
+        Least time between samples, s, because observing a state costs several times a step.
+    first : int, default 0
+        Step with which the run begins; 0 again after a reset.
+
+    Attributes
+    ----------
+    due : int
+        Next step whose end is wanted; the loop reads it.
     """
 
     def __init__(
@@ -61,12 +76,18 @@ class Trace:
         self.due = 0
 
     def clear(self) -> None:
-        """Forget the samples; the stride stays."""
+        """Discard the samples; the stride remains."""
         self._step.fill(-1)
         self._free, self._next, self.due, self.first = np.arange(self.capacity), 0, 0, 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """The state before the first step."""
+        """Store the state before the first step.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+        """
         if self.first % self.stride == 0:
             self._write(self.first, outputs)
         self.due = (self.first // self.stride + 1) * self.stride - 1
@@ -74,7 +95,21 @@ class Trace:
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Observer: `step` has ended, and outputs hold at its end."""
+        """Store the state at the end of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
         self._write(step + 1, outputs)
         self.due = ((step + 1) // self.stride + 1) * self.stride - 1
 
@@ -91,8 +126,15 @@ class Trace:
         self._next += 1
 
     def read(self) -> tuple[Array, dict[str, Array]]:
-        """(time (k,) s, {name: (k, *shape)}), sorted by time, evenly spaced: of a doubling under way the older,
-        denser half is thinned in the copy."""
+        """Return the samples, sorted by time and evenly spaced.
+
+        During a doubling the older, denser half is thinned in the copy.
+
+        Returns
+        -------
+        tuple[Array, dict[str, Array]]
+            Time (k,), s, and (k, *shape) values by name.
+        """
         kept = np.flatnonzero((self._step >= 0) & (self._step % self.stride == 0))
         kept = kept[np.argsort(self._step[kept])]
         time: Array = self._step[kept].astype(np.float64) * self.dt
@@ -100,7 +142,21 @@ class Trace:
 
 
 class Recent:
-    """The last `rows` samples of some outputs, one every `stride` steps: a ring (fin shapes for the figure)."""
+    """Last samples of some outputs, one every `stride` steps, in a ring (fin shapes for the figure).
+
+    Parameters
+    ----------
+    outputs : Sequence[Channel]
+        The plant's channels.
+    names : Sequence[str]
+        Names of the stored outputs.
+    dt : float
+        Simulated time of a step, s.
+    seconds : float, default 4.0
+        Simulated time that the ring covers, s.
+    rows : int, default 512
+        Samples in the ring.
+    """
 
     def __init__(
         self, outputs: Sequence[Channel], names: Sequence[str], dt: float, *, seconds: float = 4.0, rows: int = 512
@@ -113,17 +169,37 @@ class Recent:
         self.due = self.stride - 1
 
     def clear(self) -> None:
-        """Forget the samples."""
+        """Discard the samples."""
         self._step.fill(-1)
         self._written, self.due = 0, self.stride - 1
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """Nothing: the ring holds the end of the run."""
+        """Do nothing, because the ring has the end of the run.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+        """
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Observer: `step` has ended, and outputs hold at its end."""
+        """Store the state at the end of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
         place = self._written % self.rows
         for name, column in self._values.items():
             column[place] = outputs[name]
@@ -132,7 +208,13 @@ class Recent:
         self.due = step + self.stride
 
     def read(self) -> tuple[Array, dict[str, Array]]:
-        """(time (k,) s, {name: (k, *shape)}), oldest first."""
+        """Return the samples, oldest first.
+
+        Returns
+        -------
+        tuple[Array, dict[str, Array]]
+            Time (k,), s, and (k, *shape) values by name.
+        """
         kept = np.flatnonzero(self._step >= 0)
         kept = kept[np.argsort(self._step[kept])]
         time: Array = self._step[kept].astype(np.float64) * self.dt
@@ -143,18 +225,41 @@ class Recent:
 
 
 MEMORY_LIMIT = 1 << 29
-"""Bytes that a trace may take; a longer run needs the recorder, or a larger limit on purpose."""
+"""Most bytes of a trace; a longer run needs the recorder, or a larger limit on purpose."""
 LARGEST_OUTPUT = 4
 
 
 class CommandTrace:
-    """Every step's command, outcome and small outputs (at most 4 numbers each), in memory made before the run.
+    """Every step's command, outcome and small outputs (at most 4 numbers each), in memory allocated before the run.
 
-    command   (steps, n) as the plant got it: after the miss policy
-    outcome   (steps,) uint8, a StepOutcome;  seq (steps,), lateness_ns (steps,) as in Applied
-    check     (steps, c) the small outputs at the end of each step, flattened in the order of `checked`
-    altered   steps at which a request changed the state from outside: such a run cannot be replayed
-    Raises ModelError when the run does not fit into `limit` bytes.
+    Parameters
+    ----------
+    actuators : Sequence[Channel]
+        The plant's actuators.
+    outputs : Sequence[Channel]
+        The plant's outputs.
+    steps : int
+        Steps of the run.
+    limit : int, default MEMORY_LIMIT
+        Most bytes.
+
+    Attributes
+    ----------
+    command : (steps, n) array
+        The command as the plant received it, after the miss policy.
+    outcome : (steps,) uint8 array
+        A StepOutcome.
+    seq, lateness_ns : (steps,) array
+        As in Applied.
+    check : (steps, c) array
+        The small outputs at the end of each step, flattened in the order of `checked`.
+    altered : list of int
+        Steps at which a request changed the state from outside; such a run cannot be replayed.
+
+    Raises
+    ------
+    ModelError
+        If the run does not fit into `limit` bytes.
     """
 
     def __init__(
@@ -184,11 +289,25 @@ class CommandTrace:
             at += size
 
     def clear(self) -> None:
-        """The plant was reset: the trace begins again."""
+        """Begin the trace again, because the plant was reset."""
         self.steps, self.altered = 0, []
 
     def record(self, step: int, command: Array, outcome: int, applied: Applied, outputs: Mapping[str, Array]) -> None:
-        """One finished step; beyond the memory made it is dropped (a run longer than it was declared)."""
+        """Store a finished step; steps beyond the memory are dropped (a run longer than declared).
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            The command over the step.
+        outcome : int
+            Its StepOutcome.
+        applied : Applied
+            Results of the step's exchange.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        """
         if step >= len(self.outcome):
             return
         self.command[step] = command
@@ -202,7 +321,13 @@ class CommandTrace:
         self.steps = step + 1
 
     def columns(self) -> list[str]:
-        """The name of each column of `check`, for example 'velocity[0]'."""
+        """Return the name of each column of `check`, for example 'velocity[0]'.
+
+        Returns
+        -------
+        list[str]
+            The names.
+        """
         names: list[str] = []
         for channel in self.checked:
             size = math.prod(channel.shape)
@@ -215,12 +340,12 @@ class CommandTrace:
 
 APART_S = 0.02
 HELD_S = 1.0
-"""For so long within its band, and a set-point counts as reached."""
+"""Time within its band after which a set-point counts as reached, s."""
 SHARE = 0.05
-"""Of the step of a set-point, which its band is; not less than the quantity's own."""
+"""Width of the band as a share of the set-point's step; it is not less than the quantity's own band."""
 _BANDS = {"_m": 0.03, "_deg": 3.0, "_m_s": 0.05}
 _FIRST, _MOST = 1 << 12, 1 << 20
-"""Samples that there is room for from the start, and at most."""
+"""Room for samples at the start, and at most."""
 _TRUTH = ("position", "quaternion", "velocity")
 
 
@@ -245,12 +370,15 @@ QUANTITIES: Mapping[str, Callable[[Mapping[str, Array]], float]] = {
     "roll_deg": _angle(0), "pitch_deg": _angle(1), "heading_deg": _angle(2), "yaw_deg": _angle(2),
     "speed_m_s": lambda outputs: float(outputs["velocity"][0]),
 }  # fmt: skip
-"""What may be tracked, from the truth: position, attitude, body-x velocity. Beside them cross_track_m, of a course."""
+"""Quantities that may be tracked, from the truth: position, attitude, body-x velocity.
+
+cross_track_m, of a course, is not among them.
+"""
 CROSS = "cross_track_m"
 
 
 class _Samples:
-    """Time, set-point and error of one quantity (samples, 3), in an array that is doubled when it is full."""
+    """Time, set-point and error of one quantity (samples, 3), in an array that doubles when it is full."""
 
     __slots__ = ("_rows", "count")
 
@@ -269,11 +397,23 @@ class _Samples:
 
 
 class Tracking:
-    """An observer of a run.
+    """Observer of the errors between set-points and truth.
 
-    set_points   the present ones by name;  from_s  what was before does not count
-    report       receives them whenever they change: the step at whose end they are seen, and they
-    due          (read by the loop) the next step whose end is wanted
+    Parameters
+    ----------
+    dt : float
+        Simulated time of a step, s.
+    set_points : Callable[[], Mapping[str, Any]]
+        Returns the present set-points by name.
+    from_s : float, default 0.0
+        Simulated time before which errors do not count, s.
+    report : Callable[[int, Mapping[str, Any]], None] | None, optional
+        Called when the set-points change, with the step at whose end they are seen.
+
+    Attributes
+    ----------
+    due : int
+        Next step whose end is wanted; the loop reads it.
     """
 
     def __init__(
@@ -289,7 +429,7 @@ class Tracking:
         self.due = 0
 
     def clear(self) -> None:
-        """Forget what was seen."""
+        """Discard all samples."""
         self._rows.clear()
         self._truth.clear()
         self._courses.clear()
@@ -297,13 +437,33 @@ class Tracking:
         self.due = 0
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """The state before the first step."""
+        """Begin with the state before the first step.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+        """
         self.due = self._stride - 1
 
     def after_step(
         self, step: int, time: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """Observer: `step` has ended, and outputs hold at its end."""
+        """Store the errors at the end of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
         self.due = step + self._stride
         points = self._ask()
         if points != self._last_points:
@@ -332,9 +492,10 @@ class Tracking:
                 rows.add(time, point, error)
 
     def _truth_of(self, outputs: Mapping[str, Array], prefix: str = "") -> Mapping[str, Array]:
-        """By their own names, what stands under the truth's; all outputs where nothing does.
+        """Return the truth by the outputs' own names, or all outputs without a truth.
 
-        prefix  of one of several robots: what its outputs begin with"""
+        `prefix` is the first part of the output names of one of several robots.
+        """
         if prefix:
             for begin in (prefix + TRUTH, prefix):
                 found = {name: outputs[begin + name] for name in _TRUTH if begin + name in outputs}
@@ -347,7 +508,10 @@ class Tracking:
         return self._truth or outputs
 
     def _error(self, place: str, name: str, wanted: Any, truth: Mapping[str, Array]) -> tuple[float, float]:
-        """place  the name of the set-point, with its robot's before it where there are several"""
+        """Return the error of a set-point, and its value.
+
+        `place` is the name of the set-point, after its robot's if there are several.
+        """
         if name == CROSS and isinstance(wanted, str):
             return self._off_course(place, wanted, np.asarray(truth["position"], dtype=float)), 0.0
         of = QUANTITIES.get(name)
@@ -375,8 +539,14 @@ class Tracking:
         return float(np.linalg.norm(position - found.at(along)[0]))
 
     def report(self) -> dict[str, dict[str, float | None]]:
-        """{quantity: {rms, max, mean, settled_s}}, of what is within its band or was once, since its last change;
-        settled_s  from that change on, None where it never was: the second half counts then."""
+        """Return the errors of each quantity within its band, or since it once was, after its last change.
+
+        Returns
+        -------
+        dict[str, dict[str, float | None]]
+            rms, max, mean and settled_s by quantity. settled_s counts from that change; None if it never settled: then
+            the second half counts.
+        """
         return {name: _judged(name, rows.all(), self._from_s) for name, rows in self._rows.items() if rows.count}
 
 
@@ -405,7 +575,7 @@ def _judged(name: str, rows: Array, from_s: float) -> dict[str, float | None]:
 
 
 def _held(within: Any, samples: int) -> int | None:
-    """The first of so many in a row that are true."""
+    """Return the index of the first of `samples` consecutive true values; None if there are none."""
     run = 0
     for k, one in enumerate(within):
         run = run + 1 if one else 0

@@ -1,4 +1,4 @@
-"""A few steps before the run: they compile and warm what a step uses, and show how long one takes."""
+"""A few steps before the run, which compile and warm the code of a step, and measure its time."""
 
 from __future__ import annotations
 
@@ -23,16 +23,36 @@ COLD_STEPS, COLD_S = 40, 5e-3
 
 
 class StepTime(NamedTuple):
-    """Percentiles of a step and the observation after it, s of wall time; 0 where no step was taken."""
+    """Percentiles of a step with its observation, s of wall time; 0 if no step was taken.
+
+    Parameters
+    ----------
+    p99_s, p999_s : float, default 0.0
+        p99 and p99.9, s.
+    """
 
     p99_s: float = 0.0
     p999_s: float = 0.0
 
 
 def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
-    """Step the plant at neutral, then reset it. Return how long a step takes.
+    """Step the plant at neutral, then reset it, and return how long a step takes.
 
-    Ends early after 0.15 s, or when the plant diverges (the run will report it).
+    It ends early after 0.15 s, or if the plant diverges (the run will report it).
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    seed : int
+        Seed of the resets.
+    steps : int, default STEPS
+        Most steps.
+
+    Returns
+    -------
+    StepTime
+        Percentiles of a step.
     """
     command = np.array([channel.neutral for channel in plant.actuators], dtype=np.float64)
     taken: list[int] = []
@@ -55,8 +75,25 @@ def trial(plant: Plant, seed: int, steps: int = STEPS) -> StepTime:
 
 
 def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
-    """The p97, in s, of what follows a deadline that was missed: the policy stands in, the plant steps, is observed,
-    all from caches that a wait has left cold, as misses come seldom. Then the plant is reset."""
+    """Return the p97 of the time after a missed deadline, then reset the plant.
+
+    It covers the miss policy, the plant's step and its observation. All run from caches that a wait has left cold,
+    because misses are rare.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    policies : Policies
+        Policies of the run.
+    seed : int
+        Seed of the resets.
+
+    Returns
+    -------
+    float
+        Time, s.
+    """
     silent = _Silent(len(plant.actuators))
     stand_in = Fallback(plant, silent, MonotonicClock(), policies, lambda *_: None, free=False)
     stand_in.claims.refresh()
@@ -78,7 +115,7 @@ def cold_trial(plant: Plant, policies: Policies, seed: int) -> float:
 
 
 class _Silent:
-    """An exchange with one peer that holds all and sends nothing."""
+    """Exchange with one peer that holds all actuators and sends nothing."""
 
     def __init__(self, n: int) -> None:
         self.claimed: Flags = np.ones(n, dtype=np.bool_)

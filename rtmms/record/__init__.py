@@ -1,4 +1,4 @@
-"""Runs in files: every step of a run written without making it wait, read again, run again to the same bits.
+"""Runs in files: every step of a run is written without delaying it, can be read, and can be replayed to the same bits.
 
-layout.py is the format; recorder, ring and writer put it on disk; log, tables and rerun read it.
+log_messages.py is the format; recorder, ring and writer write it; log, tables and rerun read it.
 """

@@ -1,8 +1,8 @@
-"""Columns of a log: the steps once more, by channel, so that one channel is read without the others.
+"""Columns of a log: a second copy of the steps, by channel, so that one channel can be read without the others.
 
-The writer adds an attachment `columns.bin` to the log after some thousand steps, and one at the end. Each holds the
+The writer adds an attachment `columns.bin` to the log after some thousand steps, and one at the end. Each has the
 numbers of these steps by column: steps, runs, outcomes, commands, and outputs of at most MAX_NUMBERS numbers. Other
-MCAP tools ignore them. Columns are used where they are complete; otherwise the reader goes through the messages.
+MCAP tools ignore them. The reader uses columns if they are complete; otherwise it reads the messages.
 
 An attachment has a length, a checksum, a table in JSON of that length, and the parts that the table lists. A part is
 the column's numbers (little-endian, eight bytes each), their bytes sorted by significance, packed with zstd.
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 MAX_NUMBERS = 16
-"""Numbers of a step in an output that has a column: the larger ones would double the size of a log."""
+"""Most numbers of a step in an output with a column; larger ones would double the size of a log."""
 MAX_ROWS = 4096
-"""Steps in one attachment."""
+"""Most steps in one attachment."""
 MAX_EVENT_BYTES = 1 << 20
-"""Of the events in one attachment."""
+"""Most bytes of the events in one attachment."""
 MIN_ARRAY_BYTES = 256 * MIB
-"""An array may have so many bytes, whatever the size of its log."""
+"""Bytes that an array may have whatever the size of its log."""
 MAX_ARRAY_RATIO = 16
-"""An array of a larger log may have so many bytes for each byte of the log."""
+"""Bytes that an array of a larger log may have for each byte of the log."""
 
 _TABLE = struct.Struct("<II")
 _MAX_TABLE_BYTES = MIB
@@ -53,12 +53,40 @@ STEP, RUN, OUTCOME, EVENTS = "step", "run", "outcome", "events"
 
 
 def max_array_bytes(path: Path) -> int:
-    """Return how many bytes an array of a log may have."""
+    """Return the most bytes of an array of a log.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+
+    Returns
+    -------
+    int
+        Number of bytes.
+    """
     return max(MIN_ARRAY_BYTES, MAX_ARRAY_RATIO * path.stat().st_size)
 
 
 def refuse_large_array(count: int, limit: int, path: Path, name: str) -> None:
-    """Raise ModelError where an array of so many bytes is not in proportion to the size of its log."""
+    """Raise ModelError for an array that is out of proportion to its log.
+
+    Parameters
+    ----------
+    count : int
+        Bytes of the array.
+    limit : int
+        Most bytes.
+    path : Path
+        The log.
+    name : str
+        Name of the array, for the error.
+
+    Raises
+    ------
+    ModelError
+        If it is too large.
+    """
     if count > limit:
         raise ModelError(f"{path}: {name}: expected an array of at most {limit // MIB} MiB, got {count // MIB} MiB; "
                          "`rtmms log csv` reads it step by step")  # fmt: skip
@@ -73,7 +101,13 @@ def _sorted_bytes(numbers: bytes) -> bytes:
 
 
 class ColumnWriter:
-    """Gathers rows for the next attachment; the writer of a log has one."""
+    """Rows of the next attachment; the writer of a log has one.
+
+    Parameters
+    ----------
+    actuators, outputs : Sequence[Signal]
+        Signals of a row.
+    """
 
     def __init__(self, actuators: Sequence[Signal], outputs: Sequence[Signal]) -> None:
         self._columns: list[tuple[str, int, int]] = []  # name, first number in a gathered row, numbers
@@ -103,11 +137,19 @@ class ColumnWriter:
         self._event_bytes = 0
 
     def start(self) -> None:
-        """Begin a run: the first, or after a reset."""
+        """Begin a run: the first, or one after a reset."""
         self._run += 1
 
     def add(self, head: Head, floats: bytes) -> None:
-        """Gather one step."""
+        """Add a step.
+
+        Parameters
+        ----------
+        head : Head
+            Its whole numbers.
+        floats : bytes
+            Its command and outputs, 8 bytes a number.
+        """
         self._steps.append(head.step)
         self._runs.append(self._run)
         self._outcomes.append(head.outcome)
@@ -115,7 +157,13 @@ class ColumnWriter:
             self._numbers += floats[begin:end]
 
     def add_event(self, message: bytes) -> None:
-        """Gather a message of /event."""
+        """Add a message of /event.
+
+        Parameters
+        ----------
+        message : bytes
+            The message.
+        """
         self._events.append(message)
         self._event_bytes += len(message)
 
@@ -125,7 +173,18 @@ class ColumnWriter:
         return len(self._steps) >= MAX_ROWS or self._event_bytes >= MAX_EVENT_BYTES
 
     def take(self, last: bool = False) -> bytes:
-        """Return the attachment with the rows that were gathered, and begin the next."""
+        """Return the attachment with the collected rows, and begin the next.
+
+        Parameters
+        ----------
+        last : bool, default False
+            Whether no attachment follows.
+
+        Returns
+        -------
+        bytes
+            The attachment.
+        """
         import zstandard
 
         numbers = array("d", bytes(self._numbers))
@@ -152,12 +211,10 @@ class ColumnWriter:
 
 @dataclass(frozen=True)
 class _Block:
-    """One attachment.
+    """Attachment.
 
-    at, end       where its parts begin in the file, and where they end
-    first, rows   number of steps before it, and in it
-    last          no attachment follows
-    table         JSON, parsed when it is used: a log of hours has thousands
+    Its parts are between `at` and `end` in the file. `first` is the number of steps before it, `rows` that in it. No
+    attachment follows the `last` one. `table` is JSON, parsed when it is used, because a log of hours has thousands.
     """
 
     at: int
@@ -175,20 +232,44 @@ class _Block:
 
     @property
     def outcomes(self) -> list[str]:
-        """The outcomes of steps by their codes in this log."""
+        """Outcomes of steps by their codes in this log."""
         found = orjson.loads(self.table).get("outcomes")
         return found if isinstance(found, list) and all(one in OUTCOME_WORDS for one in found) else []
 
 
 class Columns:
-    """The columns of a log that has all of them."""
+    """Columns of a log that has all of them.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+    blocks : Sequence[_Block]
+        The attachments.
+
+    Attributes
+    ----------
+    rows : int
+        Number of steps.
+    """
 
     def __init__(self, path: Path, blocks: Sequence[_Block]) -> None:
         self.path, self._blocks = path, blocks
         self.rows = blocks[-1].first + blocks[-1].rows
 
     def has(self, name: str) -> bool:
-        """Whether there is a column of that name."""
+        """Return whether there is a column.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        bool
+            True if there is.
+        """
         return all(name in block.columns for block in self._blocks)
 
     def read(self, name: str, size: int = 1, whole: bool = False) -> npt.NDArray[Any] | None:
@@ -201,12 +282,12 @@ class Columns:
         size : int, default 1
             Numbers in a row.
         whole : bool, default False
-            The numbers are whole ones.
+            Whether the numbers are whole ones.
 
         Returns
         -------
         array or None
-            (rows, size), float64 or int64; None where a part is damaged.
+            (rows, size), float64 or int64; None if a part is damaged.
         """
         import numpy as np
 
@@ -223,7 +304,13 @@ class Columns:
         return found
 
     def outcomes(self) -> npt.NDArray[np.str_] | None:
-        """Read the outcome of each step, (rows,); None where a part is damaged, or has what is no outcome."""
+        """Read the outcome of each step.
+
+        Returns
+        -------
+        npt.NDArray[np.str_] | None
+            (rows,) names; None if a part is damaged, or has other codes.
+        """
         import numpy as np
 
         codes = self.read(OUTCOME, whole=True)
@@ -239,7 +326,18 @@ class Columns:
         return found
 
     def events(self) -> Iterator[bytes]:
-        """Read the messages of /event; ValueError where a part is damaged."""
+        """Read the messages of /event.
+
+        Yields
+        ------
+        bytes
+            Each message.
+
+        Raises
+        ------
+        ValueError
+            If a part is damaged.
+        """
         with open_input(self.path) as file:
             for block in self._blocks:
                 part = _part(file, block, EVENTS, 2 * MAX_EVENT_BYTES)
@@ -249,7 +347,7 @@ class Columns:
 
 
 def _part(file: IO[bytes], block: _Block, name: str, max_bytes: int) -> bytes | None:
-    """Return a part, unpacked; None where it is damaged or has more bytes."""
+    """Return a part, unpacked; None if it is damaged or has more bytes."""
     import zstandard
 
     place = block.columns.get(name)
@@ -271,7 +369,7 @@ def _part(file: IO[bytes], block: _Block, name: str, max_bytes: int) -> bytes | 
 
 
 def find_columns(path: Path) -> Columns | None:
-    """Find the columns of a log.
+    """Return the columns of a log.
 
     Parameters
     ----------
@@ -280,8 +378,8 @@ def find_columns(path: Path) -> Columns | None:
 
     Returns
     -------
-    Columns or None
-        None where the log has none or not all of them: it is older, was cut off, or is damaged.
+    Columns | None
+        None if the log has none or not all of them: it is older, was cut off, or is damaged.
     """
     blocks: list[_Block] = []
     with open_input(path) as file:
@@ -329,7 +427,7 @@ def _block(file: IO[bytes], at: int, size: int) -> _Block | None:
 
 
 def _attachments(file: IO[bytes], size: int) -> Iterator[int]:
-    """Yield where attachments of columns begin, as the file's index has them; nothing for a file without an index."""
+    """Yield the places of attachments with columns, from the file's index; nothing without an index."""
     footer = _read(file, size - len(MAGIC) - FOOTER_BYTES, FOOTER_BYTES + len(MAGIC))
     if len(footer) != FOOTER_BYTES + len(MAGIC) or not footer.endswith(MAGIC):
         return

@@ -1,4 +1,4 @@
-"""A run's commands in a file, and the rerun that must give the same bits."""
+"""Commands of a run in a file, and the rerun that must give the same bits."""
 
 from __future__ import annotations
 
@@ -33,12 +33,22 @@ FORMAT = "rtmms command trace 1"
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a file holds.
+    """Contents of a trace file.
 
-    origin    robot, dt, preset, parameters, seed, mode, version, actuators, columns, ended, altered
-    command   (steps, n) as the plant got it;  outcome (steps,) a StepOutcome;  seq, lateness_ns (steps,)
-    check     (steps, c) the small outputs after each step, in the order of origin['columns']
-    state     the plant's snapshot at the end
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        robot, dt, preset, parameters, seed, mode, version, actuators, columns, ended and altered.
+    command : Array
+        (steps, n) commands as the plant received them.
+    outcome : npt.NDArray[np.uint8]
+        (steps,) a StepOutcome.
+    seq, lateness_ns : npt.NDArray[np.int64]
+        (steps,) numbers of the commands and their lateness, ns.
+    check : Array
+        (steps, c) small outputs after each step, in the order of origin['columns'].
+    state : bytes
+        The plant's snapshot at the end.
     """
 
     origin: Mapping[str, Any]
@@ -52,7 +62,22 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first step at whose end a quantity is not, to the bit, what was recorded."""
+    """First step with a quantity at its end that differs, in any bit, from the recorded one.
+
+    Parameters
+    ----------
+    step : int
+        Index of the step.
+    quantity : str
+        Name of the quantity.
+    recorded, replayed : Any
+        Its values.
+
+    Examples
+    --------
+    >>> str(Difference(3, "depth", 1.0, 1.5))
+    'step 3: depth: recorded 1.0, replayed 1.5'
+    """
 
     step: int
     quantity: str
@@ -60,11 +85,24 @@ class Difference:
     replayed: Any
 
     def __str__(self) -> str:
+        """Return a sentence about the difference."""
         return f"step {self.step}: {self.quantity}: recorded {self.recorded!r}, replayed {self.replayed!r}"
 
 
 def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any]) -> None:
-    """Write a finished run's trace; origin as in Recorded, completed here by what the plant and the trace know."""
+    """Write a finished run's trace.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    trace : CommandTrace
+        The trace.
+    plant : Plant
+        The plant at the end of the run.
+    origin : Mapping[str, Any]
+        As in Recorded; plant and trace add their parts here.
+    """
     about = describe_plant(plant)
     full = dict(origin) | {
         "format": FORMAT, "version": VERSION, "columns": trace.columns(), "outcomes": OUTCOME_WORDS,
@@ -82,7 +120,23 @@ def save(path: Path, trace: CommandTrace, plant: Plant, origin: Mapping[str, Any
 
 
 def load(path: Path) -> Recorded:
-    """Read a file that `save` wrote; ModelError for anything else."""
+    """Read a file that `save` wrote.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    Recorded
+        Its contents.
+
+    Raises
+    ------
+    ModelError
+        If it is another file.
+    """
     try:
         with ExitStack() as stack:
             opened = stack.enter_context(open_input(path, expected="a log (run --log) or a trace (run --trace)"))
@@ -119,10 +173,27 @@ def load(path: Path) -> Recorded:
 
 
 def replay(recorded: Recorded, robot: str | None = None, *, trusted: bool = False) -> tuple[Plant, Difference | None]:
-    """Step a new plant through the recorded commands. Returns it at the end, and the first difference, if any.
+    """Step a new plant through the recorded commands.
 
-    ModelError when the run was altered from outside (its state was restored or a parameter set), when the plant can no
-    longer be built, or has other actuators or outputs.  robot, trusted: see `rebuilt`
+    Parameters
+    ----------
+    recorded : Recorded
+        The trace.
+    robot : str | None, optional
+        Robot in place of the log's own, as the user named it; None: the log's own.
+    trusted : bool, default False
+        Whether the user declared that files which the log names may run.
+
+    Returns
+    -------
+    tuple[Plant, Difference | None]
+        The plant at the end, and the first difference, None for none.
+
+    Raises
+    ------
+    ModelError
+        If the run was altered from outside (its state was restored or a parameter set), if the plant can no longer be
+        built, or if it has other actuators or outputs.
     """
     origin = recorded.origin
     if origin["altered"]:
@@ -151,7 +222,7 @@ def _first_column(step: int, columns: list[str], recorded: Array, replayed: Arra
 
 
 def _final(recorded: Recorded, plant: Plant) -> Difference | None:
-    """The whole state at the end, which holds more than the small outputs."""
+    """Compare the whole state at the end, which has more than the small outputs."""
     state, last = plant.snapshot(), len(recorded.command) - 1
     if state == recorded.state:
         return None

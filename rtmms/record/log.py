@@ -1,4 +1,4 @@
-"""Logs: read step by step, whole or cut off anywhere; and what a log contains of its plant."""
+"""Logs: reading step by step, whole or cut off anywhere; and a log's data about its plant."""
 
 from __future__ import annotations
 
@@ -36,11 +36,22 @@ Array = npt.NDArray[np.float64]
 
 
 UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What reading makes of a message that is not of the form in which a run writes it."""
+"""Exceptions while reading a message that is not of the form in which a run writes it."""
 
 
 def unreadable(fault: Exception) -> str:
-    """One of UNREADABLE in words."""
+    """Return one of UNREADABLE as text.
+
+    Parameters
+    ----------
+    fault : Exception
+        The exception.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     if isinstance(fault, KeyError):
         return f"expected {str(fault)[:60]} in it"
     if isinstance(fault, RecursionError):
@@ -49,12 +60,28 @@ def unreadable(fault: Exception) -> str:
 
 
 UNDRAWABLE = (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError)
-"""What drawing makes of numbers that no run has: poses that are none, outputs of other sizes than their robot's."""
+"""Exceptions while drawing numbers that no run has: invalid poses, outputs of other sizes than their robot's."""
 
 
 @contextmanager
 def drawing(path: Path) -> Iterator[None]:
-    """Within, a figure or a film is made of the log at `path`: ModelError where its numbers cannot be drawn."""
+    """Draw a figure or a film of a log.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+
+    Yields
+    ------
+    None
+        Nothing.
+
+    Raises
+    ------
+    ModelError
+        If its numbers cannot be drawn.
+    """
     try:
         yield
     except RtmmsError:
@@ -66,7 +93,17 @@ def drawing(path: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class Start:
-    """A state to start from: the first, or after a reset with `seed`.  outputs (w,), flattened as in the origin."""
+    """State to start from: the first, or after a reset.
+
+    Parameters
+    ----------
+    step : int
+        Index of the step.
+    seed : int
+        Seed of the reset.
+    outputs : Array
+        (w,) outputs, flattened as in the origin.
+    """
 
     step: int
     seed: int
@@ -75,16 +112,32 @@ class Start:
 
 @dataclass(slots=True)
 class Step:
-    """One step.
+    """Step of a log.
 
-    command    (n,) held over it, as the plant got it;  outputs (w,) at its end, flattened as in the origin
-    outcome    a word of StepOutcome;  seq, target_step, lateness_ns, policy, clamped   as in Applied
-    overruns, skipped   so far
-    times      ns of wake, exchange, plant, slack; UNDEFINED where there was none, or where the log was cut off
-    altered    the state was changed by request before it
-    set_points   what controllers track from its end on, by name; None: as before
-    notes        what peers had noted in the log since the step before
-    more         what else the log has of it, by name
+    Parameters
+    ----------
+    step : int
+        Index of the step.
+    command : Array
+        (n,) command over it, as the plant received it.
+    outputs : Array
+        (w,) outputs at its end, flattened as in the origin.
+    outcome : str
+        Name of a StepOutcome.
+    seq, target_step, lateness_ns, policy, clamped : int
+        As in Applied.
+    overruns, skipped : int
+        Counts so far.
+    times : tuple[int, ...], optional
+        Times of wake, exchange, plant and slack, ns; UNDEFINED for none, or if the log was cut off.
+    altered : bool, default False
+        Whether a request changed the state before it.
+    set_points : Mapping[str, Any] | None, optional
+        Set-points of controllers from its end on, by name; None: as before.
+    notes : tuple[Mapping[str, Any], ...], optional
+        Notes of peers since the step before.
+    more : Mapping[str, Any], optional
+        Further values of the log, by name.
     """
 
     step: int
@@ -106,7 +159,25 @@ class Step:
 
     @classmethod
     def of(cls, words: Mapping[str, Any], **values: Any) -> Step:
-        """From a message of /outcome: the fields above by name, the rest in `more`."""
+        """Return the step of a message of /outcome: the fields above by name, the others in `more`.
+
+        Parameters
+        ----------
+        words : Mapping[str, Any]
+            The message.
+        **values : Any
+            Further fields.
+
+        Returns
+        -------
+        Step
+            The step.
+
+        Raises
+        ------
+        ValueError
+            If the message has another form.
+        """
         if "meant_for" in words:  # as target_step was called before 0.2
             words = {"target_step" if name == "meant_for" else name: value for name, value in words.items()}
         for name, one in OUTCOME_COLUMNS.items():
@@ -118,12 +189,23 @@ class Step:
         return cls(more={name: words[name] for name in words.keys() - known.keys()}, **known, **values)
 
     def text(self, name: str) -> Any:
-        """A column of rtmms.loop.log_row.OUTCOME_COLUMNS; None where the log has none."""
+        """Return a column of rtmms.loop.log_row.OUTCOME_COLUMNS.
+
+        Parameters
+        ----------
+        name : str
+            Name of the column.
+
+        Returns
+        -------
+        Any
+            The value; None if the log does not have it.
+        """
         return self.more.get(name) if name in self.more else getattr(self, name, None)
 
 
 def _expect(value: Any, kind: type, name: str) -> Any:
-    """The value; ValueError where it is of another kind, or a whole number that no 64 bits hold."""
+    """Return a value; ValueError for another type, or a whole number beyond 64 bits."""
     beyond = isinstance(value, int) and not -(1 << 63) <= value < 1 << 63
     if type(value) is not kind or beyond:
         raise ValueError(f"{name}: expected {kind.__name__}, got {value!r:.60}")
@@ -131,14 +213,19 @@ def _expect(value: Any, kind: type, name: str) -> Any:
 
 
 MOST_MISSING = 10_000_000
-"""Steps that may be missing in one place of a log."""
+"""Most steps that may be missing in one place of a log."""
 
 
 @dataclass(frozen=True)
 class Log:
-    """A log file: what it is of, and its steps as they are read.
+    """Log file: its origin, and its steps, read on demand.
 
-    origin   as rtmms.record.origin describes a run
+    Parameters
+    ----------
+    path : Path
+        The file.
+    origin : Mapping[str, Any]
+        Description of the run, see rtmms.record.origin.
     """
 
     path: Path
@@ -146,14 +233,27 @@ class Log:
 
     @cached_property
     def actuators(self) -> tuple[Signal, ...]:
+        """Actuators of the plant."""
         return signals(self.origin["actuators"])
 
     @cached_property
     def outputs(self) -> tuple[Signal, ...]:
+        """Outputs of the plant."""
         return signals(self.origin["outputs"])
 
     def split(self, numbers: Array) -> dict[str, Array]:
-        """Outputs by name, (w,) -> {name: shape}: views."""
+        """Return outputs by name, as views.
+
+        Parameters
+        ----------
+        numbers : Array
+            (w,) flattened outputs.
+
+        Returns
+        -------
+        dict[str, Array]
+            Arrays of their shapes by name.
+        """
         found: dict[str, Array] = {}
         at = 0
         for signal in self.outputs:
@@ -162,11 +262,26 @@ class Log:
         return found
 
     def rows(self, outputs: Sequence[str] | None = None, every: int = 1) -> Iterator[Start | Step]:
-        """Starts and steps in the order in which they happened, to the end of the file or to where it was cut off.
-        What is damaged is left out (see `damage`).
+        """Yield starts and steps in their order, to the end of the file or of its readable part.
 
-        outputs   names of those that are read, in their order; None: all
-        every     of each run, the first step and every so many-th after it; a step has the notes of those left out
+        Damaged ones are left out (see `damage`).
+
+        Parameters
+        ----------
+        outputs : Sequence[str] | None, optional
+            Names of the outputs to read, in their order; None: all.
+        every : int, default 1
+            Of each run, the first step and every so many-th after it; a step has the notes of those left out.
+
+        Yields
+        ------
+        Start | Step
+            Each start or step.
+
+        Raises
+        ------
+        ModelError
+            If a message has another form, or too many steps are missing.
         """
         reading = _Reading(Values(self.actuators), Values(self.outputs, outputs), every)
         topics: dict[int, str] = {}
@@ -196,7 +311,13 @@ class Log:
         yield from reading.rest()
 
     def events(self) -> Iterator[bytes]:
-        """The messages of /event, in JSON."""
+        """Yield the messages of /event.
+
+        Yields
+        ------
+        bytes
+            Each message, in JSON.
+        """
         topics: dict[int, str] = {}
         for record in records(self.path):
             kind = type(record).__name__
@@ -206,7 +327,18 @@ class Log:
                 yield record.data
 
     def spans(self) -> list[tuple[int, int]]:
-        """Return the first step, and the one after the last, of each run; resets divide runs. It reads no contents."""
+        """Return the extent of each run, without reading contents; resets separate runs.
+
+        Returns
+        -------
+        list[tuple[int, int]]
+            First step, and the one after the last, of each run.
+
+        Raises
+        ------
+        ModelError
+            If a message has another form.
+        """
         topics: dict[int, str] = {}
         found: list[tuple[int, int]] = []
         for record in records(self.path):
@@ -229,8 +361,13 @@ class Log:
         return found
 
     def count_steps(self) -> tuple[int, int]:
-        """(steps in the file, those whose number is not one more than the one before), without reading their contents:
-        a tenth of the time of `rows`."""
+        """Count the steps without reading their contents, in a tenth of the time of `rows`.
+
+        Returns
+        -------
+        tuple[int, int]
+            Number of steps in the file, and of those with an index that is not one more than the one before.
+        """
         topics: dict[int, str] = {}
         branch = self.origin.get("branch")
         steps, wrong, before = 0, 0, (0 if branch is None else branch["step"]) - 1
@@ -246,7 +383,10 @@ class Log:
 
     @cached_property
     def damage(self) -> tuple[str, ...]:
-        """A sentence for each place that cannot be read, () for a file that is sound. Being cut off is no damage."""
+        """Sentences about places that cannot be read.
+
+        It is () for a sound file; a log that was cut off is not damaged.
+        """
         found: list[str] = []
         for _ in records(self.path, "check", found):
             pass
@@ -254,7 +394,7 @@ class Log:
 
     @cached_property
     def end(self) -> End | None:
-        """How the run ended; None when the file was cut off before its end."""
+        """End of the run; None if the file was cut off before it."""
         fields, state = None, None
         for record in records(self.path, "skip"):
             kind = type(record).__name__
@@ -270,7 +410,7 @@ class Log:
         return End(fields["ended"], fields["message"], fields["dropped"], state, whole, fields)
 
     def _end_fields(self, text: bytes) -> Mapping[str, Any]:
-        """Contents of end.json; ModelError where it is not of the form that a run writes."""
+        """Return the contents of end.json; ModelError if a run does not write this form."""
         try:
             fields = json.loads(text)
             kinds = [type(fields[key]) for key in ("ended", "message", "dropped")]
@@ -287,12 +427,22 @@ class Log:
 
 @dataclass(frozen=True)
 class End:
-    """How a run ended.
+    """End of a run.
 
-    ended     as in the report, or 'killed';  dropped   rows that were not kept
-    state     the plant's snapshot, None when it was not sound or is not known
-    whole     the file has its index
-    ending    all of end.json, with the run's report where it came to one
+    Parameters
+    ----------
+    ended : str
+        As in the report, or 'killed'.
+    message : str
+        Its explanation.
+    dropped : int
+        Number of rows that are not in the log.
+    state : bytes | None
+        The plant's snapshot; None if it was not sound or is unknown.
+    whole : bool
+        Whether the file has its index.
+    fields : Mapping[str, Any], optional
+        All of end.json, with the run's report if there is one.
     """
 
     ended: str
@@ -304,13 +454,29 @@ class End:
 
     @property
     def steps(self) -> int | None:
-        """Of the last run, as the run itself reported; None when it did not come to that."""
+        """Steps of the last run, as the run itself reported; None without such a report."""
         steps = self.fields.get("steps")
         return steps if isinstance(steps, int) else None
 
 
 def open_log(path: str | Path) -> Log:
-    """The log at `path`; ModelError when there is none, or it is something else."""
+    """Return a log.
+
+    Parameters
+    ----------
+    path : str | Path
+        The file.
+
+    Returns
+    -------
+    Log
+        The log.
+
+    Raises
+    ------
+    ModelError
+        If there is no such file, or if it is something else.
+    """
     path = Path(path)
     refuse_without_mcap(str(path))
     try:
@@ -347,7 +513,7 @@ def _origin(path: Path, text: bytes) -> Mapping[str, Any]:
 
 
 class _Reading:
-    """Puts the messages of a step together. A step is given out when its times are known, or when the next begins."""
+    """Assembly of the messages of a step; it is complete when its times are known, or when the next begins."""
 
     def __init__(self, command: Values, outputs: Values, every: int = 1) -> None:
         self._command, self._outputs = command, outputs
@@ -361,7 +527,7 @@ class _Reading:
         self._notes: list[dict[str, Any]] = []
 
     def leaves_out(self) -> bool:
-        """Whether the state that comes next belongs to a step that is left out."""
+        """Return whether the next state belongs to a step that is left out."""
         if self._every == 1 or self._start is not None or self._values is None or self._outcome is None:
             return False
         step = self._outcome.get("step")
@@ -412,7 +578,7 @@ class _Reading:
 
 
 def _set_points(values: Any) -> dict[str, Any]:
-    """Numbers and words by name, what else there is left out; null is nan. ValueError where it is no table."""
+    """Return numbers and texts by name, null as nan; ValueError if the values are no table."""
     if not isinstance(values, dict):
         raise ValueError(f"values: expected a table, got {values!r:.60}")
     kept = {name: math.nan if one is None else one for name, one in values.items()}
@@ -423,17 +589,30 @@ def _set_points(values: Any) -> dict[str, Any]:
 
 
 USUAL = ("position", "quaternion", "velocity", "power", "work")
-"""What is sampled over a run whose log does not list the outputs that its plant wanted sampled."""
+"""Sampled outputs of a run with a log that does not list those of its plant."""
 
 
 class LoggedPlant:
-    """The plant of a log as far as figures ask for it; it cannot be stepped.
+    """Plant of a log for figures; it cannot be stepped.
 
-    dt s; actuators, outputs, trace_outputs, recent_outputs, parameters, shape: as in rtmms.plant.protocol
+    Its attributes actuators, outputs, trace_outputs, recent_outputs, parameters and shape are as in
+    rtmms.plant.protocol.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    prefix : str, default ''
+        First characters of its outputs' names, which are removed.
+
+    Attributes
+    ----------
+    dt : float
+        Simulated time of a step, s.
     """
 
     def __init__(self, log: Log, prefix: str = "") -> None:
-        """prefix   of the names of the outputs that belong to it, taken off"""
+        """Read the plant's description."""
         origin = log.origin
         self.dt = float(origin["dt"])
         self.actuators = tuple(_channel(one) for one in origin["actuators"])
@@ -452,22 +631,95 @@ class LoggedPlant:
         return tuple(name for one in listed if (name := str(one).removeprefix(prefix)) in known)
 
     def summarise(self, time: Array, trace: Mapping[str, Array]) -> dict[str, float | None]:
-        """As the run's own report has it."""
+        """Return the summary of the run's own report.
+
+        Parameters
+        ----------
+        time : Array
+            Unused.
+        trace : Mapping[str, Array]
+            Unused.
+
+        Returns
+        -------
+        dict[str, float | None]
+            Values by name.
+        """
         return {str(k): v for k, v in self._summary.items() if v is None or isinstance(v, int | float)}
 
     def reset(self, seed: int = 0) -> None:
+        """Raise TypeError, because a log's plant has no state.
+
+        Parameters
+        ----------
+        seed : int, default 0
+            Unused.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise self._refusal()
 
     def step(self, command: Array) -> None:
+        """Raise TypeError, because a log's plant has no state.
+
+        Parameters
+        ----------
+        command : Array
+            Unused.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise self._refusal()
 
     def observe(self) -> dict[str, Array]:
+        """Raise TypeError, because a log's plant has no state.
+
+        Returns
+        -------
+        dict[str, Array]
+            Nothing.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise self._refusal()
 
     def snapshot(self) -> bytes:
+        """Raise TypeError, because a log's plant has no state.
+
+        Returns
+        -------
+        bytes
+            Nothing.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise self._refusal()
 
     def restore(self, blob: bytes) -> None:
+        """Raise TypeError, because a log's plant has no state.
+
+        Parameters
+        ----------
+        blob : bytes
+            Unused.
+
+        Raises
+        ------
+        TypeError
+            Always.
+        """
         raise self._refusal()
 
     @staticmethod
@@ -476,7 +728,20 @@ class LoggedPlant:
 
 
 class LoggedSensed(LoggedPlant):
-    """The same seen through sensors: `truth` is the plant itself (rtmms.plant.protocol.PlantDescription)."""
+    """The same plant, seen through sensors.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+
+    Attributes
+    ----------
+    truth : Plant
+        The plant itself (rtmms.plant.protocol.PlantDescription).
+    sensors : mapping
+        Its sensors.
+    """
 
     def __init__(self, log: Log) -> None:
         super().__init__(log)
@@ -485,9 +750,20 @@ class LoggedSensed(LoggedPlant):
 
 
 def plant_of(log: Log) -> Plant:
-    """What figures draw a log by: one of rtmms's own robots, built from its parameters, else from what the log has.
+    """Return the plant with which figures draw a log.
 
-    Nothing that the log names is imported or run.
+    It is one of rtmms's own robots, built from its parameters, else one from the log's data. Nothing that the log names
+    is imported or run.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+
+    Returns
+    -------
+    Plant
+        The plant.
     """
     point = robots().get(log.origin["robot"])
     ours = point is not None and point.dist is not None and point.dist.name == "rtmms"

@@ -1,4 +1,4 @@
-"""rtmms.read_log: a log as arrays, one channel without the others, and without the plant."""
+"""Arrays of a log for rtmms.read_log: one channel without the others, and without the plant."""
 
 from __future__ import annotations
 
@@ -26,27 +26,26 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 MIN_NOTE_BYTES = 16 * MIB
-"""Notes may have so many bytes, whatever the size of their log; those of a larger log as many as it has."""
+"""Bytes that notes may have whatever the size of their log; those of a larger log as many as it has."""
 _STEP_BYTES = 3 * 8 + np.array(OUTCOME_WORDS).itemsize
-"""Of a step: its number, its run, its outcome as a code and as a word."""
+"""Bytes of a step: its number, its run, its outcome as a code and as a name."""
 
 
 class LogArrays(Mapping[str, "Array"]):
-    """A log as arrays: one row a step. An output is read when it is asked for, and remembered.
+    """Log as arrays: one row a step.
 
-    Nothing that the log names is imported or run.
+    An output is read on demand, and stored. Nothing that the log names is imported or run. For a log of 4000 steps of
+    the manta, `log.time.shape` is (4000,), and `log["position"].shape` is (4000, 3). `log.outcomes[0]` may be
+    'applied', and `log.info["robot"]` is 'manta'.
 
-    Examples
-    --------
-    >>> log = rtmms.read_log("run.mcap")
-    >>> log.time.shape, log["position"].shape
-    ((4000,), (4000, 3))
-    >>> log.outcomes[0], log.info["robot"]
-    ('applied', 'manta')
+    Parameters
+    ----------
+    log : Log
+        The log.
     """
 
     def __init__(self, log: Log) -> None:
-        """See `read_log`, which makes one."""
+        """Prepare the arrays; `read_log` calls this."""
         self._log = log
         self._signals = {signal.name: signal for signal in log.outputs}
         self._loaded: dict[str, Array] = {}
@@ -69,13 +68,13 @@ class LogArrays(Mapping[str, "Array"]):
 
         Returns
         -------
-        array
+        Array
             (n, *shape), float64, read-only.
 
         Raises
         ------
         UnknownNameError
-            The log has no such output.
+            If the log has no such output.
         """
         if name not in self._signals:
             raise UnknownNameError("output", name, self._signals, f"in {self.path}")
@@ -83,27 +82,31 @@ class LogArrays(Mapping[str, "Array"]):
         return self._loaded[name]
 
     def __contains__(self, name: object) -> bool:
+        """Return whether the log has an output of this name."""
         return name in self._signals
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the outputs."""
         return iter(self._signals)
 
     def __len__(self) -> int:
+        """Return the number of outputs."""
         return len(self._signals)
 
     def __repr__(self) -> str:
+        """Return file, robot, number of steps and outputs."""
         return f"<log {self.path}: {self._log.origin['robot']}, {len(self.time)} steps, outputs: {', '.join(self)}>"
 
     # --- each step ----------------------------------------------------------------------------------------------------
 
     @property
     def step(self) -> npt.NDArray[np.int64]:
-        """Number of each step, (n,)."""
+        """Index of each step, (n,)."""
         return self._steps.step
 
     @property
     def run(self) -> npt.NDArray[np.int64]:
-        """Run to which each step belongs, (n,): 0 at first, one more after each reset."""
+        """Run of each step, (n,): 0 at first, one more after each reset."""
         return self._steps.run
 
     @cached_property
@@ -119,7 +122,7 @@ class LogArrays(Mapping[str, "Array"]):
 
     @cached_property
     def commands(self) -> Mapping[str, Array]:
-        """Command that each actuator was held at over each step, {actuator: (n,)}."""
+        """Command of each actuator over each step, {actuator: (n,)}."""
         found = {signal.name: self._column(f"command {signal.name}", signal) for signal in self._log.actuators}
         if all(one is not None for one in found.values()):
             return {name: one for name, one in found.items() if one is not None}
@@ -132,8 +135,11 @@ class LogArrays(Mapping[str, "Array"]):
 
     @cached_property
     def notes(self) -> tuple[Mapping[str, Any], ...]:
-        """Notes that peers wrote into the log: 'step' and 'time' (s) before which they came, and 'values'. Damage that
-        was read past, and the end of a log that was cut off, are notes with 'text' alone."""
+        """Notes that peers wrote into the log.
+
+        Each has 'step' and 'time' (s) before which it came, and 'values'. Damaged places, and the end of a log that was
+        cut off, are notes with 'text' alone.
+        """
         dt, size = float(self._log.origin["dt"]), 0
         found: list[Mapping[str, Any]] = []
         limit = max(MIN_NOTE_BYTES, self.path.stat().st_size)
@@ -160,9 +166,11 @@ class LogArrays(Mapping[str, "Array"]):
 
     @cached_property
     def info(self) -> Mapping[str, Any]:
-        """What was run and how it ended: robot, preset, parameters, mode, rate, dt (s), seed, started, command_line,
-        versions, machine, actuators, outputs, steps, ended, message, dropped, report. `ended` is None for a log that
-        was cut off."""
+        """Description of the run and its end.
+
+        Keys are robot, preset, parameters, mode, rate, dt (s), seed, started, command_line, versions, machine,
+        actuators, outputs, steps, ended, message, dropped, report. `ended` is None for a log that was cut off.
+        """
         origin, end = self._log.origin, self._log.end
         names = ("robot", "preset", "parameters", "mode", "rate", "dt", "seed", "started", "command_line", "versions")
         return {
@@ -188,7 +196,7 @@ class LogArrays(Mapping[str, "Array"]):
         Raises
         ------
         ModelError
-            The library xarray is not installed.
+            If the library xarray is not installed.
         """
         xarray = self._library("xarray")
         self._load(self._log.outputs)
@@ -219,7 +227,7 @@ class LogArrays(Mapping[str, "Array"]):
         Raises
         ------
         ModelError
-            The library pandas is not installed.
+            If the library pandas is not installed.
         """
         pandas = self._library("pandas")
         self._load(self._log.outputs)
@@ -241,7 +249,7 @@ class LogArrays(Mapping[str, "Array"]):
 
     @cached_property
     def _steps(self) -> _Steps:
-        """What is the same for all channels. Where the columns lack it, none of them is used."""
+        """Data common to all channels; if the columns lack them, no column is used."""
         columns = self._columns
         if columns is not None:
             refuse_large_array(_STEP_BYTES * columns.rows, max_array_bytes(self.path), self.path, "steps")
@@ -252,7 +260,7 @@ class LogArrays(Mapping[str, "Array"]):
         return _read_messages(self._log).steps
 
     def _load(self, signals: Iterable[Signal]) -> None:
-        """Load outputs that are not loaded yet; one pass over the messages reads all those that have no column."""
+        """Load missing outputs; one pass over the messages reads all those without a column."""
         rest = []
         for signal in signals:
             if signal.name not in self._loaded:
@@ -270,14 +278,14 @@ class LogArrays(Mapping[str, "Array"]):
             self._loaded[signal.name] = self._aligned(read.steps, read.outputs[signal.name], signal)
 
     def _column(self, name: str, signal: Signal) -> Array | None:
-        """Return an array from the columns; None where they lack it."""
+        """Return an array from the columns; None if they lack it."""
         if self._columns is None or not self._columns.has(name):
             return None
         found = self._columns.read(name, signal.size)
         return None if found is None else _frozen(found.reshape(len(found), *signal.shape))
 
     def _aligned(self, steps: _Steps, values: Array, signal: Signal) -> Array:
-        """Return rows from messages, one for each of our steps: nan where the messages of a step are damaged."""
+        """Return rows from messages, one for each of our steps: nan for damaged ones."""
         ours = self._steps
         if not (np.array_equal(steps.step, ours.step) and np.array_equal(steps.run, ours.run)):
             places = {key: k for k, key in enumerate(zip(steps.run.tolist(), steps.step.tolist(), strict=True))}
@@ -290,7 +298,7 @@ class LogArrays(Mapping[str, "Array"]):
         return rows
 
     def _events(self) -> Iterator[bytes]:
-        """The messages of /event."""
+        """Yield the messages of /event."""
         if self._columns is not None and self._columns.has(EVENTS):
             try:
                 yield from list(self._columns.events())
@@ -302,7 +310,7 @@ class LogArrays(Mapping[str, "Array"]):
 
 @dataclass(frozen=True)
 class _Steps:
-    """Of each step: its number, its run, and its outcome; (n,) each."""
+    """Index, run and outcome of each step, (n,) each."""
 
     step: npt.NDArray[np.int64]
     run: npt.NDArray[np.int64]
@@ -311,7 +319,7 @@ class _Steps:
 
 @dataclass(frozen=True)
 class _Read:
-    """What one pass over the messages found: the steps, their commands (n, actuators), and outputs (n, size)."""
+    """Result of one pass over the messages: steps, their commands (n, actuators), and outputs (n, size)."""
 
     steps: _Steps
     commands: Array
@@ -319,7 +327,7 @@ class _Read:
 
 
 def _read_messages(log: Log, signals: Sequence[Signal] = ()) -> _Read:
-    """Read all steps from the messages, past what is damaged, with the outputs that are asked for."""
+    """Read all undamaged steps from the messages, with the requested outputs."""
     steps, runs, codes = array("q"), array("q"), array("q")
     commands, outputs = array("d"), array("d")
     codes_of, run = {word: code for code, word in enumerate(OUTCOME_WORDS)}, -1
@@ -357,7 +365,7 @@ def read_log(path: str | Path) -> LogArrays:
 
     Parameters
     ----------
-    path : str or Path
+    path : str | Path
         A log of `rtmms run --log`, whole, cut off or damaged.
 
     Returns
@@ -368,11 +376,11 @@ def read_log(path: str | Path) -> LogArrays:
     Raises
     ------
     ModelError
-        There is no such file, or it is no log.
+        If there is no such file, or if it is no log.
 
     Notes
     -----
-    Logs have columns of outputs with at most 16 numbers. A larger output is read from the messages, step by step,
-    and so is every output of an older log, or of a log that was cut off.
+    Logs have columns of outputs with at most 16 numbers. A larger output is read from the messages, step by step. So is
+    every output of an older log, or of a log that was cut off.
     """
     return LogArrays(open_log(path))

@@ -1,4 +1,4 @@
-"""Where a log is written, and the libraries that writing one needs."""
+"""Location of a log, and the libraries that logs need."""
 
 from __future__ import annotations
 
@@ -25,15 +25,40 @@ TRIES = 8
 
 
 def part_of(path: Path) -> Path:
-    """The file that is written while the log at `path` is not at its end."""
+    """Return the file that is written until the log is at its end.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+
+    Returns
+    -------
+    Path
+        FILE.part beside it.
+    """
     return path.with_name(path.name + ".part")
 
 
 class Place:
-    """A log's file, from its first byte to its place. OSError with a sentence as its strerror when it cannot be had.
+    """File of a log, from its first byte to its final location.
 
-    descriptor   of FILE.part, empty
-    synced       False where the disk did not take what was written, as `settle` found
+    Parameters
+    ----------
+    path : Path
+        The log.
+
+    Attributes
+    ----------
+    descriptor : int
+        Descriptor of FILE.part, which is empty at first.
+    synced : bool
+        False if the disk has not accepted all data, as `settle` found.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be had; its strerror is a sentence.
     """
 
     def __init__(self, path: Path) -> None:
@@ -56,7 +81,7 @@ class Place:
         raise OSError(0, f"{self.part} cannot be held: others keep moving it")
 
     def _stands(self, descriptor: int) -> bool:
-        """Whether FILE.part still is the file that we have open."""
+        """Return whether FILE.part still is the file that we have open."""
         try:
             there = os.stat(self.part)
         except OSError:
@@ -65,8 +90,18 @@ class Place:
         return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
 
     def settle(self, keep: bool) -> bool:
-        """Close; FILE.part becomes FILE, or goes where nothing in it is worth keeping. False when it was moved or
-        deleted while it was written, or cannot be put there."""
+        """Close the file; FILE.part becomes FILE, or is removed if it has nothing worth keeping.
+
+        Parameters
+        ----------
+        keep : bool
+            Whether to keep it.
+
+        Returns
+        -------
+        bool
+            False if it was moved or deleted while it was written, or cannot be put there.
+        """
         stood = self._stands(self.descriptor)
         try:
             os.fsync(self.descriptor)
@@ -84,7 +119,13 @@ class Place:
 
 
 def rescue(path: Path) -> None:
-    """Put in its place what a writer left that was killed; nothing where a writer still has it."""
+    """Move the file of a killed writer to its final location, unless a writer still has it.
+
+    Parameters
+    ----------
+    path : Path
+        The log.
+    """
     part = part_of(path)
     with contextlib.suppress(OSError):
         descriptor = os.open(part, os.O_RDWR)
@@ -97,7 +138,7 @@ def rescue(path: Path) -> None:
 
 
 def _opened(part: Path) -> int:
-    """FILE.part to write, made if need be. Somebody else's file under that name, by a link, is not written into."""
+    """Open FILE.part to write, created if necessary; a link to another file is refused."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     try:
         descriptor = os.open(part, flags | getattr(os, "O_NONBLOCK", 0), 0o644)
@@ -114,13 +155,13 @@ def _opened(part: Path) -> int:
 
 
 def _lock(descriptor: int) -> None:
-    """OSError where somebody else has it."""
+    """Lock a file; OSError if another process has it."""
     if sys.platform != "win32":
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _refuse_other_than_file(path: Path) -> None:
-    """A device or a pipe keeps nothing, and a folder is none."""
+    """Raise OSError for a device, a pipe or a folder."""
     with contextlib.suppress(FileNotFoundError):
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise OSError(0, "is not a file that a log could be kept in")
@@ -130,7 +171,18 @@ def _refuse_other_than_file(path: Path) -> None:
 
 
 def refuse_without_mcap(what: str) -> None:
-    """ModelError that names what to install, when logs cannot be written or read here."""
+    """Raise ModelError if logs cannot be written or read here.
+
+    Parameters
+    ----------
+    what : str
+        Option or file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If they cannot; it names what to install.
+    """
     if what == "--log" and os.name != "posix":
         raise ModelError(f"--log: the recorder hands memory to its writer by descriptor, which {sys.platform} has not")
     missing = [name for name in ("mcap", "orjson") if importlib.util.find_spec(name) is None]
@@ -139,7 +191,20 @@ def refuse_without_mcap(what: str) -> None:
 
 
 def refuse_without_pyarrow(what: str, otherwise: str = "") -> None:
-    """The same for Parquet; otherwise: what else the user can do."""
+    """Raise ModelError without the library for Parquet.
+
+    Parameters
+    ----------
+    what : str
+        Option or file, for the error.
+    otherwise : str, default ''
+        Alternative of the user.
+
+    Raises
+    ------
+    ModelError
+        If it is missing; it names what to install.
+    """
     if importlib.util.find_spec("pyarrow") is None:
         more = f", {otherwise}" if otherwise else ""
         raise ModelError(f"{what}: Parquet needs the library pyarrow: {install_command('parquet')}{more}")

@@ -1,4 +1,4 @@
-"""How one step looks in the ring, and as the messages of a log: the one place that both its writer and reader use."""
+"""Form of one step in the ring, and as messages of a log, for both the writer and the reader."""
 
 from __future__ import annotations
 
@@ -21,12 +21,29 @@ except ImportError:
 
 FORMAT = "rtmms log 1"
 NO_SEED = -(1 << 63)
-"""Stands for a seed that is too large to be kept."""
+"""Replacement of a seed that is too large to be stored."""
 
 
 @dataclass(frozen=True)
 class Signal:
-    """One actuator or output in a row: its name, its shape, and the numbers it takes."""
+    """Actuator or output in a row.
+
+    Parameters
+    ----------
+    name : str
+        Its name.
+    unit : str
+        Its unit.
+    shape : tuple[int, ...]
+        Its shape.
+    frame : str
+        Its frame.
+
+    Examples
+    --------
+    >>> Signal("velocity", "m/s", (2,), "body").columns
+    ['velocity[0]', 'velocity[1]']
+    """
 
     name: str
     unit: str
@@ -35,11 +52,12 @@ class Signal:
 
     @property
     def size(self) -> int:
+        """Number of its numbers."""
         return math.prod(self.shape)
 
     @property
     def columns(self) -> list[str]:
-        """The name of each number: 'rate', 'velocity[0]', 'shape[1][3]'."""
+        """Name of each number: 'rate', 'velocity[0]', 'shape[1][3]'."""
         names = [self.name]
         for length in self.shape:
             names = [f"{name}[{i}]" for name in names for i in range(length)]
@@ -47,12 +65,34 @@ class Signal:
 
 
 def signals(described: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
-    """From the channels as a log's origin describes them."""
+    """Return the signals of a log's channels.
+
+    Parameters
+    ----------
+    described : Iterable[Mapping[str, Any]]
+        Channels of the log's origin.
+
+    Returns
+    -------
+    tuple[Signal, ...]
+        The signals.
+    """
     return tuple(Signal(d["name"], d.get("unit", ""), tuple(d.get("shape", ())), d.get("frame", "")) for d in described)
 
 
 def width(found: Sequence[Signal]) -> int:
-    """Numbers that they take together."""
+    """Return the number of all numbers.
+
+    Parameters
+    ----------
+    found : Sequence[Signal]
+        The signals.
+
+    Returns
+    -------
+    int
+        The number.
+    """
     return sum(signal.size for signal in found)
 
 
@@ -60,14 +100,42 @@ def width(found: Sequence[Signal]) -> int:
 
 
 def number(value: float) -> float | None:
-    """The value as JSON can have it: no number is null; beyond all numbers is written 1e999 by `encode`."""
+    """Return a value for JSON.
+
+    Parameters
+    ----------
+    value : float
+        The value.
+
+    Returns
+    -------
+    float | None
+        None for nan; `encode` writes infinities as 1e999.
+    """
     return None if math.isnan(value) else value
 
 
 def encode(message: Any, finite: bool = False) -> bytes:
-    """Compact JSON. Finite float64 come back to the bit; nan becomes null and infinities 1e999, which reads as one.
+    """Return compact JSON.
 
-    finite   there is neither in the message: written ten times faster
+    Finite float64 are read back to the bit. nan becomes null, infinities become 1e999, which is read as one.
+
+    Parameters
+    ----------
+    message : Any
+        The message.
+    finite : bool, default False
+        Whether the message has neither; then it is written ten times faster.
+
+    Returns
+    -------
+    bytes
+        The JSON.
+
+    Examples
+    --------
+    >>> encode({"a": [1.5, float("nan")]})
+    b'{"a":[1.5,null]}'
     """
     if finite:
         return orjson.dumps(message)
@@ -79,7 +147,18 @@ def encode(message: Any, finite: bool = False) -> bytes:
 
 
 def decode(text: bytes) -> Any:
-    """Back from `encode`."""
+    """Return the message of `encode`.
+
+    Parameters
+    ----------
+    text : bytes
+        The JSON.
+
+    Returns
+    -------
+    Any
+        The message.
+    """
     try:
         return orjson.loads(text)
     except ValueError:  # 1e999 is one of ours, and too large for some
@@ -95,7 +174,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def _branch(tree: dict[str, Any], name: str, value: Any) -> None:
-    """tree['left']['front'] for 'left.front': the dots of names are levels for Foxglove and PlotJuggler."""
+    """Set tree['left']['front'] for 'left.front': the dots of names are levels for Foxglove and PlotJuggler."""
     *above, last = name.split(".")
     for part in above:
         tree = tree.setdefault(part, {})
@@ -109,14 +188,28 @@ def _leaf(tree: Any, name: str) -> Any:
 
 
 class Values:
-    """Numbers of some signals, to and from the nested fields of a message.
+    """Conversion of some signals to and from the nested fields of a message.
 
-    Arrays are flat lists in row-major order, as on the wire. A name that is the beginning of another ('left' beside
-    'left.front') cannot be nested: then all names stay whole.
+    Arrays are flat lists in row-major order, as on the wire. A name that is the beginning of another ('left' with
+    'left.front') cannot be nested; then no name is split.
+
+    Parameters
+    ----------
+    found : Sequence[Signal]
+        The signals.
+    selected : Sequence[str] | None, optional
+        Names of those to read, in their order; None: all.
+
+    Attributes
+    ----------
+    nested : bool
+        Whether names are split.
+    width : int
+        Number of selected numbers.
     """
 
     def __init__(self, found: Sequence[Signal], selected: Sequence[str] | None = None) -> None:
-        """selected   names of those that are read, in their order; None: all"""
+        """Find the places of the numbers."""
         names = {signal.name for signal in found}
         split = [signal.name.split(".") for signal in found]
         self.nested = not any(".".join(parts[:k]) in names for parts in split for k in range(1, len(parts)))
@@ -130,7 +223,18 @@ class Values:
         self.width = at
 
     def fields(self, numbers: Sequence[float]) -> dict[str, Any]:
-        """{name: value}, nested where names have dots."""
+        """Return the fields of numbers, nested if names have dots.
+
+        Parameters
+        ----------
+        numbers : Sequence[float]
+            (width,) numbers.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         tree: dict[str, Any] = {}
         for name, begin, end, scalar in self._places:
             value = numbers[begin] if scalar else list(numbers[begin:end])
@@ -141,7 +245,23 @@ class Values:
         return tree
 
     def numbers(self, fields: Mapping[str, Any]) -> list[float]:
-        """Back to (width,); null is nan. KeyError or ValueError when the fields are others."""
+        """Return the numbers of fields; null is nan.
+
+        Parameters
+        ----------
+        fields : Mapping[str, Any]
+            Values by name.
+
+        Returns
+        -------
+        list[float]
+            (width,) numbers.
+
+        Raises
+        ------
+        KeyError, ValueError
+            If the fields are others.
+        """
         flat: list[float] = []
         for name, begin, end, scalar in self._places:
             value = _leaf(fields, name) if self.nested else fields[name]
@@ -159,7 +279,18 @@ KINDS: Mapping[type, dict[str, str]] = {int: WHOLE, str: TEXT, bool: TRUTH}
 
 
 def schemas(actuators: Sequence[Signal], outputs: Sequence[Signal]) -> dict[str, dict[str, Any]]:
-    """The JSON schema of each topic."""
+    """Return the JSON schema of each topic.
+
+    Parameters
+    ----------
+    actuators, outputs : Sequence[Signal]
+        Signals of a row.
+
+    Returns
+    -------
+    dict[str, dict[str, Any]]
+        Schemas by topic.
+    """
     moment = {"step": WHOLE, "timestamp": NUMBER}
     outcome = {name: _described(KINDS[one.kind], one.unit, one.means) for name, one in OUTCOME_COLUMNS.items()}
     return {
@@ -186,7 +317,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _described(kind: Mapping[str, Any], *words: str) -> dict[str, Any]:
-    """A kind with its description: its unit, what it means."""
+    """Return a type with its description: its unit and its meaning."""
     text = " ".join(word for word in words if word)
     return dict(kind) | ({"description": text} if text else {})
 
@@ -204,12 +335,20 @@ def _values(found: Sequence[Signal]) -> dict[str, Any]:
 
 
 def _cause(index: int) -> str:
-    """'' for none."""
+    """Return the name of a cause; empty for none."""
     return CAUSES[index] if 0 <= index < len(CAUSES) else ""
 
 
 class Encoder:
-    """Rows of the ring as messages: (topic, JSON), in the order in which the reader expects them."""
+    """Conversion of the ring's rows to messages: topic and JSON, in the order that the reader expects.
+
+    Parameters
+    ----------
+    dt : float
+        Simulated time of a step, s.
+    actuators, outputs : Sequence[Signal]
+        Signals of a row.
+    """
 
     def __init__(self, dt: float, actuators: Sequence[Signal], outputs: Sequence[Signal]) -> None:
         self.dt = dt
@@ -217,7 +356,20 @@ class Encoder:
         self._unpack = struct.Struct(f"={self._command.width + self._outputs.width}d").unpack
 
     def messages(self, head: Head, floats: bytes) -> list[tuple[str, bytes]]:
-        """Of one row. The timings in it are of the step before, and come first."""
+        """Return the messages of one row; its timings are of the step before, and come first.
+
+        Parameters
+        ----------
+        head : Head
+            Its whole numbers.
+        floats : bytes
+            Its command and outputs, 8 bytes a number.
+
+        Returns
+        -------
+        list[tuple[str, bytes]]
+            Topic and JSON of each.
+        """
         numbers = self._unpack(floats)
         finite = math.isfinite(sum(numbers))  # one that is not makes the sum so
         command, outputs = numbers[: self._command.width], numbers[self._command.width :]
@@ -240,11 +392,38 @@ class Encoder:
         return found
 
     def timing(self, head: Head) -> dict[str, Any]:
-        """The times of step `timed`, those that are defined."""
+        """Return the defined times of step `timed`.
+
+        Parameters
+        ----------
+        head : Head
+            Whole numbers of the row.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         times = {f"{name}_ns": value for name in PARTS if (value := getattr(head, name)) != UNDEFINED}
         return self._moment(head.timed) | times
 
     def event(self, step: int, event: str, **more: Any) -> bytes:
+        """Return a message of /event.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        event : str
+            Name of the event.
+        **more : Any
+            Further values.
+
+        Returns
+        -------
+        bytes
+            The JSON.
+        """
         return encode(self._moment(step) | {"event": event, **more})
 
     def _moment(self, step: int) -> dict[str, Any]:

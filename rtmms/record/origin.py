@@ -1,4 +1,4 @@
-"""The origin of a log: all that builds its plant again, and where a run branched from another one."""
+"""Origin of a log: all that builds its plant again, and the point where a run branched from another one."""
 
 from __future__ import annotations
 
@@ -40,12 +40,24 @@ _MOST_GENERATIONS = 1000
 
 @dataclass(frozen=True)
 class Branch:
-    """The beginning of a run that goes on from a log.
+    """Beginning of a run that continues a log.
 
-    log, sha256   its name as the user gave it, and the hash of its bytes
-    seconds       simulated time at which the run begins;  step  the same in steps: the first one that it takes
-    state         the plant's snapshot there;  values  what requests had set by then, by name
-    before        where the log itself had branched from, the nearest first: log, sha256, seconds of each
+    Parameters
+    ----------
+    log : str
+        Name of the log, as the user gave it.
+    sha256 : str
+        Hash of its bytes.
+    seconds : float
+        Simulated time at which the run begins, s.
+    step : int
+        The same in steps: the first step of the run.
+    state : bytes
+        The plant's snapshot there.
+    values : Mapping[str, Any], optional
+        Values that requests had set by then, by name.
+    before : tuple[Mapping[str, Any], ...], optional
+        Branches of the log itself, the nearest first: log, sha256 and seconds of each.
     """
 
     log: str
@@ -57,23 +69,57 @@ class Branch:
     before: tuple[Mapping[str, Any], ...] = ()
 
     def as_fields(self) -> dict[str, Any]:
-        """For reports and `rtmms log info`: without the state."""
+        """Return the branch for reports and `rtmms log info`, without the state.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         own = {"log": self.log, "sha256": self.sha256, "seconds": self.seconds, "step": self.step}
         return {**own, "set": dict(self.values), "before": [dict(one) for one in self.before]}
 
     def as_data(self) -> dict[str, Any]:
-        """JSON's own types, for origin.json."""
+        """Return the branch in JSON's own types, for origin.json.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {**self.as_fields(), "state": base64.b64encode(self.state).decode()}
 
     def begin(self, plant: Plant) -> None:
-        """Bring a plant that was reset with the run's seed to where the run began; ModelError where it is another."""
+        """Bring a plant that was reset with the run's seed to the beginning of the run.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+
+        Raises
+        ------
+        ModelError
+            If the plant is another one.
+        """
         if self.values:
             plant.set(**self.values)  # type: ignore[attr-defined]
         plant.restore(self.state)
 
 
 def sha256_of(path: Path) -> str:
-    """Of a file's bytes, in hexadecimal."""
+    """Return the hash of a file's bytes.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    str
+        Hexadecimal digits.
+    """
     found = hashlib.sha256()
     with open_input(path) as file:
         while piece := file.read(_PIECE):
@@ -82,7 +128,18 @@ def sha256_of(path: Path) -> str:
 
 
 def branch_of(origin: Mapping[str, Any]) -> Branch | None:
-    """What a log has of its beginning (checked by `refuse_branch`); None of a run from t = 0."""
+    """Return the branch of a log, after `refuse_branch`.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+
+    Returns
+    -------
+    Branch | None
+        None for a run from t = 0.
+    """
     branch = origin.get("branch")
     if branch is None:
         return None
@@ -94,12 +151,41 @@ def branch_of(origin: Mapping[str, Any]) -> Branch | None:
 
 
 def refuse_branch(origin: Mapping[str, Any], place: str) -> None:
-    """ModelError where the log's `branch` is not of the form that a run writes."""
+    """Raise ModelError if a run does not write a log's `branch` in this form.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+    place : str
+        The file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If it has another form.
+    """
     branch = origin.get("branch")
     if branch is None:
         return
 
     def expect(holds: bool, name: str, expected: str) -> None:
+        """Raise ModelError unless a condition holds.
+
+        Parameters
+        ----------
+        holds : bool
+            The condition.
+        name : str
+            Name of the field.
+        expected : str
+            Expected value.
+
+        Raises
+        ------
+        ModelError
+            If it does not hold.
+        """
         if not holds:
             got = branch.get(name) if isinstance(branch, dict) else branch
             raise ModelError(f"{place}: branch: {name}: expected {expected}, got {got!r:.60}")
@@ -131,23 +217,52 @@ def _expect_place(origin: Mapping[str, Any], expect: Any) -> None:
 
 
 MOST_NUMBERS = 1_000_000
-"""Of all outputs, or all actuators, in one step."""
+"""Most numbers of all outputs, or all actuators, in one step."""
 
 STEP_S = (1e-9, 1e6)
-"""The shortest step, and the longest."""
+"""Shortest and longest step, s."""
 
 
 LARGEST = 1e300
-"""Of a number in a report."""
+"""Largest number in a report."""
 
 MOST_PARTS = 10_000
-"""Of each kind in what viewers draw."""
+"""Most parts of each kind in a drawing."""
 
 
 def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
-    """ModelError naming the field that is not of the form that a run writes.  place: the file."""
+    """Raise ModelError if a run does not write an origin in this form.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+    place : str
+        The file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If it has another form; it names the field.
+    """
 
     def expect(holds: bool, name: str, expected: str) -> None:
+        """Raise ModelError unless a condition holds.
+
+        Parameters
+        ----------
+        holds : bool
+            The condition.
+        name : str
+            Name of the field.
+        expected : str
+            Expected value.
+
+        Raises
+        ------
+        ModelError
+            If it does not hold.
+        """
         if not holds:
             raise ModelError(f"{place}: {name}: expected {expected}, got {origin.get(name)!r:.60}")
 
@@ -172,7 +287,20 @@ def refuse_origin(origin: Mapping[str, Any], place: str) -> None:
 
 
 def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
-    """The same for the channels and versions of a log."""
+    """Raise ModelError if a run does not write channels and versions in this form.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+    place : str
+        The file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If they have another form; it names the field.
+    """
     for kind in ("actuators", "outputs"):
         found = origin.get(kind)
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
@@ -203,12 +331,26 @@ def refuse_channels(origin: Mapping[str, Any], place: str) -> None:
 
 
 REPORT_TABLES: Mapping[str, int] = {"exchange": 0, "schedule": 0, "summary": 0, "timing_us": 1, "tracking": 1}
-"""Of a run's report, those that figures and comparisons read: how many tables deep their numbers lie."""
+"""Tables of a report that figures and comparisons read, and the depth of their numbers."""
 
 
 def refuse_report(data: Mapping[str, Any], place: str) -> None:
-    """ModelError for a report in end.json with a table that is none, or that has other than numbers where figures and
-    comparisons read numbers."""
+    """Raise ModelError for a report in end.json of another form.
+
+    Figures and comparisons expect tables with numbers.
+
+    Parameters
+    ----------
+    data : Mapping[str, Any]
+        Contents of end.json.
+    place : str
+        The file, for the error.
+
+    Raises
+    ------
+    ModelError
+        If a table is none, or has other values than numbers.
+    """
     report = data.get("report")
     if report is None:
         return
@@ -230,7 +372,7 @@ def refuse_report(data: Mapping[str, Any], place: str) -> None:
 
 
 def _small_shape(shape: Any) -> bool:
-    """None, or what viewers draw, of few parts."""
+    """Return whether a value is None, or a drawing of few parts."""
     lists = [value for value in shape.values() if isinstance(value, list)] if isinstance(shape, dict) else []
     return shape is None or (isinstance(shape, dict) and all(len(one) <= MOST_PARTS for one in lists))
 
@@ -247,11 +389,22 @@ LIBRARIES = ("numpy", "numba", "scipy", "pyzmq", "msgpack", "mcap")
 
 
 def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
-    """JSON's own types.
+    """Return the origin of a run in JSON's own types.
 
-    run   robot, preset, parameters, seed, mode and what else of the run is to be kept
-    Adds format, dt, actuators, outputs, every parameter of the plant that it shows, what its figures are drawn from,
-    versions, machine, command line.
+    It adds format, dt, actuators, outputs, every parameter that the plant exposes, the data of its figures, versions,
+    machine and command line.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    run : Mapping[str, Any]
+        robot, preset, parameters, seed, mode, and further values to store.
+
+    Returns
+    -------
+    dict[str, Any]
+        Values by name.
     """
     from rtmms.world.levels import levels_of  # loads numba, which a reader of logs does without
 
@@ -275,7 +428,7 @@ def describe(plant: Plant, run: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _robots(plant: Composed) -> dict[str, Any]:
-    """Of several robots on one clock: what viewers need of each."""
+    """Return the viewers' data of each of several robots on one clock."""
     return {
         name: {
             "robot": plant.kinds[name], "description": plain(about.parameters()), "shape": plain(about.shape()),
@@ -285,11 +438,28 @@ def _robots(plant: Composed) -> dict[str, Any]:
 
 
 def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: bool = False) -> Plant:
-    """The plant of a log or trace, with its sensors; ModelError where it can no longer be built.
+    """Return the plant of a log or trace, with its sensors.
 
-    robot     in place of the log's own: as the user named it
-    trusted   the user declared that what the log names may run
     A log is data. By itself it gets a robot that is installed (entry points); a file that it names would run as code.
+
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+    robot : str | None, optional
+        Robot in place of the log's own, as the user named it; None: the log's own.
+    trusted : bool, default False
+        Whether the user declared that files which the log names may run.
+
+    Returns
+    -------
+    Plant
+        The plant.
+
+    Raises
+    ------
+    ModelError
+        If it can no longer be built, or is not trusted.
     """
     if robot is None:
         refuse_untrusted(origin, trusted=trusted)
@@ -317,7 +487,7 @@ def rebuilt(origin: Mapping[str, Any], robot: str | None = None, *, trusted: boo
 
 
 def _from_surface(origin: Mapping[str, Any], plant: Plant) -> dict[str, Any] | None:
-    """Parameters of a log of an rtmms whose swimming robots all started at z = 0; None for a log of a newer one."""
+    """Return parameters for a log of an older rtmms with swimming robots at z = 0; None for a newer one."""
 
     def older(one: Plant, description: Any) -> bool:
         own = describe_plant(one).parameters()
@@ -344,7 +514,20 @@ START = "start_depth_m"
 
 
 def asked_by_log(robot: str | None, *, trusted: bool) -> AbstractContextManager[None]:
-    """Within, a log names the files: the user's `robot` runs, and with `trusted` each file of the user's own."""
+    """Work for a log: the user's `robot` runs, and with `trusted` each file of the user's own.
+
+    Parameters
+    ----------
+    robot : str | None
+        Robot in place of the log's own, as the user named it; None: the log's own.
+    trusted : bool
+        Whether the user declared that files which the log names may run.
+
+    Returns
+    -------
+    AbstractContextManager[None]
+        The context.
+    """
     remedy = "add --trust-log, or name the file yourself (--robot FILE.py:NAME)"
     return asked_by_data("the log", remedy, named=() if robot is None else (robot,), trusted=trusted)
 
@@ -352,10 +535,17 @@ def asked_by_log(robot: str | None, *, trusted: bool) -> AbstractContextManager[
 def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
     """Refuse the files of robots and presets that a log names, before anything is built.
 
+    Parameters
+    ----------
+    origin : Mapping[str, Any]
+        Origin of the log.
+    trusted : bool
+        Whether the user declared that files which the log names may run.
+
     Raises
     ------
     ModelError
-        The user does not trust the log, or others can have written such a file.
+        If the user does not trust the log, or if others can have written such a file.
     """
     if origin["robot"] == WORLD:
         for one in read_members(origin["parameters"].get("robots", ())):
@@ -377,7 +567,18 @@ def refuse_untrusted(origin: Mapping[str, Any], *, trusted: bool) -> None:
 
 
 def channels(found: Iterable[Channel]) -> list[dict[str, Any]]:
-    """Actuators or outputs as a log describes them."""
+    """Return actuators or outputs as a log describes them.
+
+    Parameters
+    ----------
+    found : Iterable[Channel]
+        The channels.
+
+    Returns
+    -------
+    list[dict[str, Any]]
+        Values by name of each.
+    """
     return [
         {
             "name": c.name, "unit": c.unit, "shape": [int(n) for n in c.shape], "frame": c.frame,
@@ -398,7 +599,23 @@ def _versions() -> dict[str, str]:
 
 
 def plain(value: Any) -> Any:
-    """JSON's own types."""
+    """Return a value in JSON's own types.
+
+    Parameters
+    ----------
+    value : Any
+        A dataclass, mapping, list, array, number or other object.
+
+    Returns
+    -------
+    Any
+        The value; other objects become text.
+
+    Examples
+    --------
+    >>> plain({"a": (1, 2.5)})
+    {'a': [1, 2.5]}
+    """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""The recorder of a run: an observer that hands each step to a ring, and the process that writes the ring to a file."""
+"""Recorder of a run: an observer that passes each step to a ring, and the process that writes the ring to a file."""
 
 from __future__ import annotations
 
@@ -42,14 +42,20 @@ if TYPE_CHECKING:
 
 
 SHORT_S = 1.0
-"""Where nothing is to be hoped for: the disk is full, or the run is to end."""
+"""Longest stall without hope, s: the disk is full, or the run is to end."""
 STALL_REPORT_S = 2.0
 STALLED_S = 30.0
 _LOOK_S = 0.0005
 
 
 def to_stderr(sentence: str) -> None:
-    """At once; a standard error that is gone is no reason to end."""
+    """Print a sentence to standard error at once; a closed standard error is ignored.
+
+    Parameters
+    ----------
+    sentence : str
+        The sentence.
+    """
     with contextlib.suppress(OSError, ValueError):
         print_text(sentence, err=True)
 
@@ -57,9 +63,21 @@ def to_stderr(sentence: str) -> None:
 class Patience:
     """Waits for room in a ring.
 
-    ending  whether the run is to end after this step
-    report  receives once a stall when the writer has taken nothing for STALL_REPORT_S, and when it is given up for that
-    reported  whether it has reported that rows are dropped
+    Parameters
+    ----------
+    ring : Ring
+        The ring.
+    process : Popen[bytes]
+        The writer.
+    ending : Callable[[], bool]
+        Returns whether the run is to end after this step.
+
+    Attributes
+    ----------
+    report : callable
+        Called once a stall when the writer has taken nothing for STALL_REPORT_S, and when it is given up.
+    reported : bool
+        Whether it has reported that rows are dropped.
     """
 
     def __init__(self, ring: Ring, process: Popen[bytes], ending: Callable[[], bool]) -> None:
@@ -69,7 +87,10 @@ class Patience:
         self._given_up_at = -1  # rows that had left the ring
 
     def wait(self) -> None:
-        """While rows leave the ring. Returns at once where they had stopped leaving, until one leaves again."""
+        """Wait while rows leave the ring.
+
+        If they had stopped leaving, it returns at once, until one leaves again.
+        """
         ring = self._ring
         if ring.tail == self._given_up_at:
             return
@@ -105,7 +126,18 @@ class Patience:
 
 
 def stopped(pid: int) -> bool:
-    """Whether a process was stopped, by a signal or a debugger; False where the system does not report it."""
+    """Return whether a process was stopped, by a signal or a debugger.
+
+    Parameters
+    ----------
+    pid : int
+        Id of the process.
+
+    Returns
+    -------
+    bool
+        False if the system does not report it.
+    """
     try:
         # after the name, which may hold anything
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "Tt"
@@ -117,10 +149,21 @@ _UNKNOWN = 1 << 62
 
 
 class WriterPipe:
-    """Lines to the writer's standard input; what is noted in a step is sent by `settle`, and the writer takes no row of
-    it before.
+    """Lines to the writer's standard input.
 
-    ahead   step less the number of its row, where compiled code may write that
+    `settle` sends the notes of a step, and the writer takes no row of it before.
+
+    Parameters
+    ----------
+    ring : Ring
+        The ring.
+    process : Popen[bytes]
+        The writer.
+
+    Attributes
+    ----------
+    ahead : int
+        Step less the number of its row, if compiled code may write that row.
     """
 
     def __init__(self, ring: Ring, process: Popen[bytes]) -> None:
@@ -131,20 +174,36 @@ class WriterPipe:
         self.ahead = _UNKNOWN
 
     def clear(self) -> None:
-        """Steps are numbered anew."""
+        """Begin a new numbering of steps."""
         self.ahead = _UNKNOWN
 
     def set_points(self, step: int, values: Mapping[str, Any]) -> None:
-        """These are the set-points at the end of `step`: in the log, before its row, which may be in the ring."""
+        """Note the set-points at the end of a step; the log has them before its row, which may be in the ring.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        values : Mapping[str, Any]
+            Set-points by name.
+        """
         after = self._ring.head if self.ahead == _UNKNOWN else min(self._ring.head, step - self.ahead)
         self._notes.append({"event": "set_points", "values": dict(values), "step": step, "after": after})
 
     def note(self, step: int, values: Mapping[str, Any]) -> None:
-        """A peer's note between steps: in the log after the rows that are in the ring."""
+        """Note values of a peer between steps; the log has them after the rows in the ring.
+
+        Parameters
+        ----------
+        step : int
+            Index of the next step.
+        values : Mapping[str, Any]
+            Values by name.
+        """
         self._notes.append({"event": "note", "values": dict(values), "step": step, "after": self._ring.head})
 
     def settle(self) -> None:
-        """Send what was noted; the writer may have the rows that are there now."""
+        """Send the notes, so that the writer may take all present rows."""
         if self._notes:
             self._unsaid += b"".join(encode(note) + b"\n" for note in self._notes)
             self._notes.clear()
@@ -152,7 +211,15 @@ class WriterPipe:
         self._ring.settle()
 
     def send(self, message: Mapping[str, Any], patience_s: float) -> None:
-        """One line at once; a writer that has stopped listening is not waited for."""
+        """Send a line, without waiting for a writer that does not read.
+
+        Parameters
+        ----------
+        message : Mapping[str, Any]
+            The line as an object.
+        patience_s : float
+            Longest wait, s.
+        """
         descriptor = self._stream.fileno()
         os.set_blocking(descriptor, False)
         self._unsaid += encode(dict(message)) + b"\n"
@@ -161,12 +228,12 @@ class WriterPipe:
             select.select([], [descriptor], [], 0.1)
 
     def close(self) -> None:
-        """There is no more."""
+        """Close the pipe."""
         with contextlib.suppress(OSError):
             self._stream.close()
 
     def _send(self) -> bool:
-        """What the pipe takes now of what is to be sent; whether there is more."""
+        """Send as much as the pipe accepts now, and return whether there is more."""
         try:
             del self._unsaid[: os.write(self._stream.fileno(), self._unsaid)]
         except BlockingIOError:
@@ -186,14 +253,31 @@ _NOBODY = (-1, -1, -1)
 
 
 class CompiledRows:
-    """The memory by which compiled code writes rows; see rtmms.loop.kernels.row.ROW_MEMORY."""
+    """Memory with which compiled code writes rows; see rtmms.loop.kernels.row.ROW_MEMORY."""
 
     def __init__(self) -> None:
         self._memory = np.zeros(1, dtype=ROW_MEMORY)
         self._arguments = np.zeros(ARGUMENTS, dtype=np.int64)
 
     def bind(self, ring: Ring, head: array[int], sources: Sequence[tuple[int, int]], account: CompiledOutputs) -> int:
-        """Its address.  sources  address and count of the numbers of a row, piece by piece"""
+        """Fill the memory, and return its address.
+
+        Parameters
+        ----------
+        ring : Ring
+            The ring.
+        head : array[int]
+            Whole numbers of the next row.
+        sources : Sequence[tuple[int, int]]
+            Address and count of the numbers of a row, piece by piece.
+        account : CompiledOutputs
+            Compiled outputs of the plant.
+
+        Returns
+        -------
+        int
+            The address.
+        """
         self._pieces = np.array(_joined(sources), dtype=np.int64)
         self._arguments[: len(account.arguments)] = account.arguments
         memory = view(self._memory)
@@ -206,7 +290,7 @@ class CompiledRows:
 
 
 def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Pieces of memory, those that lie next to each other as one."""
+    """Return pieces of memory, adjacent ones as one."""
     found: list[tuple[int, int]] = []
     for at, count in parts:
         if found and found[-1][0] + 8 * found[-1][1] == at:
@@ -217,16 +301,28 @@ def _joined(parts: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 class Recorder:
-    """Observer: every step into the ring. Start it when the plant is loaded, before the loop is raised.
+    """Observer that passes every step to the ring.
 
-    Where the plant's step and outputs are compiled, that step writes the row of a usual step (see StepRecorder).
+    Create it when the plant is loaded, before the loop's priority is raised. If the plant's step and outputs are
+    compiled, that step writes the row of a usual step (see StepRecorder).
 
-    path      of the MCAP file, begun anew
-    origin    what the log is of; JSON's own types. Needs dt, seed, actuators, outputs (see origin.describe)
-    period_s  of wall time: the ring holds DEPTH_S of them; None where steps are not on a schedule
-    patient   a step may wait for room in the ring as long as the disk takes rows: modes without a deadline
-    patience  how long; its `report` receives a wait that is long
-    due       (read by the loop) the next step: it sees all of them
+    Parameters
+    ----------
+    path : Path
+        The MCAP file, which is begun anew.
+    origin : Mapping[str, Any]
+        Origin of the log in JSON's own types, with dt, seed, actuators and outputs (see origin.describe).
+    period_s : float | None
+        Wall time of a step, s: the ring has DEPTH_S of them. None for steps without a schedule.
+    patient : bool
+        Whether a step may wait for room in the ring while the disk accepts rows: modes without a deadline.
+
+    Attributes
+    ----------
+    patience : Patience
+        Waits; its `report` receives a long wait.
+    due : int
+        The next step; it receives all of them. The loop reads it.
     """
 
     def __init__(self, path: Path, origin: Mapping[str, Any], *, period_s: float | None, patient: bool) -> None:
@@ -259,7 +355,15 @@ class Recorder:
         self._pipe.send(origin, START_S)
 
     def await_ready(self) -> None:
-        """Until the writer has begun the file; ModelError when it cannot be written there."""
+        """Wait until the writer has begun the file.
+
+        Raises
+        ------
+        ModelError
+            If the file cannot be written there.
+        RtmmsError
+            If the writer does not begin in time.
+        """
         until = time.monotonic() + START_S
         while not self.ring.note(READY):
             if self.process.poll() is not None:
@@ -269,23 +373,40 @@ class Recorder:
             time.sleep(0.001)
 
     def bind(self, loop: Loop) -> None:
-        """Called once, before the run: counters and timings are the loop's."""
+        """Connect the recorder to its loop, once before the run: counters and timings are the loop's.
+
+        Parameters
+        ----------
+        loop : Loop
+            The loop.
+        """
         self._loop, self._statistics = loop, loop.statistics
 
     @property
     def first(self) -> int:
-        """The step that the present run began with."""
+        """First step of the present run."""
         return 0 if self._loop is None else self._loop.first
 
     # --- the observer -----------------------------------------------------------------------------------------------
 
     def clear(self) -> None:
-        """The plant was reset: the log goes on, with a start of its own."""
+        """Continue the log with a new start, because the plant was reset."""
         self.due, self._offered = 0, _NOBODY
         self._pipe.clear()
 
     def start(self, outputs: Mapping[str, Array]) -> None:
-        """The state before the first step, here or after a reset."""
+        """Record the state before the first step, here or after a reset.
+
+        Parameters
+        ----------
+        outputs : Mapping[str, Array]
+            Outputs at the begin.
+
+        Raises
+        ------
+        ModelError
+            If their shapes differ from the declared ones.
+        """
         assert self._loop is not None
         found = self._pick(outputs)
         if len(found) != len(self._sizes) or [np.size(value) for value in found] != self._sizes:
@@ -302,7 +423,21 @@ class Recorder:
     def after_step(
         self, step: int, time_s: float, outputs: Mapping[str, Array], command: Array, applied: Applied
     ) -> None:
-        """One finished step."""
+        """Record a finished step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the finished step.
+        time_s : float
+            Simulated time at its end, s.
+        outputs : Mapping[str, Array]
+            Outputs at its end.
+        command : Array
+            The command over the step.
+        applied : Applied
+            Results of the step's exchange.
+        """
         policy = self._policies.get(applied.policy, len(MISS_WORDS))
         head = self._head_of(step, self._statistics.outcome, policy, applied)
         self._offered = _NOBODY
@@ -317,7 +452,7 @@ class Recorder:
         self.due = step + 1
 
     def _head_of(self, step: int, outcome: int, policy: int, applied: Applied) -> tuple[int, ...]:
-        """The whole numbers of a row."""
+        """Return the whole numbers of a row."""
         loop, statistics = self._loop, self._statistics
         times = statistics.last()
         return (
@@ -327,7 +462,7 @@ class Recorder:
         )  # fmt: skip
 
     def _judged(self) -> tuple[int, int, int]:
-        """A bad step that was judged meanwhile: the one that was offered last, until a row has it."""
+        """Return a bad step that was judged meanwhile: the last offered one, until a row has it."""
         attribution, head = self._loop.attribution, self.ring.head  # type: ignore[union-attr]
         if self._offered is _NOBODY or head != self._offered_at:
             self._offered = _NOBODY if attribution is None or not attribution.unreported else attribution.take_judged()
@@ -335,7 +470,20 @@ class Recorder:
         return self._offered
 
     def row_memory(self, command: tuple[int, int], account: CompiledOutputs) -> int:
-        """See Keeping."""
+        """Return the address of the memory for compiled rows; see `StepRecorder`.
+
+        Parameters
+        ----------
+        command : tuple[int, int]
+            Address and count of the command's numbers.
+        account : CompiledOutputs
+            Compiled outputs of the plant.
+
+        Returns
+        -------
+        int
+            The address; 0 if compiled rows are impossible.
+        """
         found = [account.numbers.get(name) for name in self._names]
         parts = [part for part in found if part is not None]
         if [count for _, count in parts] != self._sizes or 8 * command[1] != len(self._no_command):
@@ -343,19 +491,43 @@ class Recorder:
         return self._compiled.bind(self.ring, self._head, [command, *parts], account)
 
     def ready(self, step: int) -> None:
-        """See Keeping."""
+        """Prepare the row's numbers that are not results of the step; see `StepRecorder`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
         self._pipe.settle()
         self._pipe.ahead = step - self.ring.head
         assert self._loop is not None
         self._fill(self._head, 0, *self._head_of(step, 0, 0, self._loop.exchange.applied))
 
     def note_set_points(self, step: int, values: Mapping[str, Any]) -> None:
-        """These are the set-points at the end of `step`. They are sent in the slack, or before a row that Python
-        writes: they stand in the log before the row of the step all the same."""
+        """Note the set-points at the end of a step.
+
+        They are sent in the slack, or before a row that Python writes. The log has them before the row of the step in
+        both cases.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        values : Mapping[str, Any]
+            Set-points by name.
+        """
         self._pipe.set_points(step, values)
 
     def note(self, step: int, values: Mapping[str, Any]) -> None:
-        """See rtmms.loop.ports.Noting."""
+        """Write a peer's note into the log; see rtmms.loop.ports.LogsNotes.
+
+        Parameters
+        ----------
+        step : int
+            Index of the next step.
+        values : Mapping[str, Any]
+            Values by name.
+        """
         self._pipe.note(step, values)
 
     def _push(self, head: tuple[int, ...], floats: bytes) -> None:
@@ -370,7 +542,13 @@ class Recorder:
     # --- between steps, and after the last ---------------------------------------------------------------------------
 
     def watch(self) -> list[str]:
-        """A sentence when something new is wrong: the writer is gone, or the disk is full."""
+        """Return a sentence about new trouble: the writer is gone, or the disk is full.
+
+        Returns
+        -------
+        list[str]
+            The sentence; empty for none.
+        """
         self._pipe.settle()
         trouble = ""
         if self.process.poll() is not None:
@@ -384,11 +562,19 @@ class Recorder:
         return [trouble] if new else []
 
     def finish(self, end: Mapping[str, Any], state: bytes | None) -> dict[str, Any]:
-        """Send the writer the end of the run and its cause, and wait for it. Returns what became of the log: file,
-        rows, dropped, whole, and moved where it no longer was the file at that path.
+        """Send the writer the end of the run and its cause, and wait for it.
 
-        end     ended, message, steps, and what else is to stand in end.json
-        state   the plant's snapshot at the end, None when it is not sound
+        Parameters
+        ----------
+        end : Mapping[str, Any]
+            ended, message, steps, and further contents of end.json.
+        state : bytes | None
+            The plant's snapshot at the end; None if it is not sound.
+
+        Returns
+        -------
+        dict[str, Any]
+            Result of the log: file, rows, dropped, whole, and moved if it no longer was the file at that path.
         """
         self._pipe.settle()
         full = dict(end)
@@ -418,7 +604,7 @@ class Recorder:
             self.process.wait(END_S - STALL_REPORT_S)
 
     def close(self) -> None:
-        """Give up what is held; a writer that is still there ends by itself once it has written what it has."""
+        """Release all resources; a remaining writer ends by itself once it has written its rows."""
         self._pipe.close()
         try:
             self.process.wait(2.0)
@@ -436,8 +622,10 @@ class Recorder:
 
 
 def _one_piece(found: Sequence[Any]) -> bool:
-    """Whether the outputs lie one after the other in one array, as those of a compiled plant do: it is then copied as
-    a whole, in a third of the time. A plant that lays them out so once does so always."""
+    """Return whether the outputs are adjacent in one array, as those of a compiled plant.
+
+    They are then copied as a whole, in a third of the time. A plant with this layout has it always.
+    """
     if not found or any(value.base is None or value.base is not found[0].base for value in found):
         return False
     at = found[0].base.ctypes.data
@@ -449,6 +637,6 @@ def _one_piece(found: Sequence[Any]) -> bool:
 
 
 def _capacity(period_s: float | None, row_bytes: int) -> int:
-    """Rows: DEPTH_S of them on a schedule, within MOST_BYTES; a power of two."""
+    """Return the rows of a ring: DEPTH_S of them on a schedule, within MOST_BYTES; a power of two."""
     rows = PATIENT_ROWS if period_s is None else max(PATIENT_ROWS, round(DEPTH_S / period_s))
     return min(1 << (rows - 1).bit_length(), 1 << (max(1, MOST_BYTES // row_bytes).bit_length() - 1))

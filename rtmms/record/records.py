@@ -1,8 +1,8 @@
-"""The records of an MCAP file one after the other, past those that are damaged.
+"""Records of an MCAP file one after the other, with damaged ones left out.
 
-mcap's own reader ends at the first fault: with one bit flipped in the middle of a log it returns 45 % of the messages,
-this one 91 %. Here a chunk whose checksum is wrong is left out and the next one is read;
-where a length is wrong, so that nobody knows where the next record begins, the file's index shows it.
+mcap's own reader ends at the first fault. With one bit flipped in the middle of a log it returns 45 % of the messages,
+this one 91 %. Here a chunk with a wrong checksum is left out and the next one is read. If a length is wrong, so that
+the next record's place is unknown, the file's index shows it.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import IO, Any, Literal
 from rtmms.base.files import open_input
 
 MAGIC = b"\x89MCAP0\r\n"
-"""What such a file begins with, and ends with when it is whole."""
+"""First bytes of such a file, and its last ones if it is whole."""
 
 Chunks = Literal["read", "check", "skip"]
-"""read: give out what is in them; check: their checksums alone; skip: leave them unread."""
+"""Treatment of chunks: read their contents, check their checksums alone, or skip them unread."""
 
 COLUMNS, BINARY = "columns.bin", "application/octet-stream"
-"""Name and media type of the attachments that rtmms.record.columns writes and reads; `check` reads them here."""
+"""Name and media type of attachments of rtmms.record.columns; `check` reads them here."""
 
 _HEAD = struct.Struct("<BQ")
 _CHUNK = struct.Struct("<3QII")  # times, size, checksum, length of the compression's name
@@ -36,27 +36,39 @@ _LENGTH, _CRC = struct.Struct("<Q"), struct.Struct("<I")
 FOOTER_BYTES = 20
 _CHUNK_CODE, _INDEX_CODE, _FOOTER_CODE, _ATTACHMENT_CODE = 6, 7, 2, 9
 _FOREIGN = 0x80
-"""Codes from here on are free for others' records."""
+"""First code of records that others may define."""
 _PIECE = 1 << 20
 _MOST_PLACES = 1000
 """Damaged places that are listed one by one."""
 
 
 def records(path: Path, chunks: Chunks = "read", damage: list[str] | None = None) -> Iterator[Any]:
-    """What the file holds, as mcap's records, up to its end or to where it was cut off.
+    """Yield the records of a file, up to its end or to where it was cut off.
 
-    damage   gets a sentence for each place that cannot be read, at most _MOST_PLACES; being cut off is no damage
+    Parameters
+    ----------
+    path : Path
+        The file.
+    chunks : Chunks, default 'read'
+        Treatment of chunks.
+    damage : list[str] | None, optional
+        Receives a sentence for each unreadable place, at most _MOST_PLACES; a file that was cut off is not damaged.
+
+    Yields
+    ------
+    Any
+        Each record as mcap's class.
     """
     with open_input(path, expected="a log (MCAP)") as file:
         yield from _Scan(file, os.fstat(file.fileno()).st_size, chunks, [] if damage is None else damage).records()
 
 
 MAX_CHUNK_BYTES = 16 << 20
-"""Of a chunk, unpacked: the writer begins a new one after 1 MiB."""
+"""Most bytes of an unpacked chunk; the writer begins a new one after 1 MiB."""
 
 
 def _unpacked(chunk: Any) -> Any:
-    """Return the chunk with its data unpacked; ValueError where that is more than a chunk of ours has."""
+    """Return the chunk with its data unpacked; ValueError if they are more than a chunk of ours has."""
     data, size = chunk.data, int(chunk.uncompressed_size)
     if chunk.compression == "zstd":
         import zstandard
@@ -72,7 +84,7 @@ def _unpacked(chunk: Any) -> Any:
 
 
 class _Damaged(Exception):
-    """A record is not what it should be; framed: where it ends is known all the same."""
+    """Damaged record; `framed` states whether its end is known all the same."""
 
     def __init__(self, why: str, framed: bool = False) -> None:
         super().__init__(why)
@@ -89,6 +101,7 @@ class _Scan:
         self._complete = self._at(size - len(MAGIC), len(MAGIC)) == MAGIC and size >= 2 * len(MAGIC)
 
     def records(self) -> Iterator[Any]:
+        """Yield the records."""
         at: int | None = len(MAGIC)
         while at is not None and at + _HEAD.size <= self._size:
             code, length = _HEAD.unpack(self._at(at, _HEAD.size))
@@ -118,7 +131,7 @@ class _Scan:
             at = end
 
     def _report_damage(self, at: int, following: int | None, why: str) -> None:
-        """One sentence for damage in a row: a hostile file has a damaged record in each nine bytes."""
+        """Report adjacent damage in one sentence, because a hostile file has a damaged record in each nine bytes."""
         in_a_row, self._damaged_to = at == self._damaged_to, -1 if following is None else following
         if in_a_row:
             return
@@ -129,7 +142,7 @@ class _Scan:
         self._damage[-1] = f"damaged at byte {at}: {why}, the last of {self._unreported + 1} such places"
 
     def _zeros(self, at: int) -> int:
-        """Where the zeros end that begin there."""
+        """Return the end of the zeros that begin at a place."""
         while piece := self._at(at, _PIECE):
             rest = len(piece.lstrip(b"\0"))
             at += len(piece) - rest
@@ -173,7 +186,7 @@ class _Scan:
         yield from found
 
     def _check_length(self, at: int, end: int, head: struct.Struct, after: int) -> None:
-        """A head that ends with a length, so many bytes, and for a chunk one length more with its bytes."""
+        """Check a head that ends with a length, its bytes, and for a chunk a further length with its bytes."""
         begin = at + _HEAD.size
         if end - begin < head.size:
             raise _Damaged("a record that is too short")
@@ -184,7 +197,7 @@ class _Scan:
             raise _Damaged("lengths that contradict each other")
 
     def _parsed(self, code: int, at: int, end: int) -> Any:
-        """A record of the kinds that are small; None for somebody else's."""
+        """Return a record of the small kinds; None for a foreign one."""
         from mcap.stream_reader import StreamReader
 
         if code >= _FOREIGN and at not in self._places:
@@ -208,7 +221,7 @@ class _Scan:
         return found
 
     def _has_columns(self, at: int, end: int) -> bool:
-        """Whether the attachment between two places has columns, and lengths that agree."""
+        """Return whether the attachment between two places has columns, and lengths that agree."""
         head = self._at(at + _HEAD.size, _COLUMNS_HEAD.size)
         if len(head) < _COLUMNS_HEAD.size:
             return False
@@ -223,17 +236,17 @@ class _Scan:
 
     @property
     def _places(self) -> list[int]:
-        """Where records begin, as the file's index has it."""
+        """Places of records, from the file's index."""
         return self._index[0]
 
     @property
     def _channels(self) -> list[Any]:
-        """The channels, as the file's index has them."""
+        """Channels, from the file's index."""
         return self._index[1]
 
     @cached_property
     def _index(self) -> tuple[list[int], list[Any]]:
-        """Where records begin, and the channels, as the file's end has them; nothing of a file without."""
+        """Places of records and channels, from the file's end; empty without an index."""
         places: list[int] = []
         channels: list[Any] = []
         if not self._complete:
@@ -261,7 +274,7 @@ class _Scan:
         return sorted(places), channels
 
     def _next(self, at: int, end: int) -> int | None:
-        """Where the next record begins after one whose length is not to be trusted."""
+        """Return the place of the next record after one with an unreliable length."""
         if self._places:
             return next((place for place in self._places if place > at), None)
         return end if end < self._size else None

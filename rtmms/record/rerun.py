@@ -30,13 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass
 class Rerun:
-    """What came of it.
+    """Result of a rerun.
 
-    plant      at the end of what was replayed
-    steps      replayed, over all resets;  first   the first difference, None when there is none
-    unchecked  why the log could not be replayed to its end, '' when it was
-    command    (n,) of the last step, None where there was none
-    values     what requests had set by then, by name
+    Parameters
+    ----------
+    plant : Plant
+        The plant at the end of the replayed part.
+    steps : int, default 0
+        Replayed steps, over all resets.
+    first : Difference | None, optional
+        The first difference; None for none.
+    unchecked : str, default ''
+        Why the log could not be replayed to its end; empty if it was.
+    command : Array | None, optional
+        (n,) command of the last step; None without one.
+    values : dict[str, Any], optional
+        Values that requests had set by then, by name.
     """
 
     plant: Plant
@@ -48,20 +57,55 @@ class Rerun:
 
 
 def rerun(log: Log, robot: str | None = None, *, trusted: bool = False) -> Rerun:
-    """Step a new plant through the log. A reset is done where it was done; pauses and skipped periods leave no trace.
+    """Step a new plant through the log.
 
-    Parameters that were set are set again, as long as the log has its end, which has them. It stops where the log
-    lacks a step, and where the state was changed by a request in another way (restore). ModelError when the plant can
-    no longer be built, or has other actuators or outputs.
-    robot, trusted   see `rebuilt`
+    A reset is repeated at its place; pauses and skipped periods leave no trace. Parameters that were set are set again,
+    if the log has its end, which lists them. The rerun stops if the log lacks a step, or if another request (restore)
+    changed the state.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    robot : str | None, optional
+        Robot in place of the log's own, as the user named it; None: the log's own.
+    trusted : bool, default False
+        Whether the user declared that files which the log names may run.
+
+    Returns
+    -------
+    Rerun
+        The result.
+
+    Raises
+    ------
+    ModelError
+        If the plant can no longer be built, or has other actuators or outputs.
     """
     return play(log, rebuilt(log.origin, robot, trusted=trusted))
 
 
 def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
-    """The same with a plant that was built for it.
+    """Step a plant that was built for a log through the log.
 
-    until   (run, step): stop there, in the run after so many resets, before that step; None: to the end of the log
+    Parameters
+    ----------
+    log : Log
+        The log.
+    plant : Plant
+        The plant.
+    until : tuple[int, int] | None, optional
+        (run, step): stop in the run after so many resets, before that step; None: at the end of the log.
+
+    Returns
+    -------
+    Rerun
+        The result.
+
+    Raises
+    ------
+    ModelError
+        If the plant has other actuators or outputs.
     """
     origin, beginning = log.origin, branch_of(log.origin)
     if [channels(plant.actuators), channels(plant.outputs)] != [origin["actuators"], origin["outputs"]]:
@@ -107,7 +151,7 @@ def play(log: Log, plant: Plant, until: tuple[int, int] | None = None) -> Rerun:
 
 
 def _lacking(log: Log, steps: int) -> str:
-    """Why a log whose last run has so many steps is not all of it; '' when it is, or ends without their number."""
+    """Return why a log is incomplete; empty if it is complete, or ends without its number of steps."""
     if log.damage:
         return log.damage[0]
     recorded = None if log.end is None else log.end.steps
@@ -115,20 +159,43 @@ def _lacking(log: Log, steps: int) -> str:
 
 
 class Changes:
-    """The changes by request that the end of a log has, in their order. Parameters that were set are set again.
+    """Changes by request in the end of a log, in their order; parameters that were set are set again.
 
-    run   resets so far; -1 before the first start
+    Parameters
+    ----------
+    log : Log
+        The log.
+    values : dict[str, Any]
+        Receives the values that were set, by name.
+
+    Attributes
+    ----------
+    run : int
+        Resets so far; -1 before the first start.
     """
 
     def __init__(self, log: Log, values: dict[str, Any]) -> None:
-        """values   gets what was set, by name"""
+        """Read the changes."""
         self.values = values
         report = log.end.fields if log.end is not None else {}
         self._left = deque(report.get("changes") or ())
         self.run = -1
 
     def before_step(self, plant: Plant, step: int) -> bool:
-        """Do what was done before this step; False if that is not known, or cannot be done again."""
+        """Repeat the changes before a step.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            False if a change is unknown, or cannot be repeated.
+        """
         done = False
         while self._left and (self._left[0]["run"], self._left[0]["step"]) == (self.run, step):
             if not self._do(plant, self._left.popleft()):
@@ -137,7 +204,13 @@ class Changes:
         return done
 
     def before_reset(self, plant: Plant) -> None:
-        """A run ends: what was set after its last step stays over the reset, a state that was restored does not."""
+        """Repeat the changes after a run's last step: parameters remain over the reset, a restored state does not.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        """
         while self._left and self._left[0]["run"] <= self.run:
             self._do(plant, self._left.popleft())
         self.run += 1
@@ -166,7 +239,7 @@ def _compare(result: Rerun, log: Log, step: int, recorded: Array) -> None:
 
 
 def _compare_end(result: Rerun, log: Log, steps: int) -> None:
-    """The whole state, which holds more than the outputs; only of a log that has all steps to its end."""
+    """Compare the whole state, which has more than the outputs; only for a log with all steps to its end."""
     end = log.end
     if end is None or end.state is None or end.fields.get("steps") != steps or result.first is not None:
         return
@@ -177,7 +250,20 @@ def _compare_end(result: Rerun, log: Log, steps: int) -> None:
 
 
 def summary(log: Log, result: Rerun) -> Mapping[str, Any]:
-    """For `rtmms replay --json`: the same fields as for a trace, and whether all of it could be checked."""
+    """Return the result for `rtmms replay --json`: the same fields as for a trace, and whether all could be checked.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    result : Rerun
+        The result.
+
+    Returns
+    -------
+    Mapping[str, Any]
+        Values by name.
+    """
     first = result.first
     return {
         "robot": log.origin["robot"], "steps": result.steps, "dt": log.origin["dt"], "seed": log.origin["seed"],
@@ -194,12 +280,22 @@ def summary(log: Log, result: Rerun) -> Mapping[str, Any]:
 
 APART_S = 0.01
 LARGEST = 1e100
-"""What is larger is not drawn."""
+"""Largest number that is drawn."""
 
 
 @dataclass(frozen=True)
 class Gathered:
-    """As an observed run keeps them. Of a run that was reset, what came after the last reset."""
+    """Samples of a log as an observed run has them; of a run that was reset, those after the last reset.
+
+    Parameters
+    ----------
+    trace : Trace
+        Samples over the run.
+    recent : Recent
+        Samples of the last seconds.
+    statistics : Statistics
+        Counts and timings.
+    """
 
     trace: Trace
     recent: Recent
@@ -210,12 +306,25 @@ def gather(
     log: Log, plant: Plant, names: tuple[str, ...] | None = None, recent_names: tuple[str, ...] | None = None,
     along: Trace | None = None,
 ) -> Gathered:  # fmt: skip
-    """Read the log once.
+    """Read a log once for a figure.
 
-    plant         of the log's robot
-    names         outputs to sample, None for those the plant itself asks
-    recent_names  outputs to keep of the last seconds, None for those the plant itself asks
-    along         filled as well
+    Parameters
+    ----------
+    log : Log
+        The log.
+    plant : Plant
+        Plant of the log's robot.
+    names : tuple[str, ...] | None, optional
+        Outputs to sample; None for those of the plant itself.
+    recent_names : tuple[str, ...] | None, optional
+        Outputs of the last seconds; None for those of the plant itself.
+    along : Trace | None, optional
+        A further trace to fill.
+
+    Returns
+    -------
+    Gathered
+        The samples.
     """
     schedule = {} if log.end is None else (log.end.fields.get("report") or {}).get("schedule") or {}
     about = describe_plant(plant)
@@ -245,7 +354,18 @@ def gather(
 
 
 def planned_steps(log: Log) -> int | None:
-    """Of the run, as it was asked for; None where it had no end."""
+    """Return the requested number of steps of a run.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+
+    Returns
+    -------
+    int | None
+        The number; None for a run without a fixed end.
+    """
     duration = log.origin.get("duration")
     return None if duration is None else round(float(duration) / float(log.origin["dt"]))
 

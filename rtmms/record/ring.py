@@ -1,12 +1,12 @@
-"""Rows in shared memory from one process to another: the writer never waits, what does not fit is dropped and counted.
+"""Rows in shared memory from one process to another: the writer never waits; rows without room are dropped and counted.
 
-One producer, one consumer, fixed memory. A row is a stamp, some int64, some float64 and the stamp again. The producer
-writes the row first and the count of rows (`head`) last; the consumer frees a place (`tail`) when it has done with its
-row; so neither ever sees a row in the making where stores are seen in order (x86). Elsewhere `head` may be seen before
-the row where Python writes it: a consumer that takes only the rows it had seen at its previous look, some ms ago, is
-safe there too. Compiled code (rtmms.loop.kernels.row) writes the same rows at the same places, in order everywhere.
+There is one producer, one consumer, and fixed memory. A row is a stamp, some int64, some float64 and the stamp again.
+The producer writes the row first and the count of rows (`head`) last. The consumer frees a place (`tail`) after it has
+used its row. So neither sees an incomplete row if stores are seen in order (x86). On other processors `head` may be
+seen before a row that Python writes. A consumer that takes only the rows of its previous look, some ms ago, is safe
+there too. Compiled code (rtmms.loop.kernels.row) writes the same rows at the same places, in order everywhere.
 
-`settled` counts the rows whose messages outside the ring were sent, too: a reader that needs those takes no others.
+`settled` counts the rows with messages outside the ring that were sent, too. A reader that needs those takes no others.
 """
 
 from __future__ import annotations
@@ -23,24 +23,45 @@ from typing import NamedTuple
 from rtmms.base.errors import RtmmsError
 
 MAGIC = 0x31676E6972736D72
-"""'rmsring1'."""
+"""Mark of a ring: 'rmsring1'."""
 PAGE = 4096
 _SHAPE, _HEAD, _TAIL = 0, 64, 128
-"""Places of the counters in the first page, in int64: the producer's and the consumer's lie on lines of their own."""
+"""Places of the counters in the first page, in int64; the producer's and the consumer's have separate cache lines."""
 
 
 class Row(NamedTuple):
-    """One row as the consumer gets it. ints and floats as they were pushed; floats as 8 bytes each, native order."""
+    """Row as the consumer gets it.
+
+    Parameters
+    ----------
+    ints : tuple[int, ...]
+        Whole numbers, as they were pushed.
+    floats : bytes
+        Numbers, 8 bytes each, native order.
+    """
 
     ints: tuple[int, ...]
     floats: bytes
 
 
 class Ring:
-    """A ring of rows in memory that a descriptor names.
+    """Ring of rows in memory that a descriptor names.
 
-    ints, floats    numbers of each kind in a row;  capacity   rows, a power of two
-    descriptor      hand it to the consumer's process (pass_fds), which opens it by `attach`
+    Parameters
+    ----------
+    descriptor : int
+        Descriptor of the memory; the consumer's process inherits it (pass_fds) and opens it by `attach`.
+    ints, floats : int
+        Numbers of each kind in a row.
+    capacity : int
+        Number of rows, a power of two.
+
+    Examples
+    --------
+    >>> ring = Ring.create(1, 1, 4)
+    >>> ring.push((7,), bytes(8)), [row.ints for row in ring.take()]
+    (True, [(7,)])
+    >>> ring.close()
     """
 
     def __init__(self, descriptor: int, ints: int, floats: int, capacity: int) -> None:
@@ -55,7 +76,25 @@ class Ring:
 
     @classmethod
     def create(cls, ints: int, floats: int, capacity: int) -> Ring:
-        """A new, empty ring, its memory touched; ValueError when the capacity is not a power of two."""
+        """Return a new, empty ring with touched memory.
+
+        Parameters
+        ----------
+        ints, floats : int
+            Numbers of each kind in a row.
+        capacity : int
+            Number of rows.
+
+        Returns
+        -------
+        Ring
+            The ring.
+
+        Raises
+        ------
+        ValueError
+            If the capacity is not a power of two.
+        """
         if capacity < 1 or capacity & (capacity - 1):
             raise ValueError(f"ring: capacity must be a power of two, got {capacity}")
         size = PAGE + capacity * _row_bytes(ints, floats)
@@ -69,7 +108,23 @@ class Ring:
 
     @classmethod
     def attach(cls, descriptor: int) -> Ring:
-        """The ring behind a descriptor that another process made."""
+        """Return the ring of another process.
+
+        Parameters
+        ----------
+        descriptor : int
+            Its descriptor.
+
+        Returns
+        -------
+        Ring
+            The ring.
+
+        Raises
+        ------
+        RtmmsError
+            If the descriptor is no ring.
+        """
         head = struct.unpack("=4q", os.pread(descriptor, 32, 0))
         if head[0] != MAGIC:
             raise RtmmsError(f"ring: descriptor {descriptor} is not a ring of rows")
@@ -78,9 +133,19 @@ class Ring:
     # --- producer ---------------------------------------------------------------------------------------------------
 
     def push(self, ints: tuple[int, ...], floats: bytes) -> bool:
-        """Write one row; False, and one more dropped, when there is no room. Never waits.
+        """Write one row without waiting.
 
-        floats   8 bytes for each number; another length raises IndexError or ValueError
+        Parameters
+        ----------
+        ints : tuple[int, ...]
+            Whole numbers.
+        floats : bytes
+            Numbers, 8 bytes each; another length raises IndexError or ValueError.
+
+        Returns
+        -------
+        bool
+            False without room; then the row is counted as dropped.
         """
         counters = self._counters
         made = counters[_HEAD]
@@ -100,7 +165,13 @@ class Ring:
         self._counters[_HEAD + 2] = self._counters[_HEAD]
 
     def whereabouts(self) -> tuple[int, int, int]:
-        """Addresses of `head`, `tail` and the first row, for compiled code that pushes; good until `close`."""
+        """Return addresses for compiled code that pushes, valid until `close`.
+
+        Returns
+        -------
+        tuple[int, int, int]
+            Addresses of `head`, `tail` and the first row.
+        """
         at = ctypes.addressof(ctypes.c_char.from_buffer(self._page))
         return at + 8 * _HEAD, at + 8 * _TAIL, at + PAGE
 
@@ -112,10 +183,21 @@ class Ring:
     # --- consumer ---------------------------------------------------------------------------------------------------
 
     def take(self, upto: int | None = None, most: int | None = None) -> Iterable[Row]:
-        """The rows not yet taken, oldest first, at most `most`; each is freed when the next is asked for.
+        """Yield the rows not yet taken, oldest first; each is freed when the next is requested.
 
-        upto   take only rows before this count: a `head` seen before
-        Ends early at a row whose stamps do not agree with its place: it is still being written.
+        It ends early at a row with other stamps than its number, which is still being written.
+
+        Parameters
+        ----------
+        upto : int | None, optional
+            Take only rows before this count: a `head` that was read before.
+        most : int | None, optional
+            Most rows.
+
+        Yields
+        ------
+        Row
+            Each row.
         """
         head = self._counters[_HEAD] if upto is None else min(upto, self._counters[_HEAD])
         head = head if most is None else min(head, self._counters[_TAIL] + most)
@@ -134,7 +216,7 @@ class Ring:
 
     @property
     def head(self) -> int:
-        """Rows pushed since the ring was made."""
+        """Rows pushed since the ring was created."""
         return self._counters[_HEAD]
 
     @property
@@ -144,7 +226,7 @@ class Ring:
 
     @property
     def tail(self) -> int:
-        """Rows that the consumer has done with."""
+        """Rows that the consumer has finished."""
         return self._counters[_TAIL]
 
     @property
@@ -153,26 +235,39 @@ class Ring:
         return self._counters[_HEAD + 1]
 
     def note(self, place: int, value: int | None = None) -> int:
-        """A number of the consumer's for the producer to see, places 0 to 7. Writes it when it is given."""
+        """Return, and optionally write, a number of the consumer's for the producer.
+
+        Parameters
+        ----------
+        place : int
+            Place of the number, 0 to 7.
+        value : int | None, optional
+            Number to write; None for none.
+
+        Returns
+        -------
+        int
+            The number.
+        """
         at = _TAIL + 8 + place
         if value is not None:
             self._counters[at] = value
         return self._counters[at]
 
     def close(self) -> None:
-        """Give the memory back; what another process holds of it stays."""
+        """Release the memory; other processes keep theirs."""
         self._counters.release()
         self._page.close()
         os.close(self.descriptor)
 
 
 def _row_bytes(ints: int, floats: int) -> int:
-    """With both stamps, in whole cache lines."""
+    """Return the bytes of a row with both stamps, in whole cache lines."""
     return (8 * (2 + ints + floats) + 63) // 64 * 64
 
 
 def _memory(size: int) -> int:
-    """A descriptor of `size` bytes of memory without a name; in a file where the system has nothing better."""
+    """Return a descriptor of memory without a name; of a file if the system has nothing better."""
     if sys.platform == "linux":
         descriptor = os.memfd_create("rtmms-ring", os.MFD_CLOEXEC)
     else:

@@ -1,4 +1,4 @@
-"""A log as a table: one row a step, one column a number."""
+"""Log as a table: one row a step, one column a number."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ ROWS_AT_ONCE = 4096
 
 
 def selected(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
-    """Select outputs of a log by name.
+    """Return the selected outputs of a log.
 
     Parameters
     ----------
     log : Log
         The log.
-    patterns : sequence of str
+    patterns : Sequence[str]
         Names as a shell writes them: "position", "rod_*", "left.*".
 
     Returns
     -------
-    tuple of str
+    tuple[str, ...]
         The names, in the order of the log.
 
     Raises
     ------
     UnknownNameError
-        A pattern fits no output.
+        If a pattern fits no output.
     """
     names = [signal.name for signal in log.outputs]
     for pattern in patterns:
@@ -47,8 +47,23 @@ def selected(log: Log, patterns: Sequence[str]) -> tuple[str, ...]:
 
 
 def columns(log: Log, outputs: Sequence[str] | None = None) -> dict[str, type]:
-    """Name and type of each. run counts the resets; time (s) is the end of the step, when the outputs hold; the
-    command was held over it. Actuators are named command.NAME. outputs: names of those that are in it; None: all."""
+    """Return the columns of a table.
+
+    run counts the resets. time (s) is the end of the step, when the outputs hold; the command was held over it.
+    Actuators are named command.NAME.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    outputs : Sequence[str] | None, optional
+        Names of the included outputs; None: all.
+
+    Returns
+    -------
+    dict[str, type]
+        Types by name.
+    """
     table: dict[str, type] = {"run": int, "step": int, "time": float, **WORDS, "altered": bool}
     table |= {f"{name}_ns": int for name in PARTS}
     table |= {f"command.{column}": float for signal in log.actuators for column in signal.columns}
@@ -57,7 +72,22 @@ def columns(log: Log, outputs: Sequence[str] | None = None) -> dict[str, type]:
 
 
 def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iterator[list[Any]]:
-    """One list a step, in the order of `columns`; None for a time that was not taken. every: as of Log.rows."""
+    """Yield the rows of a table, in the order of `columns`.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    outputs : Sequence[str] | None, optional
+        Names of the included outputs; None: all.
+    every : int, default 1
+        As of Log.rows.
+
+    Yields
+    ------
+    list[Any]
+        One list a step; None for a time that was not measured.
+    """
     run, dt = -1, log.origin["dt"]
     for row in log.rows(outputs, every):
         if not isinstance(row, Step):
@@ -70,8 +100,26 @@ def rows(log: Log, outputs: Sequence[str] | None = None, every: int = 1) -> Iter
 
 
 def write_csv(log: Log, file: IO[str], outputs: Sequence[str] | None = None, every: int = 1) -> int:
-    """Comma-separated, a line of names first; numbers read back to the bit, words without control characters and
-    formulas. Returns the number of steps."""
+    """Write a table with commas, and a line of names first.
+
+    Numbers are read back to the bit; texts have no control characters and formulas.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    file : IO[str]
+        The open file.
+    outputs : Sequence[str] | None, optional
+        Names of the included outputs; None: all.
+    every : int, default 1
+        As of Log.rows.
+
+    Returns
+    -------
+    int
+        Number of steps.
+    """
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow([_word(name) for name in columns(log, outputs)])
     count = 0
@@ -88,13 +136,35 @@ def _cell(value: Any) -> Any:
 
 
 def _word(text: str) -> str:
-    """Text that a spreadsheet takes as text: what it would compute as a formula gets an apostrophe in front."""
+    """Return a text that a spreadsheet does not compute as a formula, with an apostrophe if necessary."""
     safe = shown(text)
     return f"'{safe}" if safe.startswith(("=", "+", "-", "@")) else safe
 
 
 def write_parquet(log: Log, path: Path, outputs: Sequence[str] | None = None, every: int = 1) -> int:
-    """The same as Parquet. Returns the number of steps; ModelError without pyarrow."""
+    """Write a table as Parquet.
+
+    Parameters
+    ----------
+    log : Log
+        The log.
+    path : Path
+        The file.
+    outputs : Sequence[str] | None, optional
+        Names of the included outputs; None: all.
+    every : int, default 1
+        As of Log.rows.
+
+    Returns
+    -------
+    int
+        Number of steps.
+
+    Raises
+    ------
+    ModelError
+        Without pyarrow.
+    """
     refuse_without_pyarrow(str(path))
     pa: Any = import_module("pyarrow")
     pq: Any = import_module("pyarrow.parquet")

@@ -1,9 +1,9 @@
-"""python -m rtmms.record.writer RING_FD FILE: the process that drains a run's ring into an MCAP file.
+"""Process that drains a run's ring into an MCAP file: python -m rtmms.record.writer RING_FD FILE.
 
-It reads from standard input, one JSON object a line: first what the log is of, then set-points as they change, last how
-the run ended. It ends on request, or when the run is gone: then it writes what the ring still holds, so that
-killing the run loses nothing that the loop had handed over. Killing the writer loses what it had not yet written,
-COMMIT_S at most and what the ring held. While the disk takes nothing it keeps what it has and leaves the ring to fill.
+It reads from standard input, one JSON object a line: first the log's origin, then set-points as they change, last the
+end of the run. It ends on request, or when the run is gone; then it writes the rest of the ring. So killing the run
+loses nothing that the loop had passed on. Killing the writer loses what it had not yet written: COMMIT_S at most, and
+the ring's contents. While the disk accepts nothing, it keeps its data and lets the ring fill.
 """
 
 from __future__ import annotations
@@ -31,15 +31,30 @@ from rtmms.record.records import BINARY, COLUMNS
 from rtmms.record.ring import Ring
 
 CHUNK = 0x06
-"""The opcode of MCAP's chunk record."""
+"""Opcode of MCAP's chunk record."""
 
 
 class WholeWrites:
-    """The stream that MCAP records are written to: whole records in each call. They gather in memory until `commit`.
+    """Stream to which MCAP records are written, whole records in each call; they are collected until `commit`.
 
-    A commit puts as many of them on the disk as it takes. What does not fit leaves no trace in the file and stays for
-    the next commit. `size` is what stands there, `waiting` what does not yet, in bytes; `chunk_end` is where the last
-    chunk ends, whose messages can be read once it stands, with or without the index records after it.
+    A commit writes as many of them as the disk accepts. A record that does not fit leaves no trace in the file, and
+    waits for the next commit.
+
+    Parameters
+    ----------
+    descriptor : int
+        Descriptor of the file.
+
+    Attributes
+    ----------
+    size : int
+        Bytes in the file.
+    waiting : int
+        Bytes that are not in the file yet.
+    chunk_end : int
+        End of the last chunk; its messages can be read once it is in the file, with or without its index records.
+    fault : str
+        Error of the last commit; empty for none.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -48,7 +63,18 @@ class WholeWrites:
         self._records: deque[bytes] = deque()
 
     def write(self, data: bytes) -> int:
-        """Gather."""
+        """Collect a record.
+
+        Parameters
+        ----------
+        data : bytes
+            The record.
+
+        Returns
+        -------
+        int
+            Its bytes.
+        """
         if data:
             self._records.append(bytes(data))
             self.waiting += len(data)
@@ -57,14 +83,26 @@ class WholeWrites:
         return len(data)
 
     def tell(self) -> int:
-        """Where the next byte will stand."""
+        """Return the place of the next byte.
+
+        Returns
+        -------
+        int
+            The place.
+        """
         return self.size + self.waiting
 
     def flush(self) -> None:
-        """Nothing: `commit` decides."""
+        """Do nothing, because `commit` decides."""
 
     def commit(self) -> bool:
-        """Put what was gathered on the disk. False, with `fault` set, when it will not take all of it."""
+        """Write the collected records to the disk.
+
+        Returns
+        -------
+        bool
+            False, with `fault` set, if the disk does not accept all of them.
+        """
         self.fault = ""
         while self._records:
             record, done = memoryview(self._records[0]), 0
@@ -91,14 +129,20 @@ _FIELDS = (
 
 
 class Compact:
-    """Stands in for a list of chunk indexes: what is appended is kept as bytes, and comes back in order."""
+    """Replacement of a list of chunk indexes, which are stored as bytes and returned in order."""
 
     def __init__(self) -> None:
         self._kept = bytearray()
         self._count = 0
 
     def append(self, index: Any) -> None:
-        """Keep one ChunkIndex."""
+        """Store a ChunkIndex.
+
+        Parameters
+        ----------
+        index : Any
+            The index.
+        """
         compression, offsets = index.compression.encode(), index.message_index_offsets
         self._kept += _HEAD.pack(*(getattr(index, field) for field in _FIELDS), len(offsets), len(compression))
         self._kept += compression
@@ -107,9 +151,11 @@ class Compact:
         self._count += 1
 
     def __len__(self) -> int:
+        """Return the number of indexes."""
         return self._count
 
     def __iter__(self) -> Iterator[Any]:
+        """Iterate over the indexes."""
         from mcap.records import ChunkIndex
 
         at = 0
@@ -127,7 +173,18 @@ class Compact:
 
 
 def compact_index(writer: Any) -> bool:
-    """Have an mcap Writer keep its chunk indexes so; False where the library is another than we know."""
+    """Make an mcap Writer store its chunk indexes compactly.
+
+    Parameters
+    ----------
+    writer : Any
+        The writer.
+
+    Returns
+    -------
+    bool
+        False if the library is of another version than expected.
+    """
     name = "_Writer__chunk_indices"
     if getattr(writer, name, None) != []:
         return False
@@ -144,11 +201,19 @@ GIVE_UP_S = 2.0
 NICE = 10
 MOVED = 3
 READY, WRITTEN, FULL = 0, 1, 2
-"""The writer's notes in the ring: it has the file open; rows that stand in it; 1 while the disk takes nothing."""
+"""Notes of the writer in the ring: the file is open; number of written rows; 1 while the disk accepts nothing."""
 
 
 class Log:
-    """The MCAP file: what the log is of, then messages, then the end."""
+    """MCAP file: the origin, then messages, then the end.
+
+    Parameters
+    ----------
+    stream : WholeWrites
+        Stream to the file.
+    origin : dict[str, Any]
+        Origin of the run.
+    """
 
     def __init__(self, stream: WholeWrites, origin: dict[str, Any]) -> None:
         from mcap.writer import CompressionType, Writer
@@ -176,7 +241,15 @@ class Log:
         self._marks: deque[tuple[int, int]] = deque()  # where a chunk ends, and the rows up to there
 
     def add(self, head: Head, floats: bytes) -> None:
-        """One row. Its time is the start's, by the wall, and from there on simulated."""
+        """Add a row; its time is the start's wall time, plus simulated time from there on.
+
+        Parameters
+        ----------
+        head : Head
+            Its whole numbers.
+        floats : bytes
+            Its command and outputs, 8 bytes a number.
+        """
         self._write_notes(head.wall_ns)
         if head.kind == START:
             self.base_ns = max(head.wall_ns + self.offset_ns, self.log_ns + 1) - self._simulated_ns(head.step)
@@ -201,11 +274,17 @@ class Log:
         self.mcap.add_attachment(0, 0, COLUMNS, BINARY, self.columns.take(last))
 
     def note(self, note: dict[str, Any]) -> None:
-        """An event with values, set-points at the end of a step among them; it stands after so many rows (`after`)."""
+        """Add an event with values, such as set-points at the end of a step; its place is after `after` rows.
+
+        Parameters
+        ----------
+        note : dict[str, Any]
+            The event.
+        """
         self._notes.append(note)
 
     def _write_notes(self, wall_ns: int) -> None:
-        """Notes whose place in the log is here."""
+        """Write the notes with their place here."""
         while self._notes and self._notes[0]["after"] <= self.rows:
             note = self._notes.popleft()
             step = note["step"]
@@ -223,11 +302,17 @@ class Log:
 
     @property
     def unwritten(self) -> bool:
-        """Whether anything is not on the disk yet: rows, or the index records of a chunk that stands."""
+        """Whether rows, or the index records of a written chunk, are not on the disk yet."""
         return self.rows > self.committed or self.stream.waiting > 0
 
     def commit(self) -> bool:
-        """The rows so far onto the disk, as a chunk of their own."""
+        """Write the rows so far to the disk, as a chunk of their own.
+
+        Returns
+        -------
+        bool
+            Whether the disk accepted all of them.
+        """
         if self.gathered:
             self.mcap.flush()
             self.gathered = 0
@@ -238,7 +323,13 @@ class Log:
         return whole
 
     def finish(self, end: dict[str, Any]) -> None:
-        """Times of the last step, the end, the index."""
+        """Write the times of the last step, the end and the index.
+
+        Parameters
+        ----------
+        end : dict[str, Any]
+            Contents of end.json, and the state.
+        """
         if self.last is not None:
             self._write_notes(self.last.wall_ns)
         if self.last is not None and "timed" in end:
@@ -256,14 +347,36 @@ class Log:
 
 
 class LineReader:
-    """Lines from the run, without waiting for them. `gone` when the run closed its end or died."""
+    """Lines from the run, without waiting for them.
+
+    Parameters
+    ----------
+    stream : BinaryIO
+        Standard input.
+
+    Attributes
+    ----------
+    gone : bool
+        Whether the run closed its end or died.
+    """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._descriptor, self._text, self.gone = stream.fileno(), bytearray(), False
         self._parent = os.getppid()
 
     def line(self, wait_s: float) -> dict[str, Any] | None:
-        """The next object that came within the wait."""
+        """Return the next object that comes within a wait.
+
+        Parameters
+        ----------
+        wait_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        dict[str, Any] | None
+            None if there is none.
+        """
         if b"\n" not in self._text:
             self._read(wait_s)
         whole, newline, rest = bytes(self._text).partition(b"\n")
@@ -287,9 +400,23 @@ class LineReader:
 
 
 def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
-    """Until the run has ended; returns how, as it reported, or {} when it died.
+    """Write rows until the run has ended.
 
-    Set-points arrive before their row is settled, so that they are known for each row that was settled.
+    Set-points arrive before their row is settled, so that they are known for each settled row.
+
+    Parameters
+    ----------
+    ring : Ring
+        The ring.
+    log : Log
+        The file.
+    ear : LineReader
+        Lines from the run.
+
+    Returns
+    -------
+    dict[str, Any]
+        The reported end; {} if the run died.
     """
     end: dict[str, Any] | None = None
     full_since, committed_s, seen = 0.0, time.monotonic(), ring.settled
@@ -321,8 +448,19 @@ def drain(ring: Ring, log: Log, ear: LineReader) -> dict[str, Any]:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the log; the exit status is 0 when it is whole, 1 when the disk did not take all of it, MOVED when it is
-    not where it was begun."""
+    """Write the log.
+
+    Parameters
+    ----------
+    arguments : list[str]
+        Descriptor of the ring, and the file.
+
+    Returns
+    -------
+    int
+        Exit status: 0 if the log is whole, 1 if the disk did not accept all of it, MOVED if it is not where it was
+        begun.
+    """
     _outlive()
     ring, path = Ring.attach(int(arguments[0])), arguments[1]
     ear = LineReader(sys.stdin.buffer)
@@ -353,7 +491,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _outlive() -> None:
-    """The run's signals are not ours: we end when it has ended, with all that it handed over written."""
+    """Ignore the run's signals.
+
+    The writer ends after the run, when all that it passed on is written.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if sys.platform == "linux":

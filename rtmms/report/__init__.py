@@ -1,4 +1,4 @@
-"""What is made of runs: figures, tables, and a paper's claims beside ours (the papers themselves: rtmms.papers).
+"""Figures and tables of runs, and the claims of a paper beside our numbers.
 
-Draws and counts; nothing here steps a plant on a schedule.
+The modules here draw and count; none of them steps a plant on a schedule. rtmms.papers has the papers themselves.
 """

@@ -1,4 +1,7 @@
-"""Runs side by side: a table of how far off their set-points, at what effort and how timely, and a figure of it."""
+"""Runs side by side, as a table and as a figure.
+
+Both show how far each run was off its set-points, at which effort, and how timely the loop was.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ if TYPE_CHECKING:
 
 CONTROLLERS = "controllers"
 WIDE, PANEL, NUMBER, LINE = 12.0, 2.35, 1.35, 0.24
-"""Inches: of the page, of the height of a plot over time, of a row of numbers, of a line of its head."""
+"""Width of the page, height of a plot over time, of a row of numbers, and of a line of the head, in inches."""
 COLUMNS = 3
 USUAL = ("depth_m", "heading_deg", "speed_m_s")
-"""Drawn of runs without set-points."""
+"""Quantities to draw for runs without set-points."""
 UNITS = {"_m_s": "m/s", "_deg": "deg", "_m": "m", "_w": "W", "_rad": "rad", "_n": "N"}
 NUMBERS = (("mean_power_w", "mean power"), ("cost_of_transport", "cost of transport"))
-"""Of a run's summary, in the figure."""
+"""Entries of a run's summary in the figure, with their titles."""
 TIMES = (("plant", "p99"), ("exchange", "p99"))
 NOTHING = 1e-9
 MOST_WORDS = 110
@@ -33,14 +36,26 @@ MOST_WORDS = 110
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One of them.
+    """One of the runs to compare.
 
-    report      the run's, as far as it came to one
-    time        (n,) s;  command  (n, a) as the plant got it, in the actuators' units
-    series      (n,) of quantities as set-points are of them (rtmms.loop.trace), by name: what the truth was
-    set_points  (s, {name: value}) of what controllers tracked, from each change on
-    settings    what the run was asked for, by name: controllers, their parameters, the robot's
-    unit        of the commands, '' where they have several
+    Parameters
+    ----------
+    name : str
+        Name of the run in the table and the figure.
+    report : Mapping[str, Any]
+        The run's report, as far as the run came to one.
+    time : Array
+        Times of the samples, shape (n,), s.
+    command : Array
+        Commands as the plant got them, shape (n, a), in the actuators' units.
+    series : Mapping[str, Array], optional
+        True values, shape (n,) each, by names as set-points have them; see rtmms.loop.trace.
+    set_points : Sequence[tuple[float, Mapping[str, Any]]], optional
+        Pairs of a time in s and {name: value}, the set-points of the controllers from that time on.
+    settings : Mapping[str, Any], optional
+        Settings of the run by name: controllers, their parameters, and those of the robot.
+    unit : str, default ''
+        Unit of the commands; "" where they have several.
     """
 
     name: str
@@ -54,7 +69,7 @@ class Run:
 
     @property
     def effort(self) -> float | None:
-        """Root mean square of the commands' rates, unit/s."""
+        """Root mean square of the commands' rates, unit/s; None with fewer than two samples."""
         if len(self.time) < 2:
             return None
         rates = np.diff(self.command, axis=0) / np.diff(self.time)[:, None]
@@ -62,7 +77,18 @@ class Run:
 
 
 def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
-    """Rows: what, and its value of each run; None where a run has none."""
+    """Return the rows of the table of the runs.
+
+    Parameters
+    ----------
+    runs : Sequence[Run]
+        The runs, one column each.
+
+    Returns
+    -------
+    list[tuple[str, list[float | str | None]]]
+        Pairs of a row's name and its value for each run; the value is None where a run has none.
+    """
     rows: list[tuple[str, list[float | str | None]]] = [
         (name, [run.report.get(name) for run in runs]) for name in ("robot", "mode", "seed", "ended", "simulated_s")
     ]
@@ -84,15 +110,43 @@ def table(runs: Sequence[Run]) -> list[tuple[str, list[float | str | None]]]:
 
 
 def differing(runs: Sequence[Run]) -> dict[str, list[Any]]:
-    """Settings that are not the same in all runs, with the value of each; None where a run has none."""
+    """Return the settings that are not the same in all runs.
+
+    Parameters
+    ----------
+    runs : Sequence[Run]
+        The runs.
+
+    Returns
+    -------
+    dict[str, list[Any]]
+        One value for each run, by name of the setting; None where a run has none.
+    """
     names = dict.fromkeys(name for run in runs for name in run.settings)
     settings = {name: [run.settings.get(name) for run in runs] for name in names if name != CONTROLLERS}
     return {name: values for name, values in settings.items() if any(value != values[0] for value in values)}
 
 
 def draw(runs: Sequence[Run], path: Path) -> None:
-    """The figure: what runs are and how they differ, quantities over time with their set-points, then numbers, each in
-    its own unit. RtmmsError where it cannot be written."""
+    """Draw the figure of the runs.
+
+    Its head names the runs and their differences. Below are quantities over time with their set-points. The numbers
+    follow, each in its own unit.
+
+    Parameters
+    ----------
+    runs : Sequence[Run]
+        The runs, one colour each.
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     tracked = list(dict.fromkeys(name for run in runs for name in (run.report.get("tracking") or {})))
     shown = [name for name in (tracked or USUAL) if any(name in run.series for run in runs)]
     numbers = _numbers(runs, tracked)
@@ -121,7 +175,7 @@ def draw(runs: Sequence[Run], path: Path) -> None:
 
 
 def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """A line a run: its colour, its name, its controllers, and what of it is not as in the others."""
+    """Return one line a run: its colour, and its name, its controllers and its own settings."""
     others, found = differing(runs), []
     for k, run in enumerate(runs):
         words = f"{run.name}:  {run.settings.get(CONTROLLERS) or 'no controller'}"
@@ -133,7 +187,7 @@ def _head(runs: Sequence[Run]) -> list[tuple[str, str]]:
 
 
 def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
-    """A quantity of all runs; set-points dashed, in the colour of their run."""
+    """Draw a quantity of all runs, and their set-points dashed in the colour of the run."""
     axes.set_title(_title(name))
     for k, run in enumerate(runs):
         colour = SERIES[k % len(SERIES)]
@@ -153,12 +207,15 @@ def _over_time(axes: Any, name: str, runs: Sequence[Run]) -> None:
 
 
 def _rounded(values: Array) -> Array:
-    """Return the values, or zeros where they are rounding alone, which would look like motion in a panel."""
+    """Return the values, or zeros where they are rounding errors alone.
+
+    A panel would show those errors as a motion.
+    """
     return values if np.nanmax(np.abs(values), initial=0.0) > NOTHING else np.zeros_like(values)
 
 
 def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, list[Any]]]:
-    """(title with its unit, a value a run) of each panel of numbers."""
+    """Return the title with its unit and a value for each run, of each panel of numbers."""
     found = []
     for name in tracked:
         off = [_below(run.report, "tracking", name, "rms") for run in runs]
@@ -175,7 +232,7 @@ def _numbers(runs: Sequence[Run], tracked: Sequence[str]) -> list[tuple[str, lis
 
 
 def _tally(axes: Any, title: str, values: Sequence[Any]) -> None:
-    """One bar a run from 0, all in one unit, each with its number."""
+    """Draw one bar a run from 0, all in one unit, each with its number."""
     axes.set_title(title, fontsize=8.5)
     heights = [float(value) if _number(value) else 0.0 for value in values]
     axes.barh(range(len(values)), heights, color=[SERIES[k % len(SERIES)] for k in range(len(values))], height=0.7)
@@ -189,7 +246,7 @@ def _tally(axes: Any, title: str, values: Sequence[Any]) -> None:
 
 
 def _title(name: str) -> str:
-    """'heading_deg' -> 'Heading'."""
+    """Return the title of a quantity: 'heading_deg' becomes 'Heading'."""
     ending = next((ending for ending in UNITS if name.endswith(ending)), "")
     return name.removesuffix(ending).replace("_", " ").capitalize()
 
@@ -203,7 +260,7 @@ def _short(value: Any) -> str:
 
 
 def _number(value: Any) -> bool:
-    """What is drawn; a robot of others may put words into its summary."""
+    """Check that a figure can show the value, because the summary of an installed robot may have text."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 

@@ -17,19 +17,46 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """The last whole period of a signal: from its up-crossing of the mean at `start` to the next at `end`, s."""
+    """Last whole period of a signal, between two up-crossings of its mean.
+
+    Parameters
+    ----------
+    start : float
+        Time of the first up-crossing, s.
+    end : float
+        Time of the next one, s.
+    """
 
     start: float
     end: float
 
     @property
     def seconds(self) -> float:
-        """Its length."""
+        """Length of the period in s."""
         return self.end - self.start
 
 
 def up_crossings(time: Array, signal: Array) -> Array:
-    """(c,) s, where the signal rises through its mean; empty when it does not move."""
+    """Return the times at which a signal rises through its mean.
+
+    Parameters
+    ----------
+    time : Array
+        Times of the samples, shape (k,), s.
+    signal : Array
+        The signal, shape (k,).
+
+    Returns
+    -------
+    Array
+        Shape (c,), s, linear between samples; empty when the signal does not move.
+
+    Examples
+    --------
+    >>> time = np.linspace(0.0, 2.0, 200, endpoint=False)
+    >>> [round(float(t), 3) for t in up_crossings(time, -np.cos(2.0 * np.pi * time))]
+    [0.25, 1.25]
+    """
     if len(time) < 3 or np.ptp(signal) < 1e-6:
         return np.empty(0)
     a = signal - signal.mean()
@@ -39,17 +66,45 @@ def up_crossings(time: Array, signal: Array) -> Array:
 
 
 def last_period(time: Array, signal: Array) -> Period | None:
-    """The last whole period, or None where there are fewer than two up-crossings."""
+    """Return the last whole period of a signal.
+
+    Parameters
+    ----------
+    time : Array
+        Times of the samples, shape (k,), s.
+    signal : Array
+        The signal, shape (k,).
+
+    Returns
+    -------
+    Period | None
+        The period, or None where there are fewer than two up-crossings.
+    """
     crossings = up_crossings(time, signal)
     return Period(float(crossings[-2]), float(crossings[-1])) if len(crossings) > 1 else None
 
 
 def fundamental(time: Array, signal: Array, frequency: float) -> tuple[Array, Array]:
-    """Amplitude and phase of the fundamental over whole periods.
+    """Compute amplitude and phase of the fundamental over whole periods.
 
-    time    (k,) s, of one or more whole periods, evenly spaced or not; signal (k, ...)
-    Returns (amplitude, phase rad), each of signal's shape but the first axis: amplitude sin(w t + phase) fits the
-    signal best beside a constant and the second and third harmonic.
+    Parameters
+    ----------
+    time : Array
+        Times of the samples, shape (k,), s, over one or more whole periods, evenly spaced or not.
+    signal : Array
+        The signals, shape (k, ...).
+    frequency : float
+        Frequency of the fundamental in Hz.
+
+    Returns
+    -------
+    tuple[Array, Array]
+        Amplitude and phase in rad, each of the signal's shape without its first axis.
+
+    Notes
+    -----
+    `amplitude sin(w t + phase)`, a constant, and the second and third harmonic together fit the signal best, in the
+    sense of least squares.
     """
     angle = 2.0 * np.pi * frequency * time
     basis = [np.ones_like(angle)]
@@ -62,13 +117,44 @@ def fundamental(time: Array, signal: Array, frequency: float) -> tuple[Array, Ar
 
 
 def lags_deg(phase: Array) -> Array:
-    """(k - 1,) deg in (-180, 180]: by how much each signal trails the one before it; phase (k,) rad."""
+    """Compute by how much each signal trails the one before it.
+
+    Parameters
+    ----------
+    phase : Array
+        Phases of the k signals, shape (k,), rad.
+
+    Returns
+    -------
+    Array
+        Lags, shape (k - 1,), deg in (-180, 180].
+
+    Examples
+    --------
+    >>> lags_deg(np.array([0.0, -0.5 * np.pi])).tolist()
+    [90.0]
+    """
     lag: Array = np.degrees(phase[:-1] - phase[1:])
     return 180.0 - (180.0 - lag) % 360.0
 
 
 def at(time: Array, values: Array, instant: float) -> Array:
-    """values (k, ...) at an instant within time, linear between samples."""
+    """Interpolate samples linearly at an instant.
+
+    Parameters
+    ----------
+    time : Array
+        Times of the samples, shape (k,), s.
+    values : Array
+        The samples, shape (k, ...).
+    instant : float
+        Time within those of the samples, s.
+
+    Returns
+    -------
+    Array
+        The value, of the samples' shape without the first axis.
+    """
     after = int(np.clip(np.searchsorted(time, instant), 1, len(time) - 1))
     share = (instant - time[after - 1]) / (time[after] - time[after - 1])
     between: Array = values[after - 1] + share * (values[after] - values[after - 1])
@@ -76,10 +162,23 @@ def at(time: Array, values: Array, instant: float) -> Array:
 
 
 def peak(values: Array) -> tuple[float, float]:
-    """(share of the period in [0, 1), value) of the largest of (k,) samples evenly spaced over one period.
+    """Find the peak of samples evenly spaced over one period.
 
-    By the parabola through it and its neighbours: of k samples of a smooth signal its place is right to about the
-    square of a sample's share of the narrowest bump, a hundredth of a sample for bumps of twenty samples.
+    Parameters
+    ----------
+    values : Array
+        The samples, shape (k,).
+
+    Returns
+    -------
+    tuple[float, float]
+        Position as a share of the period in [0, 1), and value of the peak.
+
+    Notes
+    -----
+    A parabola goes through the largest sample and its two neighbours. For a smooth signal, the error of the position is
+    about the square of a sample's share of the narrowest bump. For bumps of twenty samples it is a hundredth of a
+    sample.
     """
     k = int(np.argmax(values))
     before, top, after = (float(values[(k + shift) % len(values)]) for shift in (-1, 0, 1))
@@ -92,16 +191,23 @@ def peak(values: Array) -> tuple[float, float]:
 
 
 SLOW = 0.1
-"""Of the fastest period's speed: below that a cost of transport means little."""
+"""Share of the fastest period's speed below which a cost of transport has little meaning."""
 
 
 @dataclass(frozen=True)
 class PeriodMeans:
-    """Of the k whole periods that end with the run.
+    """Means over each of the k whole periods that end with the run.
 
-    middle   (k,) s;  speed (k,) m/s, of the way from a period's start to its end, None without a position
-    power    (k,) W, None without work and power
-    cost     (k,) of transport, nan where the robot hardly moves; None where the plant has none
+    Parameters
+    ----------
+    middle : Array
+        Middle of each period, shape (k,), s.
+    speed : Array | None
+        Distance from a period's start to its end, over its length, shape (k,), m/s; None without a position.
+    power : Array | None
+        Mean power, shape (k,), W; None without work and power.
+    cost : Array | None
+        Cost of transport, shape (k,); nan where the robot hardly moves, None where the plant has none.
     """
 
     middle: Array
@@ -111,10 +217,23 @@ class PeriodMeans:
 
 
 def period_means(time: Array, kept: Mapping[str, Array], period: float, found: Mapping[str, Any]) -> PeriodMeans | None:
-    """None for a run shorter than one period.
+    """Compute the means over each whole period of a run.
 
-    time, kept   samples of the run: position (k, 3), work (k,) or power (k,)
-    found        the plant's summary: the weight is what its mean speed, mean power and cost of transport have it
+    Parameters
+    ----------
+    time : Array
+        Times of the samples, shape (n,), s.
+    kept : Mapping[str, Array]
+        Samples by output, of which `position` (n, 3), `work` (n,) and `power` (n,) are read.
+    period : float
+        Length of a period in s.
+    found : Mapping[str, Any]
+        The plant's summary. Its mean speed, mean power and cost of transport give the weight.
+
+    Returns
+    -------
+    PeriodMeans | None
+        The means, or None for a run shorter than one period.
     """
     count = int((time[-1] - time[0]) / period + 1e-6) if len(time) > 1 else 0
     if not count:
@@ -139,7 +258,7 @@ def period_means(time: Array, kept: Mapping[str, Array], period: float, found: M
 
 
 def _weight(found: Mapping[str, Any]) -> float | None:
-    """N: cost of transport = power / (weight speed)."""
+    """Return the weight in N, because the cost of transport is power / (weight speed); None without a summary."""
     speed, power, cost = (found.get(name) for name in ("mean_speed_m_s", "mean_power_w", "cost_of_transport"))
     return power / (cost * speed) if speed and power and cost and cost * speed > 0.0 else None
 
@@ -148,9 +267,18 @@ def _weight(found: Mapping[str, Any]) -> float | None:
 
 
 def attitude_angles(q: Array) -> Array:
-    """(k, 3) rad: roll about x, pitch about y, yaw about z, in the order yaw, pitch, roll; q (k, 4), w first.
+    """Convert quaternions over time to roll, pitch and yaw.
 
-    Roll and yaw do not jump: they go on beyond half a turn.
+    Parameters
+    ----------
+    q : Array
+        Quaternions (w, x, y, z), shape (k, 4).
+
+    Returns
+    -------
+    Array
+        Roll about x, pitch about y and yaw about z, shape (k, 3), rad, applied in the order yaw, pitch, roll. Roll and
+        yaw do not jump: they continue beyond half a turn.
     """
     w, x, y, z = q.T
     roll = np.unwrap(np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y)))

@@ -1,4 +1,7 @@
-"""Which figure a run of a robot gets: the plant's own, ours for a robot that we know, a general one, or none."""
+"""The choice of a figure for a run.
+
+A robot gets the plant's own figure, ours for a robot with one, a general one, or none.
+"""
 
 from __future__ import annotations
 
@@ -18,22 +21,35 @@ if TYPE_CHECKING:
 
 
 FIGURES = {"manta": "rtmms.report.manta_figure"}
-"""Modules with draw(path, plant, trace, recent, statistics, outlined), by robot."""
+"""Modules with `draw(path, plant, trace, recent, statistics, outlined)`, by robot."""
 
 GENERAL = "rtmms.report.run_figure"
-"""For any plant that keeps its position or its velocity."""
+"""Module for any plant that keeps its position or its velocity."""
 
 OUTPUTS = "rtmms.report.outputs_figure"
-"""For any plant at all: its outputs over time."""
+"""Module for any other plant: its outputs over time."""
 
 MOST_CURVES = 6
 
 
 def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Callable[..., None] | None:
-    """figure(path, trace, recent, statistics) for this plant, None where it has no outputs to draw; matplotlib loads
-    when it is called.
+    """Return the function that draws the figure of a run.
 
-    outlined   the robot itself, for those of our figures that show it (`takes_outline`)
+    matplotlib loads at the first call of that function.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    plant : Plant
+        Plant of the run.
+    outlined : Outlined | None, optional
+        The robot itself, for figures that show it; see `takes_outline`.
+
+    Returns
+    -------
+    Callable[..., None] | None
+        Function of `(path, trace, recent, statistics)`, or None where the plant has no outputs to draw.
     """
     about = describe_plant(plant)
     if about.truth is not None:
@@ -51,7 +67,20 @@ def drawing(robot: str, plant: Plant, outlined: Outlined | None = None) -> Calla
 
 
 def takes_outline(robot: str, plant: Plant) -> bool:
-    """Whether this plant's figure shows the robot by an outline that it is handed."""
+    """Return whether the figure of a plant shows the robot by an outline.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    plant : Plant
+        Plant of the run.
+
+    Returns
+    -------
+    bool
+        True where `drawing` uses its `outlined`.
+    """
     own = describe_plant(plant).truth or plant
     return describe_plant(own).figure is None and (robot in FIGURES or _has_position(own))
 
@@ -72,12 +101,23 @@ def _draw_truth(draw: Callable[..., None], path: Any, trace: Any, recent: Any, s
 
 
 def small_outputs(plant: Plant) -> tuple[str, ...]:
-    """Names of the outputs that a panel has room for."""
+    """Return the names of the outputs that fit in a panel.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of the outputs with at most MOST_CURVES numbers.
+    """
     return tuple(channel.name for channel in plant.outputs if math.prod(channel.shape) <= MOST_CURVES)
 
 
 def _has_position(plant: Plant) -> bool:
-    """The plant keeps samples of a position or a velocity, (3,)."""
+    """Return whether the plant keeps samples of a position or a velocity of shape (3,)."""
     shapes = {channel.name: channel.shape for channel in plant.outputs}
     kept = describe_plant(plant).trace_outputs
     return any(name in kept and shapes.get(name) == (3,) for name in ("position", "velocity"))

@@ -36,13 +36,44 @@ if TYPE_CHECKING:
 
 
 GRID_POINTS, ARROWS = 61, 15
-"""Points a side of height functions and of vector fields."""
+"""Points a side of the height functions and of the vector fields."""
 PLANAR, SPATIAL = ("x", "y", "theta"), ("rotation x", "rotation y", "rotation z")
 DIVERGING = "RdBu_r"
 
 
 def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, name: str) -> list[Path]:
-    """Write NAME-curvature (two shape variables alone) and NAME-motion into `out`, as figures go; their paths."""
+    """Draw the figures of a gait.
+
+    They are NAME-motion and, with exactly two shape variables, NAME-curvature.
+
+    Parameters
+    ----------
+    one : Connection
+        Connection of the mechanism.
+    gait : Gait
+        The gait.
+    motion : Motion
+        Motion that the gait makes.
+    title : str
+        Title of both figures.
+    out : Path
+        Folder of the files.
+    name : str
+        NAME of the files, which end as `rtmms.report.style.figure_file` has it.
+
+    Returns
+    -------
+    list[Path]
+        Paths of the written files.
+
+    Raises
+    ------
+    ModelError
+        If a file of another kind would be lost.
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     made = [figure_file(out, f"{name}-motion")]
     draw_motion(motion, one.model.joint_names, title, made[0])
     if one.shape_size == 2:
@@ -52,9 +83,30 @@ def draw(one: Connection, gait: Gait, motion: Motion, title: str, out: Path, nam
 
 
 def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
-    """Height functions -F of three components, and the vector fields of -A, each with the gait in it.
+    """Draw curvature and connection over the shape space, with the gait in them.
 
-    The net motion of a small gait is the integral of -F over what it encloses, taken counter-clockwise.
+    Parameters
+    ----------
+    one : Connection
+        Connection of a mechanism with two shape variables.
+    gait : Gait
+        The gait.
+    title : str
+        Title of the page.
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+
+    Notes
+    -----
+    The upper panels show the height functions -F of three components, the lower ones the vector fields of -A. The net
+    motion of a small gait is the integral of -F over the enclosed area, with a counter-clockwise sense.
     """
     shapes = gait.sampled(720)
     axes = _axes(shapes, GRID_POINTS)
@@ -90,7 +142,7 @@ def draw_curvature(one: Connection, gait: Gait, title: str, path: Path) -> None:
 
 
 def _axes(shapes: Array, count: int) -> tuple[Array, Array]:
-    """Of a square window around the gait, a quarter wider on either side."""
+    """Return the axes of a square window around the gait, a quarter wider on either side."""
     low, high = shapes.min(axis=0), shapes.max(axis=0)
     middle, half = 0.5 * (low + high), 0.75 * max(float(np.max(high - low)), 1e-3)
     first, second = (np.linspace(middle[k] - half, middle[k] + half, count) for k in range(2))
@@ -109,7 +161,26 @@ def _gait(panel: Any, shapes: Array, names: tuple[str, ...]) -> None:
 
 
 def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) -> None:
-    """The way (planar) or the rotation (spatial), the shape and the effort over time."""
+    """Draw path or rotation, shape and effort of a motion.
+
+    Parameters
+    ----------
+    motion : Motion
+        The motion. A planar one shows its path, a spatial one its rotation over time.
+    names : tuple[str, ...]
+        Names of the joints.
+    title : str
+        Title of the page.
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     with styled():
         page = figure(13.0, 4.6)
         page.text(0.05, 0.91, title, fontsize=16, fontweight="bold", color=INK)
@@ -147,14 +218,14 @@ def draw_motion(motion: Motion, names: tuple[str, ...], title: str, path: Path) 
 
 
 class _Found(Protocol):
-    """As rtmms.sweep.gait_search.Gait has it."""
+    """Values of a gait, like those of rtmms.sweep.gait_search.Gait."""
 
     @property
     def values(self) -> Mapping[str, float]: ...
 
 
 class _Front(Protocol):
-    """As rtmms.sweep.gait_search.Front has it."""
+    """Result of a search, like rtmms.sweep.gait_search.Front."""
 
     @property
     def gaits(self) -> Sequence[_Found]: ...
@@ -168,7 +239,29 @@ UNITS = {"speed": "m/s", "power": "W"}
 
 
 def draw_front(front: _Front, goals: Sequence[str], robot: str, path: Path) -> None:
-    """Write it; RtmmsError where it cannot be written."""
+    """Draw the result of a gait search.
+
+    With two goals the figure shows the front, the default gait and all candidates. With one goal it shows the values of
+    the candidates in their order.
+
+    Parameters
+    ----------
+    front : _Front
+        Result of the search.
+    goals : Sequence[str]
+        Names of the one or two goals.
+    robot : str
+        Name of the robot, for the title.
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     with styled():
         page = figure(6.5, 4.4)
         axes: Any = page.subplots()

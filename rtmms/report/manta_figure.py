@@ -1,4 +1,4 @@
-"""The figure of a manta's run, its panels of the fins, and the tables of its page."""
+"""The figure of a manta's run, its panels of the fins, and the tables of its documentation page."""
 
 from __future__ import annotations
 
@@ -54,11 +54,23 @@ _support: Any = getattr(support_motion, "py_func", support_motion)  # a figure i
 
 
 def fin_points(plant: Manta, fin: int, rods: Array, joints: Array) -> Array:
-    """(m + 1, n, 3) m, body frame: the joints of every chain, root to free end, chains from the back rod to the front.
+    """Compute the positions of a fin's joints from rod and joint angles.
 
-    fin     LEFT or RIGHT
-    rods    (4,) rad, rod angles in the order of the plant's actuators
-    joints  (2, m, n) rad, joint angles of both fins
+    Parameters
+    ----------
+    plant : Manta
+        The manta.
+    fin : int
+        LEFT or RIGHT.
+    rods : Array
+        Rod angles in the order of the plant's actuators, shape (4,), rad.
+    joints : Array
+        Joint angles of both fins, shape (2, m, n), rad.
+
+    Returns
+    -------
+    Array
+        Joints of every chain from root to free end, chains from back to front rod; shape (m + 1, n, 3), m, body frame.
     """
     finned, length = plant.model.finned, plant.model.links[0]
     support, zero = np.zeros(SUPPORT_SIZE), np.zeros(2)
@@ -86,7 +98,22 @@ _SHORT = "less than one flapping period\nin the last seconds of the run"
 
 
 def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
-    """The rearmost chain of the left fin with its rod, seen from behind, through one period."""
+    """Draw the rearmost chain of the left fin with its rod, from behind, through one period.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    plant : Manta
+        The manta.
+    time : Array
+        Times of the last samples, shape (k,), s.
+    kept : Mapping[str, Array]
+        Samples by output.
+    period : Period | None
+        Last whole flapping period; with None the panel has a note instead.
+    """
     panel.set_title("Rear edge of the left fin, from behind")
     if period is None:
         write_note(panel, _SHORT if len(time) else "no steps")
@@ -115,7 +142,20 @@ def span_profile(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array
 
 
 def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
-    """Joint angles of the rearmost chain: how the bend travels outward."""
+    """Draw the joint angles of the rearmost chain, which show how the bend travels outward.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    time : Array
+        Times of the last samples, shape (k,), s.
+    kept : Mapping[str, Array]
+        Samples by output.
+    period : Period | None
+        Last whole flapping period, from which the lags are computed.
+    """
     panel.set_title("Wave along the span: joints, rearmost chain")
     if len(time) < 2:
         write_note(panel, "no steps")
@@ -127,7 +167,22 @@ def span_wave(panel: Any, time: Array, kept: Mapping[str, Array], period: Period
 
 
 def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], period: Period | None) -> None:
-    """Heights of the chains' free ends relative to the body along the chord: how the bend travels aft."""
+    """Draw the outermost joint angles of chains along the chord, which show how the bend travels aft.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    plant : Manta
+        The manta.
+    time : Array
+        Times of the last samples, shape (k,), s.
+    kept : Mapping[str, Array]
+        Samples by output.
+    period : Period | None
+        Last whole flapping period, from which the lag is computed.
+    """
     panel.set_title("Wave along the chord: outermost joints")
     if len(time) < 2:
         write_note(panel, "no steps")
@@ -143,7 +198,7 @@ def chord_wave(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array],
 
 
 def _waves(panel: Any, time: Array, joints: Array, names: list[str], note: str) -> None:
-    """Angles over time, one colour each, legend and note above and below the curves."""
+    """Draw angles over time, one colour each, with legend and note above and below the curves."""
     for curve, name, colour in zip(np.degrees(joints).T, names, colours(len(names)), strict=True):
         panel.plot(time, curve, color=colour, label=name)
     low, high = panel.get_ylim()
@@ -155,7 +210,7 @@ def _waves(panel: Any, time: Array, joints: Array, names: list[str], note: str) 
 
 
 def _lag_note(time: Array, joints: Array, period: Period | None, what: str) -> str:
-    """The lags of the fundamentals over the last whole period, in words."""
+    """Return a note of the lags between the fundamentals over the last whole period."""
     if period is None:
         return "less than one flapping period"
     inside = (time >= period.start) & (time <= period.end)
@@ -182,10 +237,31 @@ FRAMES = 6
 def draw(
     path: Path, plant: Manta, trace: Trace, recent: Recent, statistics: Statistics, outlined: Outlined | None = None
 ) -> None:
-    """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
+    """Draw the page on a run of the manta.
 
-    A run of any length will do, none at all included: a panel without its data states what is missing.
-    outlined   the robot and states along the run to draw it in; None leaves it out
+    A run of any length is valid, also one without steps: a panel without data has a note instead.
+
+    Parameters
+    ----------
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+    plant : Manta
+        The manta.
+    trace : Trace
+        Samples of the whole run.
+    recent : Recent
+        Samples of its last seconds.
+    statistics : Statistics
+        Times of the steps.
+    outlined : Outlined | None, optional
+        The robot and states along the run to draw it in; None leaves it out.
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
     """
     time, kept = trace.read()
     late, last = recent.read()
@@ -250,7 +326,7 @@ def _title(page: Any, plant: Manta, time: Array, kept: Mapping[str, Array], stat
 
 
 def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outlined: Outlined | None) -> None:
-    """The plan view, coloured by time, with the manta where it was."""
+    """Draw the plan view, coloured by time, with the manta along it."""
     import matplotlib
     from matplotlib.collections import LineCollection
     from matplotlib.colors import Normalize
@@ -283,7 +359,7 @@ def _path(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array], outl
 def _robot(
     panel: Any, late: Array, last: Mapping[str, Array], period: Period | None, outlined: Outlined | None
 ) -> None:
-    """It over the last flapping period."""
+    """Draw the robot over the last flapping period."""
     if outlined is not None and period is not None:
         strip(panel, outlined.outline, of_period(late, last, period), FRAMES)
         return
@@ -295,7 +371,7 @@ def _robot(
 
 
 def _speed(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> None:
-    """Forward speed and its mean over a period; thrust where the body is held."""
+    """Draw forward speed and its mean over a period, or thrust where the body is held."""
     held = plant.parameters.body == "fixed"
     panel.set_title("Thrust over time" if held else "Speed over time")
     if len(time) < 2:
@@ -315,7 +391,7 @@ def _speed(panel: Any, plant: Manta, time: Array, kept: Mapping[str, Array]) -> 
 
 
 def _period_means(time: Array, values: Array, crossings: Array) -> tuple[Array, Array]:
-    """(middle s, mean) of each period between two up-crossings."""
+    """Return middle in s and mean of each period between two up-crossings."""
     area = np.concatenate([[0.0], np.cumsum(0.5 * (values[1:] + values[:-1]) * np.diff(time))])
     mean = np.diff(np.interp(crossings, time, area)) / np.diff(crossings)
     return 0.5 * (crossings[1:] + crossings[:-1]), mean
@@ -350,12 +426,24 @@ MEANINGS = {
 
 
 def parameter_table() -> str:
-    """Every parameter with default, unit and source."""
+    """Return the table of every parameter with default, unit and source.
+
+    Returns
+    -------
+    str
+        Table in Markdown.
+    """
     return parameters_table(MantaParameters, "source")
 
 
 def output_table() -> str:
-    """Every output with unit, shape, frame and meaning."""
+    """Return the table of every output with unit, shape, frame and meaning.
+
+    Returns
+    -------
+    str
+        Table in Markdown.
+    """
     lines = []
     for channel in rtmms.plant.protocol.load("manta").outputs:
         shape = " x ".join(str(size) for size in channel.shape)

@@ -1,4 +1,4 @@
-"""One page on a run of a plant of which nothing is known but its outputs: each over time, and the timing."""
+"""One page on a run of a plant with no position: each output over time, and the timing."""
 
 from __future__ import annotations
 
@@ -19,9 +19,29 @@ COLUMNS, MOST = 3, 12
 
 
 def draw(path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "") -> None:
-    """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
+    """Draw the page on a run.
 
-    trace    samples of the whole run: the first MOST of its outputs are drawn
+    Parameters
+    ----------
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+    plant : Plant
+        The plant.
+    trace : Trace
+        Samples of the whole run; the page shows its first MOST outputs.
+    recent : Recent
+        Samples of its last seconds; not used.
+    statistics : Statistics
+        Times of the steps.
+    robot : str, default ''
+        Name of the robot, for the title.
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
     """
     time, kept = trace.read()
     units = {channel.name: channel.unit for channel in plant.outputs}

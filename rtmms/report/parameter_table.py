@@ -1,4 +1,7 @@
-"""Tables of parameters and of keys for pages, which `rtmms bench tables` writes from their declarations."""
+"""Tables of parameters and of keys for documentation pages.
+
+`rtmms bench tables` writes them from the declarations.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +17,26 @@ from rtmms.plant.protocol import builder
 def parameters_table(
     kind: Any, about: str = "", names: Iterable[str] | None = None, typical: Mapping[str, Any] | None = None
 ) -> str:  # fmt: skip
-    """Return a row for each declared field of a dataclass: default, unit, range, whether `set` may change it, sentence.
+    """Return a table with a row for each declared field of a dataclass.
 
-    Columns in which nothing stands are left out.
+    Its columns are default, unit, range, whether `set` may change the parameter, and a sentence. Empty columns are left
+    out.
 
     Parameters
     ----------
-    kind
+    kind : Any
         The dataclass.
-    about
+    about : str, default ''
         Title of the column of sentences.
-    names
-        Fields of the table; None for all that are declared.
-    typical
+    names : Iterable[str] | None, optional
+        Fields of the table; None for all declared ones.
+    typical : Mapping[str, Any] | None, optional
         Further values by name, for a column of their own.
+
+    Returns
+    -------
+    str
+        Table in Markdown.
     """
     lines, declared = [], parameters_of(kind)
     for one in fields(kind):
@@ -47,14 +56,47 @@ def parameters_table(
 
 
 def robot_table(robot: str) -> str:
-    """Return the table of an installed robot, of the dataclass of parameters in the module of its `load`."""
+    """Return the table of the parameters of an installed robot.
+
+    They are those of the dataclass in the module of the robot's `load`.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+
+    Returns
+    -------
+    str
+        Table in Markdown.
+    """
     module = import_module(builder(robot).load().__module__)
     kinds = [one for one in vars(module).values() if is_dataclass(one) and parameters_of(one)]
     return parameters_table(kinds[0])
 
 
 def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """Return a table in Markdown."""
+    """Return a table in Markdown.
+
+    Parameters
+    ----------
+    heads : Sequence[str]
+        Titles of the columns.
+    lines : Sequence[Sequence[str]]
+        Cells of each row, one for each column.
+
+    Returns
+    -------
+    str
+        The table, one row a line.
+
+    Examples
+    --------
+    >>> print(table(("name", "unit"), [("speed", "m/s")]), end="")
+    | name | unit |
+    |---|---|
+    | speed | m/s |
+    """
     rows = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     rows += [f"| {' | '.join(line)} |" for line in lines]
     return "\n".join(rows) + "\n"

@@ -1,4 +1,8 @@
-"""Drawings of a robot within figures."""
+"""Drawings of a robot within figures.
+
+`Outlined` has the means to draw a robot, and the states in which figures show it. The code that knows the robots'
+shapes makes it.
+"""
 
 from __future__ import annotations
 
@@ -27,65 +31,141 @@ Array = npt.NDArray[np.float64]
 
 
 ALONG = 256
-"""Most states that are kept of a whole run to draw the robot from."""
+"""Most states of a whole run to draw the robot from."""
 POSE = ("position", "quaternion")
 
 
 class Look(NamedTuple):
-    """Triangles (k, 3, 3), m, body frame, outwards, and their colour: red, green, blue, 0 to 1."""
+    """Part of a robot's surface in one colour.
+
+    Parameters
+    ----------
+    faces : Array
+        Triangles with outward normals, shape (k, 3, 3), m, body frame.
+    colour : tuple[float, float, float]
+        Red, green and blue, 0 to 1.
+    """
 
     faces: Array
     colour: tuple[float, float, float]
 
 
 class Surfaces(NamedTuple):
-    """A robot in one state, m, body frame."""
+    """Surface of a robot in one state.
+
+    Parameters
+    ----------
+    looks : Sequence[Look]
+        Its parts, m, body frame.
+    """
 
     looks: Sequence[Look]
 
     def points(self) -> Array:
-        """(n, 3) of all that is drawn."""
+        """Return all corners of the surface.
+
+        Returns
+        -------
+        Array
+            Corners, shape (n, 3), m.
+        """
         return np.concatenate([look.faces.reshape(-1, 3) for look in self.looks])
 
     def turned(self, rotation: Array) -> Surfaces:
-        """In the frame into which the rotation turns components."""
+        """Return the surface in another frame.
+
+        Parameters
+        ----------
+        rotation : Array
+            Matrix that turns components into that frame, shape (3, 3).
+
+        Returns
+        -------
+        Surfaces
+            The turned surface.
+        """
         return Surfaces([Look(look.faces @ rotation.T, look.colour) for look in self.looks])
 
 
 class Samples(Protocol):
-    """States of a run, as a trace has them."""
+    """States of a run, for example of a trace."""
 
-    def read(self) -> tuple[Array, dict[str, Array]]: ...
+    def read(self) -> tuple[Array, dict[str, Array]]:
+        """Return the samples.
+
+        Returns
+        -------
+        tuple[Array, dict[str, Array]]
+            Times in s, shape (k,), and samples by output, shape (k, ...) each.
+        """
 
 
 class Outline(Protocol):
-    """Draws one robot."""
+    """Function that draws one robot."""
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """Outputs that it is drawn from."""
+        """Outputs that the outline reads."""
 
     def __call__(self, outputs: Mapping[str, Any]) -> Surfaces:
-        """outputs: arrays of any shape, by name."""
+        """Return the surface of the robot for outputs by name, arrays of any shape."""
 
 
 @dataclass(frozen=True)
 class Outlined:
-    """A robot's outline, and states of the whole run to draw it in: samples of its needs and of the pose."""
+    """A robot's outline, and states of the whole run to draw it in.
+
+    Parameters
+    ----------
+    outline : Outline
+        The outline.
+    along : Samples
+        Samples of the outputs that the outline reads, and of the pose.
+    """
 
     outline: Outline
     along: Samples
 
 
 def reported_names(plant: Plant, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of the plant's own outputs as it names them, through sensors too; those that it has."""
+    """Return the full names of outputs of a robot, also where a plant reports them through sensors.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    names : tuple[str, ...]
+        Names of the robot's own outputs.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names under which the plant reports them, without those that it does not report.
+    """
     prefix = "" if describe_plant(plant).truth is None else TRUTH
     known = {channel.name for channel in plant.outputs}
     return tuple(prefix + name for name in names if prefix + name in known)
 
 
 def along(outline: Outline | None, plant: Plant, steps: int | None, first: int = 0) -> Trace | None:
-    """An empty trace for `Outlined`, of a run of so many steps from `first` on; None without an outline."""
+    """Return an empty trace of a run for `Outlined`.
+
+    Parameters
+    ----------
+    outline : Outline | None
+        Outline of the robot, or None.
+    plant : Plant
+        Plant of the run.
+    steps : int | None
+        Number of steps; None where it is open.
+    first : int, default 0
+        Number of the first step.
+
+    Returns
+    -------
+    Trace | None
+        The trace, or None without an outline.
+    """
     if outline is None:
         return None
     names = reported_names(plant, (*POSE, *outline.needs))
@@ -93,7 +173,20 @@ def along(outline: Outline | None, plant: Plant, steps: int | None, first: int =
 
 
 def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
-    """Outputs of the last seconds of a run that its figure needs."""
+    """Return the outputs of a run's last seconds that its figure needs.
+
+    Parameters
+    ----------
+    outline : Outline | None
+        Outline of the robot, or None.
+    plant : Plant
+        Plant of the run.
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of outputs, each once.
+    """
     own = describe_plant(plant).recent_outputs
     return tuple(dict.fromkeys((*own, *reported_names(plant, () if outline is None else outline.needs))))
 
@@ -104,19 +197,31 @@ def recent_names(outline: Outline | None, plant: Plant) -> tuple[str, ...]:
 FRAMES = 8
 LIGHT = np.array([-0.3, -0.5, 0.81])
 OUTLINES, LEAST_SHARE, MOST_SHARE = 6, 0.1, 0.4
-"""Robots along a path; one is drawn between these shares of the path's extent."""
+"""Most robots along a path, and least and most share of the path's extent that one of them takes."""
 MANY = 500
 FAINT = 0.72
-"""How near to white they are."""
+"""How near to white the robots along a path are, 0 to 1."""
 STILL = 1e-6
-"""m: points that move less do not."""
+"""Distance in m; points that move less do not move."""
 FLAT = 0.02
-"""Share of the motion's size below which it leaves a plane alone."""
+"""Share of a motion's size; a smaller part across a plane leaves the motion in that plane."""
 
 
 @dataclass(frozen=True)
 class View:
-    """Where a robot is seen from: unit vectors to the right, up and towards the eye."""
+    """Direction from which a figure shows a robot.
+
+    Parameters
+    ----------
+    name : str
+        Name of the view in the panel's title.
+    right : Array
+        Unit vector to the right, shape (3,).
+    up : Array
+        Unit vector upwards, shape (3,).
+    eye : Array
+        Unit vector towards the eye, shape (3,).
+    """
 
     name: str
     right: Array
@@ -124,7 +229,18 @@ class View:
     eye: Array
 
     def project(self, points: Array) -> Array:
-        """(k, 2) of (k, 3)."""
+        """Project points onto the plane of the view.
+
+        Parameters
+        ----------
+        points : Array
+            Points, shape (k, 3), m.
+
+        Returns
+        -------
+        Array
+            Coordinates to the right and upwards, shape (k, 2), m.
+        """
         return points @ np.stack([self.right, self.up], axis=1)
 
 
@@ -143,7 +259,19 @@ BEHIND = _oblique("from behind and above", 30.0, -148.0)
 
 @dataclass(frozen=True)
 class Stretch:
-    """States at the end of a run, and what of them is one period: seconds, None where nothing repeats."""
+    """States at the end of a run for the panel of the robot.
+
+    Parameters
+    ----------
+    time : Array
+        Times of the states, shape (k,), s.
+    values : Mapping[str, Array]
+        States by output, shape (k, ...) each.
+    seconds : float | None
+        Length of the period in s; None where nothing repeats.
+    words : str
+        Description of the states for the panel's title.
+    """
 
     time: Array
     values: Mapping[str, Array]
@@ -153,8 +281,27 @@ class Stretch:
 
 def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | None, late: Array,
             recent: Mapping[str, Array]) -> Stretch | None:  # fmt: skip
-    """The period that is drawn: `ahead`, one more of the robot's own gait, or else the last of what moves most in the
-    last seconds; those seconds where nothing repeats; None where there is nothing to draw from."""
+    """Return the states of the period that the figure shows.
+
+    The period is `ahead`, or else the last one of the output that moves most in the last seconds. Where nothing
+    repeats, the states are those of the last seconds.
+
+    Parameters
+    ----------
+    outline : Outline | None
+        Outline of the robot, or None.
+    ahead : tuple[Array, dict[str, Array]] | None
+        Times and states of one more period of the robot's own gait, or None.
+    late : Array
+        Times of the last seconds, shape (k,), s.
+    recent : Mapping[str, Array]
+        Samples of the last seconds by output.
+
+    Returns
+    -------
+    Stretch | None
+        The states, or None where there is nothing to draw from.
+    """
     if ahead is not None:
         time, values = ahead
         seconds = float(time[-1] - time[0])
@@ -170,7 +317,22 @@ def stretch(outline: Outline | None, ahead: tuple[Array, dict[str, Array]] | Non
 
 
 def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> Stretch:
-    """The samples of a period, with one more at either end."""
+    """Return the samples of a period, with one more at either end.
+
+    Parameters
+    ----------
+    late : Array
+        Times of the last seconds, shape (k,), s.
+    recent : Mapping[str, Array]
+        Samples of the last seconds by output.
+    period : Period
+        The period.
+
+    Returns
+    -------
+    Stretch
+        The samples; all of them where the period has fewer than two.
+    """
     inside = (late >= period.start - 1e-9) & (late <= period.end + 1e-9)
     if inside.sum() < 2:
         return Stretch(late, recent, period.seconds, f"over a period of {period.seconds:.3g} s")
@@ -182,7 +344,22 @@ def of_period(late: Array, recent: Mapping[str, Array], period: Period) -> Stret
 
 
 def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRAMES) -> None:
-    """The robot at evenly spaced instants of a period, in its body's frame, from where its motion is seen."""
+    """Draw the robot at evenly spaced instants of a period, in its body's frame.
+
+    The view is one in which the motion is visible.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    outline : Outline
+        Outline of the robot.
+    shown : Stretch | None
+        States of the period; with None the panel has a note instead.
+    frames : int, default FRAMES
+        Number of instants.
+    """
     panel.set_title("The robot")
     if not outline.needs:  # a robot without joints
         shown = Stretch(np.zeros(1), {}, None, "")
@@ -210,9 +387,26 @@ def strip(panel: Any, outline: Outline, shown: Stretch | None, frames: int = FRA
 
 
 def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = False) -> str:
-    """Small robots where they were, seen along the axis that is left; a note of their size, '' where none is.
+    """Draw small robots along a path, seen along the remaining axis.
 
-    The panel's limits make room for them. timed: each with its time beside it
+    The panel's limits make room for them.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    outlined : Outlined
+        The robot, and states along the run.
+    a, b : int
+        World axes of the panel, 0 to 2: to the right and upwards.
+    timed : bool, default False
+        Whether each robot has its time beside it.
+
+    Returns
+    -------
+    str
+        Note of the robots' size; "" where none was drawn.
     """
     import matplotlib
 
@@ -247,7 +441,17 @@ def along_path(panel: Any, outlined: Outlined, a: int, b: int, *, timed: bool = 
 def mark_surface(panel: Any, plant: Plant, position: Array, a: int, b: int) -> None:
     """Mark where a robot in water was nearer to the surface than half its span.
 
-    position (n, 3) m, world; a, b are the axes of the panel.
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    plant : Plant
+        Plant of the run.
+    position : Array
+        Positions of the robot, shape (n, 3), m, world frame.
+    a, b : int
+        World axes of the panel, 0 to 2: to the right and upwards.
     """
     about = describe_plant(bare(plant))
     if about.medium != "water" or about.half_span_m is None:
@@ -259,8 +463,20 @@ def mark_surface(panel: Any, plant: Plant, position: Array, a: int, b: int) -> N
 
 
 def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float = 0.0) -> None:
-    """Equal scales on both axes that fill the panel, with what lies between two corners (2,) in its middle; share: of
-    half the tighter side to the panel's; least: m, across."""
+    """Set equal scales on both axes, so that a box fills the panel from its middle.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+        %%
+    low, high : ndarray
+        Opposite corners of the box, shape (2,), m.
+    share : float
+        Half the panel's side over the box's side, along the tighter axis; more than 0.5 leaves a margin.
+    least : float, default 0.0
+        Least width of the box, m.
+    """
     box, page = panel.get_position(), panel.get_figure()
     width, height = box.width * page.get_figwidth(), box.height * page.get_figheight()
     unit = share * max((high[0] - low[0]) / width, (high[1] - low[1]) / height, least / width) or 1.0  # of one point
@@ -271,7 +487,22 @@ def fill_panel(panel: Any, low: Array, high: Array, share: float, least: float =
 
 
 def spread(x: Array, y: Array, count: int, least: float) -> Array:
-    """Indices of up to `count` samples evenly spaced along the path, the first and the last among them."""
+    """Choose samples evenly spaced along a path.
+
+    Parameters
+    ----------
+    x, y : ndarray
+        Path in the panel, shape (n,), m.
+    count : int
+        Most samples.
+    least : float
+        Least distance between two samples, m.
+
+    Returns
+    -------
+    Array
+        Indices of the samples, the first and the last of the path among them; the last alone for a short path.
+    """
     along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
     straight = max(float(np.ptp(x)), float(np.ptp(y)))
     if along[-1] < 0.3 * least:
@@ -282,7 +513,7 @@ def spread(x: Array, y: Array, count: int, least: float) -> Array:
 
 
 def _state(outline: Outline, kept: Mapping[str, Array], k: int) -> Surfaces:
-    """Turned as it was, its origin at 0."""
+    """Return the surface of sample k in its attitude, with its origin at 0."""
     found = outline({name: kept[name][k] for name in outline.needs})
     turn = quaternion_matrix(kept["quaternion"][k]) if "quaternion" in kept else np.eye(3)
     return found.turned(turn)
@@ -293,7 +524,10 @@ def _moving(states: list[Surfaces]) -> bool:
 
 
 def _view(states: list[Surfaces]) -> View:
-    """Straight at a motion that is in a plane, else from behind and above, whence all of it is seen."""
+    """Return the view from which the motion is visible.
+
+    A motion in a plane is seen at a right angle to it, any other from behind and above.
+    """
     way = np.ptp([state.points() for state in states], axis=0).max(axis=0)
     if way[2] <= FLAT * way.max():
         return ABOVE if way.max() > STILL else BEHIND
@@ -303,7 +537,25 @@ def _view(states: list[Surfaces]) -> View:
 def _paint(
     panel: Any, view: View, state: Surfaces, shift: Array, faint: float, scale: float = 1.0, shade: Any = None
 ) -> None:
-    """Faces from far to near; faint: how near to white, shade: of everything, where it is one colour."""
+    """Draw the faces from far to near.
+
+    Parameters
+    ----------
+    panel : Axes
+        Axes of matplotlib to draw into.
+    view : View
+        The view.
+    state : Surfaces
+        Surface of the robot.
+    shift : Array
+        Position of the robot's origin in the panel, shape (2,), m.
+    faint : float
+        How near to white the faces are, 0 to 1.
+    scale : float, default 1.0
+        Factor on the robot's size.
+    shade : Any, optional
+        Colour of all faces; None for the robot's own colours.
+    """
     from matplotlib.collections import PolyCollection
 
     faces, base = _faces(view, state, shade)
@@ -320,7 +572,7 @@ def _paint(
 
 
 def _faces(view: View, state: Surfaces, shade: Any) -> tuple[Array, Array]:
-    """(k, 3, 3) corners and (k, 3) colours of the faces that face the eye."""
+    """Return corners (k, 3, 3) and colours (k, 3) of the faces that face the eye."""
     from matplotlib.colors import to_rgb
 
     found, colours = [np.zeros((0, 3, 3))], [np.zeros((0, 3))]

@@ -59,13 +59,33 @@ STILL = 1e-9
 
 
 Shown = tuple[str, str, Array, Array]
-"""Of a panel: title, unit, time (n,) s, values (n, k)."""
+"""Contents of a panel: title, unit, times (n,) in s, and values (n, k)."""
 
 
 def joint_curves(plant: Plant, recent: Recent, ahead: Ahead | None) -> list[Shown]:
-    """Return two outputs at most that move: of a robot with a gait of its own over one more period, with the run's last
-    command held (`one_more_period`: a fast gait is shown as fine as it is simulated), of any other the last seconds of
-    its `recent_outputs`."""
+    """Return at most two outputs of the joints that move.
+
+    For a robot with its own gait they cover one more period with the run's last command held; see `one_more_period`.
+    For any other robot they cover the last seconds of its `recent_outputs`.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    recent : Recent
+        Samples of the run's last seconds.
+    ahead : Ahead | None
+        Result of `one_more_period`.
+
+    Returns
+    -------
+    list[Shown]
+        Panels: title, unit, times in s, and values of each.
+
+    Notes
+    -----
+    One more period shows a fast gait at the resolution of the simulation.
+    """
     if ahead is not None:
         time, values = ahead[0], {name: ahead[1][name] for name in SHOWN}
         when = "one more period, the last command held"
@@ -81,8 +101,23 @@ def joint_curves(plant: Plant, recent: Recent, ahead: Ahead | None) -> list[Show
 
 
 def one_more_period(plant: Plant, more: tuple[str, ...] = ()) -> Ahead | None:
-    """(time s, {joint_position, joint_torque, more}) over the next period of a gait of the plant's own; the plant is
-    left as it was. None without a gait, or where a period has few steps, or cannot be run."""
+    """Simulate the next period of the plant's own gait.
+
+    The plant keeps the state that it had before.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+    more : tuple[str, ...], optional
+        Outputs beside `joint_position` and `joint_torque`.
+
+    Returns
+    -------
+    Ahead | None
+        Times in s and samples by output. None without a gait, for a period of few steps, and for one that cannot be
+        run.
+    """
     if not isinstance(plant, TreePlant) or not np.any(plant.law.motion[:, 1:]):
         return None
     steps = math.ceil(2.0 * math.pi / plant.law.omega / plant.dt)
@@ -136,14 +171,18 @@ _NARROWEST = 4.0
 
 
 def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
-    """Histograms of the parts of a step that the run's mode has; log scales, quantiles and deadline marked.
+    """Draw histograms of the parts of a step that the run's mode has.
+
+    The scales are logarithmic; quantiles and deadline are marked.
 
     Parameters
     ----------
-    page, place
-        The figure, and the part of its grid where the histograms go side by side.
-    statistics
-        Of the run. Without a step there is one panel that reports it.
+    page : Figure
+        The figure.
+    place : SubplotSpec
+        Part of its grid, in which the histograms are side by side.
+    statistics : Statistics
+        Times of the steps. Without a step there is one panel with a note.
     """
     parts = [part for part in PARTS if statistics.histogram(part)[1].sum() > 0]
     row = place.subgridspec(1, max(1, len(parts)), wspace=0.2)
@@ -178,7 +217,10 @@ def timing_panels(page: Any, place: Any, statistics: Statistics) -> None:
 
 
 def _histogram(panel: Any, values: Any, counts: Any, colour: Any) -> None:
-    """Steps over time in us, both on log scales; a zero slack (an overrun) stands at the left end."""
+    """Draw steps over time in us, both on logarithmic scales.
+
+    A slack of zero, which is an overrun, is at the left end.
+    """
     floor = 0.1
     shown = np.maximum(values, floor)
     low, high = shown.min(), shown.max()
@@ -205,7 +247,7 @@ def _plain(value: float, position: int | None = None) -> str:
 
 
 def _few(value: float, position: int | None = None) -> str:
-    """Minor ticks at 2 and 5 alone."""
+    """Return the label of a minor tick at 2 or 5, and "" for any other."""
     lead = value / 10 ** np.floor(np.log10(value) + 1e-9)
     return f"{value:g}" if min(abs(lead - 2.0), abs(lead - 5.0)) < 1e-6 else ""
 
@@ -219,17 +261,17 @@ def _none(value: float, position: int | None = None) -> str:
 
 
 WIDTH, FRAME, ROW = 16.0, 1.9, 1.245
-"""Inches: of the page, of its margins, and of a row of height 1 with the space below it."""
+"""Width of the page, its margins, and a row of height 1 with the space below it, in inches."""
 MOST_CURVES = 6
 MOST_OTHERS = 4
 FEW_PERIODS = 12
 LEAST_M = 1e-3
 NOTHING = 1e-9
-"""In whatever unit: rounding, drawn as large as the panel, would look like motion."""
+"""Bound in any unit below which a value is rounding, which a panel would show as a motion."""
 LEAST_SAMPLES = 20
-"""Of a period: with fewer the path is not what it was."""
+"""Samples a period; with fewer the path is not the true one."""
 HEADLINE = ("mean_speed_m_s", "mean_power_w", "mean_thrust_n")
-"""Of a summary: what comes first, with the misses."""
+"""Entries of a summary that come first, with the misses."""
 AXES, ANGLES, TURN = ("x", "y", "z"), ("roll", "pitch", "yaw"), "attitude"
 UNITS = {"_w_kg": "W/kg", "_deg_s": "deg/s", "_rad_s": "rad/s", "_m_s": "m/s", "_rad": "rad", "_deg": "deg",
          "_w": "W", "_n": "N", "_m": "m", "_j": "J"}  # fmt: skip
@@ -239,12 +281,32 @@ def draw(
     path: Path, plant: Plant, trace: Trace, recent: Recent, statistics: Statistics, robot: str = "",
     outlined: Outlined | None = None,
 ) -> None:  # fmt: skip
-    """Write the page to `path`, in the format of its ending; RtmmsError if that cannot be done.
+    """Draw the page on a run of any plant with a position.
 
-    trace    kept over the whole run: 'position' (3,) m world, 'velocity' (3,) m/s body, 'quaternion' (4,), and others;
-             what is missing leaves its panel to what is there
-    recent   the last seconds of what the plant names in `recent_outputs`, and of what the outline needs
-    outlined the robot and states along the run to draw it in; None leaves it out
+    Parameters
+    ----------
+    path : Path
+        File of the figure; its ending sets the format.
+        %%
+    plant : Plant
+        The plant.
+    trace : Trace
+        Samples of the whole run: `position` (3,) in m, world; `velocity` (3,) in m/s, body; `quaternion` (4,); and
+        others. Panels of missing outputs have a note or leave their space to others.
+    recent : Recent
+        Samples of the last seconds: the plant's `recent_outputs`, and the outputs that the outline reads.
+    statistics : Statistics
+        Times of the steps.
+    robot : str, default ''
+        Name of the robot, for the title.
+    outlined : Outlined | None, optional
+        The robot and states along the run to draw it in; None leaves it out.
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
     """
     time, kept = trace.read()
     outline = None if outlined is None else outlined.outline
@@ -293,7 +355,20 @@ def draw(
 
 
 def title_of(robot: str, plant: Plant) -> tuple[str, str]:
-    """Return the title of a figure of the plant, and the file that its robot is from ('' for none)."""
+    """Return the title of a figure of the plant, and the file of its robot.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the robot; with "" the name of the plant's class is used.
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    tuple[str, str]
+        Title and name of the file, which is "" for none.
+    """
     own = getattr(getattr(plant, "model", None), "name", "")
     return robot_title(robot or type(plant).__name__, own if isinstance(own, str) else "")
 
@@ -317,7 +392,7 @@ def _title(page: Any, plant: Plant, found: Mapping[str, Any], statistics: Statis
 
 
 def _words(key: str, value: float) -> str:
-    """'mean_speed_m_s', 0.4 -> 'mean speed 0.4 m/s'."""
+    """Return an entry of the summary for people: 'mean_speed_m_s', 0.4 becomes 'mean speed 0.4 m/s'."""
     for ending, unit in UNITS.items():
         if key.endswith(ending):
             return f"{key.removesuffix(ending).replace('_', ' ')} {value:.4g} {unit}"
@@ -327,7 +402,10 @@ def _words(key: str, value: float) -> str:
 def _finest(
     time: Array, kept: Mapping[str, Array], ahead: tuple[Array, Mapping[str, Array]] | None
 ) -> tuple[Array, Mapping[str, Array], str]:
-    """The run's samples, or one more period of a gait of which they have few, and a note of it."""
+    """Return the run's samples with a note of them.
+
+    Where they have few samples a period, these are the samples of one more period of the gait.
+    """
     if ahead is None or len(time) < 2 or not {"position", "velocity"} <= set(ahead[1]):
         return time, kept, ""
     seconds = float(ahead[0][-1] - ahead[0][0])
@@ -339,7 +417,7 @@ def _finest(
 
 
 def _along(kept: Mapping[str, Array]) -> int:
-    """The horizontal axis along which it got further, sway apart."""
+    """Return the horizontal axis along which the robot moved further, without its sway."""
     if "position" not in kept or not len(kept["position"]):
         return 0
     net = np.abs(kept["position"][-1, :2] - kept["position"][0, :2])
@@ -351,7 +429,7 @@ def _path(
     panel: Any, title: str, a: int, b: int, time: Array, kept: Mapping[str, Array], outlined: Outlined | None,
     plant: Plant,
 ) -> None:  # fmt: skip
-    """Two of the world's coordinates, coloured by time, with the robot along them."""
+    """Draw two of the world's coordinates, coloured by time, with the robot along them."""
     import matplotlib
     from matplotlib.collections import LineCollection
 
@@ -375,7 +453,7 @@ def _path(
 
 
 def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: PeriodMeans | None) -> None:
-    """The three components and the size of the base's velocity; the way made good in each period."""
+    """Draw components and size of the base's velocity, and the net speed of each period."""
     panel.set_title(f"Velocity of the base{of}, its own axes")
     if len(time) < 2 or "velocity" not in kept:
         write_note(panel, "no steps" if len(time) < 2 else "no velocity")
@@ -391,7 +469,7 @@ def _speed(panel: Any, of: str, time: Array, kept: Mapping[str, Array], means: P
 
 
 def _mean(panel: Any, middle: Array, values: Array, label: str) -> None:
-    """Of each period; a point where there are few."""
+    """Draw the mean of each period, with a point where there are few."""
     few = len(middle) < FEW_PERIODS
     panel.plot(middle, values, color=PURPLE, lw=2.0, marker="o" if few else "", ms=4.0, label=label)
 
@@ -405,7 +483,10 @@ def _costs(panel: Any, time: Array, means: PeriodMeans) -> None:
 
 
 def _others(plant: Plant, kept: Mapping[str, Array]) -> list[tuple[str, str, Array]]:
-    """(title, unit, (k, c)) of what is left to show, four at most: attitude first, then scalars and short vectors."""
+    """Return title, unit and values (k, c) of at most four remaining outputs.
+
+    The attitude comes first, then scalars and short vectors.
+    """
     units = {channel.name: channel.unit for channel in plant.outputs}
     found: list[tuple[str, str, Array]] = []
     for name, values in kept.items():

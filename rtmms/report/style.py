@@ -40,7 +40,13 @@ _SETTINGS: Any = {
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Within: matplotlib's own defaults and the project's look, nothing of the user's."""
+    """Use matplotlib's defaults and the project's style, and none of the user's settings.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
@@ -48,14 +54,41 @@ def styled() -> Iterator[None]:
 
 
 def figure(width: float, height: float) -> Figure:
-    """An empty figure of so many inches, apart from pyplot and its windows."""
+    """Return an empty figure, which is independent of pyplot and its windows.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    Figure
+        The figure.
+    """
     page = Figure(figsize=(width, height))
     FigureCanvasAgg(page)
     return page
 
 
 def save(page: Figure, path: Path, dpi: int = 150) -> None:
-    """Write the page in the format of path's ending, whole or not at all; RtmmsError where that is not possible."""
+    """Write the page whole, or leave the file as it was.
+
+    Parameters
+    ----------
+    page : Figure
+        The figure.
+    path : Path
+        File, whose ending sets the format.
+    dpi : int, default 150
+        Pixels an inch.
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     drawn = BytesIO()  # matplotlib's writers of PDF answer a full disk with whatever they meet when they close it
     try:
         page.savefig(drawn, dpi=dpi, format=path.suffix.lower().lstrip("."))
@@ -66,7 +99,18 @@ def save(page: Figure, path: Path, dpi: int = 150) -> None:
 
 
 def colours(count: int) -> Sequence[Any]:
-    """One colour each for an ordered set of curves."""
+    """Return one colour for each curve of an ordered set.
+
+    Parameters
+    ----------
+    count : int
+        Number of curves.
+
+    Returns
+    -------
+    Sequence[Any]
+        Colours for matplotlib.
+    """
     if count <= 3:
         return (BLUE, TEAL, CORAL)[:count]
     chart = matplotlib.colormaps[ORDERED]
@@ -74,12 +118,36 @@ def colours(count: int) -> Sequence[Any]:
 
 
 def subscript(number: int) -> str:
-    """Its digits below the line."""
+    """Return a number in subscript digits.
+
+    Parameters
+    ----------
+    number : int
+        Number, 0 or more.
+
+    Returns
+    -------
+    str
+        Its digits below the line.
+
+    Examples
+    --------
+    >>> subscript(12)
+    '₁₂'
+    """
     return str(number).translate({ord("0") + k: ord("₀") + k for k in range(10)})
 
 
 def write_note(axes: Any, text: str) -> None:
-    """Write into a panel why it has nothing to show."""
+    """Write a note into a panel that has nothing to show.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes of matplotlib.
+    text : str
+        The reason.
+    """
     axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", color=MUTED, style="italic")
     axes.set(xticks=[], yticks=[])
     axes.grid(False)
@@ -95,7 +163,18 @@ _CHOSEN: ContextVar[str] = ContextVar("format of figures", default=FORMATS[0])
 
 @contextmanager
 def written_as(form: str) -> Iterator[None]:
-    """Within: figures are written in this format, one of FORMATS."""
+    """Write figures in a format within the block.
+
+    Parameters
+    ----------
+    form : str
+        One of FORMATS.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     token = _CHOSEN.set(form)
     try:
         yield
@@ -104,7 +183,25 @@ def written_as(form: str) -> Iterator[None]:
 
 
 def figure_file(folder: Path, name: str) -> Path:
-    """Where a figure of that name goes; ModelError where a file of another kind would be lost."""
+    """Return the path of a figure in the present format.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the file.
+    name : str
+        Name of the figure, without an ending.
+
+    Returns
+    -------
+    Path
+        The path.
+
+    Raises
+    ------
+    ModelError
+        If a file of another kind would be lost.
+    """
     path = folder / f"{name}.{_CHOSEN.get()}"
     refuse_output(path, "-o", KINDS[path.suffix])
     return path

@@ -1,4 +1,4 @@
-"""Tables as text, Markdown and blocks of pages; a paper's numbers beside ours."""
+"""Tables as text, as Markdown and as blocks of pages, and a paper's numbers beside ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,26 @@ from rtmms.report.verdict import DIFFERS, Row, status
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """title, heads and lines of as many cells; notes below it."""
+    """A table with as many cells in each line as in its head.
+
+    Parameters
+    ----------
+    title : str
+        Title above the table.
+    heads : Sequence[str]
+        Titles of the columns.
+    lines : Sequence[Sequence[str]]
+        Cells of each line.
+    notes : Sequence[str], optional
+        Notes below the table.
+
+    Examples
+    --------
+    >>> print(Table("", ("name", "unit"), [("speed", "m/s")]).markdown(), end="")
+    | name | unit |
+    |---|---|
+    | speed | m/s |
+    """
 
     title: str
     heads: Sequence[str]
@@ -30,7 +49,13 @@ class Table:
     notes: Sequence[str] = ()
 
     def text(self) -> str:
-        """Aligned."""
+        """Return the table as text with aligned columns.
+
+        Returns
+        -------
+        str
+            The text with title and notes.
+        """
         widths = [max(len(line[k]) for line in (self.heads, *self.lines)) for k in range(len(self.heads))]
         out = [self.title, ""] if self.title else []
         for line in (self.heads, ["-" * width for width in widths], *self.lines):
@@ -38,7 +63,13 @@ class Table:
         return "\n".join(out) + "\n\n" + "".join(f"{note}\n" for note in self.notes) + ("\n" if self.notes else "")
 
     def markdown(self) -> str:
-        """The same as Markdown, without the title."""
+        """Return the table in Markdown, without the title.
+
+        Returns
+        -------
+        str
+            The table with its notes.
+        """
         lines = [f"| {' | '.join(self.heads)} |", "|" + "---|" * len(self.heads)]
         lines += [f"| {' | '.join(line)} |" for line in self.lines]
         notes = "\n" + "\n".join(self.notes) + "\n" if self.notes else ""
@@ -46,7 +77,7 @@ class Table:
 
 
 class _Remarks:
-    """Numbers for sentences, so that a sentence about many rows stands once below the table."""
+    """Numbers for sentences, which show a sentence about many rows once below the table."""
 
     def __init__(self) -> None:
         self.remarks: list[str] = []
@@ -66,7 +97,23 @@ class _Remarks:
 
 
 def of_rows(title: str, rows: Sequence[Row]) -> Table:
-    """A line a row; where rows have cases, a line a name with a column for each case, which shows where it differs."""
+    """Return the table of a paper's rows.
+
+    Without cases there is a line for each row. Otherwise there is a line for each name and a column for each case,
+    which shows the cases that differ.
+
+    Parameters
+    ----------
+    title : str
+        Title of the table.
+    rows : Sequence[Row]
+        The rows.
+
+    Returns
+    -------
+    Table
+        The table, with remarks as notes.
+    """
     remarks = _Remarks()
     cases = list(dict.fromkeys(row.case for row in rows))
     if cases == [""]:
@@ -113,12 +160,46 @@ _MARK = re.compile(r"<!-- (?:begin|end) [^>]+ -->")
 
 
 def marked(name: str, text: str) -> str:
-    """The text between marks of that name."""
+    """Return a text between marks.
+
+    Parameters
+    ----------
+    name : str
+        Name in the marks.
+    text : str
+        The text, which ends with a newline.
+
+    Returns
+    -------
+    str
+        The marks with the text between them.
+    """
     return f"<!-- begin {name} -->\n{text}<!-- end {name} -->\n"
 
 
 def blocks(page: str) -> dict[str, str]:
-    """What stands between marks, by name; ModelError where a mark has no other."""
+    r"""Return the texts between the marks of a page.
+
+    Parameters
+    ----------
+    page : str
+        Text of the page.
+
+    Returns
+    -------
+    dict[str, str]
+        Texts by name of their marks.
+
+    Raises
+    ------
+    ModelError
+        If a mark has no matching one.
+
+    Examples
+    --------
+    >>> blocks(marked("speeds", "a\n"))
+    {'speeds': 'a\n'}
+    """
     found = _BLOCK.findall(page)
     marks = _MARK.findall(page)
     for begin, end in zip(marks[::2], [*marks[1::2], ""], strict=False):
@@ -128,7 +209,20 @@ def blocks(page: str) -> dict[str, str]:
 
 
 def filled(page: str, made: Mapping[str, str]) -> str:
-    """The page with what stands between its marks written anew, where `made` has it."""
+    """Return a page with new texts between its marks.
+
+    Parameters
+    ----------
+    page : str
+        Text of the page.
+    made : Mapping[str, str]
+        New texts by name; other marks keep their text.
+
+    Returns
+    -------
+    str
+        The new page.
+    """
     return _BLOCK.sub(lambda found: marked(found[1], made.get(found[1], found[2])).rstrip("\n"), page)
 
 
@@ -146,13 +240,51 @@ TITLE = "{}: the paper beside rtmms"
 
 
 def as_tables(paper: str, rows: Sequence[Row]) -> dict[str, Table]:
-    """By name: 'claims' of the rows that have no cases, 'readings' of those that have."""
+    """Return the tables of a paper.
+
+    Parameters
+    ----------
+    paper : str
+        Name of the paper.
+    rows : Sequence[Row]
+        Its rows.
+
+    Returns
+    -------
+    dict[str, Table]
+        `claims` with the rows without cases, and `readings` with those with cases; an empty table is left out.
+    """
     kinds = {"readings": [row for row in rows if row.case], "claims": [row for row in rows if not row.case]}
     return {name: of_rows(TITLE.format(paper), kind) for name, kind in kinds.items() if kind}
 
 
 def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json: bool, out: Path | None = None) -> int:
-    """Print the rows and the figures' names, write the tables as `out`/PAPER.md; 1 if a row that must hold does not."""
+    """Print the rows and the names of the figures.
+
+    Parameters
+    ----------
+    paper : str
+        Name of the paper.
+    rows : Sequence[Row]
+        Its rows.
+    figures : Sequence[Path]
+        Paths of its figures.
+    as_json : bool
+        Whether to print one JSON object.
+    out : Path | None, optional
+        Folder for PAPER.md with the tables; None writes none.
+
+    Returns
+    -------
+    int
+        Exit status, 1 if a row that must hold does not.
+
+    Raises
+    ------
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     tables = as_tables(paper, rows)
     if out is not None:
         with beside(out / f"{paper}.md", "-o") as part:
@@ -169,12 +301,34 @@ def print_rows(paper: str, rows: Sequence[Row], figures: Sequence[Path], as_json
 
 
 def page(tables: Mapping[str, Table]) -> str:
-    """Tables as Markdown, each between marks of its name, as docs/ has them (rtmms.report.tables)."""
+    """Return tables in Markdown, each between marks of its name, as the pages of docs/ have them.
+
+    Parameters
+    ----------
+    tables : Mapping[str, Table]
+        Tables by name.
+
+    Returns
+    -------
+    str
+        Text of the page.
+    """
     return "\n".join(f"## {table.title}\n\n{marked(name, table.markdown())}" for name, table in tables.items())
 
 
 def print_verdicts(rows: Sequence[Row]) -> int:
-    """The exit status; what must hold and does not is named on standard error."""
+    """Print each row that must hold and does not to standard error.
+
+    Parameters
+    ----------
+    rows : Sequence[Row]
+        The rows.
+
+    Returns
+    -------
+    int
+        Exit status, 1 if there is such a row.
+    """
     for row in rows:
         if row.failed:
             wanted = row.target.words if row.target else ""
@@ -183,7 +337,20 @@ def print_verdicts(rows: Sequence[Row]) -> int:
 
 
 def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.0)) -> tuple[Any, Any]:
-    """A figure that needs no display, and its axes as matplotlib's `subplots` gives them."""
+    """Return a figure that needs no display, and its axes.
+
+    Parameters
+    ----------
+    rows, columns : int
+        Number of panels in each direction.
+    size : tuple[float, float], optional
+        Width and height in inches.
+
+    Returns
+    -------
+    tuple[Any, Any]
+        Figure, and axes as matplotlib's `subplots` returns them.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -193,7 +360,30 @@ def canvas(rows: int = 1, columns: int = 1, size: tuple[float, float] = (7.0, 4.
 
 
 def save(figure: Any, out: Path, name: str) -> Path:
-    """Write a figure; its path."""
+    """Write a figure of a paper.
+
+    Parameters
+    ----------
+    figure : Figure
+        The figure.
+    out : Path
+        Folder of the file.
+    name : str
+        Name of the figure, without an ending.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+
+    Raises
+    ------
+    ModelError
+        If a file of another kind would be lost.
+    RtmmsError
+        If the file cannot be written.
+        %%
+    """
     path = figure_file(out, name)
     style.save(figure, path, dpi=120)
     return path

@@ -1,7 +1,8 @@
-"""A verdict is a number held against a target, and nothing else: claims, the rows that they make, and their words.
+"""Claims, the rows that they make, and verdicts.
 
-A claim is what a paper states, or what must hold of our own, with the range of numbers that confirms it. With a number
-it becomes a row; the row's verdict is computed from the two each time it is asked for.
+A claim is a statement of a paper, or a property that our own results must have, with the range of numbers that confirms
+it. With a number it becomes a row. The row computes its verdict from number and target at each access; nothing else
+enters it.
 """
 
 from __future__ import annotations
@@ -13,25 +14,53 @@ from typing import Any
 
 AGREES, DIFFERS = "agrees", "differs"
 PICTURE, OURS, OTHER_MACHINE = "picture only", "ours alone", "other machine"
-"""Words where there is nothing to hold a number against: the paper shows a curve, has no number, or timed another
-machine."""
+"""Verdicts where there is nothing to compare a number with.
+
+The paper shows a curve, has no number, or timed another machine.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The numbers that bear a claim out: least <= x <= most, without `least` itself if `beyond`; never nan."""
+    """Numbers that confirm a claim: least <= x <= most, never nan.
+
+    Parameters
+    ----------
+    least : float, default -math.inf
+        Lower bound.
+    most : float, default math.inf
+        Upper bound.
+    beyond : bool, default False
+        Whether `least` itself is excluded.
+
+    Examples
+    --------
+    >>> about(2.0).words, about(2.0).holds(2.1)
+    ('1.8 to 2.2', True)
+    """
 
     least: float = -math.inf
     most: float = math.inf
     beyond: bool = False
 
     def holds(self, value: float) -> bool:
-        """False for nan."""
+        """Return whether a number confirms the claim.
+
+        Parameters
+        ----------
+        value : float
+            The number.
+
+        Returns
+        -------
+        bool
+            True within the bounds, False for nan.
+        """
         return self.least <= value <= self.most and not (self.beyond and value == self.least)
 
     @property
     def words(self) -> str:
-        """For a table."""
+        """Text of the range for a table."""
         if math.isinf(self.least):
             return f"at most {self.most:.4g}"
         if math.isinf(self.most):
@@ -45,19 +74,68 @@ class Target:
 
 
 def about(value: float, share: float = 0.1) -> Target:
-    """Within a share of a positive number: 10 % by default."""
+    """Return the target within a share of a positive number.
+
+    Parameters
+    ----------
+    value : float
+        The number.
+    share : float, default 0.1
+        Share of it on either side.
+
+    Returns
+    -------
+    Target
+        The target.
+    """
     return Target(value * (1.0 - share), value * (1.0 + share))
 
 
 def at_most(value: float) -> Target:
+    """Return the target of numbers up to a bound.
+
+    Parameters
+    ----------
+    value : float
+        The bound, included.
+
+    Returns
+    -------
+    Target
+        The target.
+    """
     return Target(most=value)
 
 
 def at_least(value: float) -> Target:
+    """Return the target of numbers from a bound on.
+
+    Parameters
+    ----------
+    value : float
+        The bound, included.
+
+    Returns
+    -------
+    Target
+        The target.
+    """
     return Target(least=value)
 
 
 def above(value: float) -> Target:
+    """Return the target of numbers above a bound.
+
+    Parameters
+    ----------
+    value : float
+        The bound, excluded.
+
+    Returns
+    -------
+    Target
+        The target.
+    """
     return Target(least=value, beyond=True)
 
 
@@ -65,12 +143,35 @@ def above(value: float) -> Target:
 class Row:
     """A claim beside a number.
 
-    name     what is compared; case: of which reading, '' where there is one only; where: in the paper
-    ours     the number that is judged; shown: how it is printed, with what belongs to it
-    paper    its number or its words; unit: of both
-    target   what ours must be to agree, None where there is none: `unjudged` then has the reason
-    remarks  sentences
-    must     the program is wrong where this row does not hold, whatever the paper states
+    Parameters
+    ----------
+    name : str
+        Name of the compared quantity.
+    ours : float
+        Our number, which is judged.
+    paper : float | str
+        The paper's number or its text.
+    unit : str, default ''
+        Unit of both numbers.
+    target : Target | None, optional
+        Numbers at which ours agrees; None where there are none, with the reason in `unjudged`.
+    remarks : tuple[str, ...], optional
+        Sentences on the comparison.
+    case : str, default ''
+        Reading of the paper that gave the number; "" where there is only one.
+    where : str, default ''
+        Place in the paper.
+    shown : str, default ''
+        Printed form of our number, with its additions.
+    unjudged : str, default PICTURE
+        Verdict of a row without a target.
+    must : bool, default False
+        Whether the program is wrong where this row does not hold, whatever the paper states.
+
+    Examples
+    --------
+    >>> Row("speed", 2.1, 2.0, "m/s", about(2.0)).verdict
+    'agrees'
     """
 
     name: str
@@ -87,17 +188,24 @@ class Row:
 
     @property
     def verdict(self) -> str:
+        """AGREES or DIFFERS, or `unjudged` without a target."""
         if self.target is None:
             return self.unjudged
         return AGREES if self.target.holds(self.ours) else DIFFERS
 
     @property
     def failed(self) -> bool:
-        """It must hold and does not."""
+        """Whether the row must hold and does not."""
         return self.must and self.verdict == DIFFERS
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON; a bound that is not there, and a number that is none, is null."""
+        """Return the row for JSON.
+
+        Returns
+        -------
+        dict[str, Any]
+            Entries by name. An absent bound and a number that is not finite are None.
+        """
         target = self.target
         bounds: dict[str, Any] | None = None
         if target is not None:
@@ -111,10 +219,37 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What is claimed of the number of that key; see Row for the rest.
+    """A claim about a number; see Row for the fields in common.
 
-    form   how many digits the number has
-    note   a sentence that belongs to it always; why: one on what was tried where it differs
+    Parameters
+    ----------
+    key : str
+        Key of the number.
+    name : str
+        Name of the compared quantity.
+    paper : float | str
+        The paper's number or its text.
+    unit : str, default ''
+        Unit of both numbers.
+    target : Target | None, optional
+        Numbers that confirm the claim; None where there are none.
+    form : str, default '.3g'
+        Format of our number.
+    note : str, default ''
+        Sentence that is always among the remarks.
+    why : str, default ''
+        Sentence on our attempts, among the remarks where the number differs.
+    where : str, default ''
+        Place in the paper.
+    unjudged : str, default PICTURE
+        Verdict of a row without a target.
+    must : bool, default False
+        Whether the program is wrong where the claim does not hold.
+
+    Examples
+    --------
+    >>> Claim("v", "speed", 2.0, "m/s", about(2.0)).row(2.1).shown
+    '2.1'
     """
 
     key: str
@@ -130,7 +265,24 @@ class Claim:
     must: bool = False
 
     def row(self, value: float, *, case: str = "", shown: str = "", remark: str = "") -> Row:
-        """The claim beside a number; shown and remark where they hang on the run."""
+        """Return the claim beside a number.
+
+        Parameters
+        ----------
+        value : float
+            Our number.
+        case : str, default ''
+            Reading of the paper that gave it.
+        shown : str, default ''
+            Printed form of the number; "" uses `form`.
+        remark : str, default ''
+            Sentence on this run; "" for none.
+
+        Returns
+        -------
+        Row
+            The row.
+        """
         differs = self.target is not None and not self.target.holds(value)
         sentences = tuple(part for part in (self.note, remark, self.why if differs else "") if part)
         return Row(
@@ -141,12 +293,38 @@ class Claim:
 
 
 def rows_of(claims: Iterable[Claim], numbers: Mapping[str, float], case: str = "") -> list[Row]:
-    """A row for each claim."""
+    """Return a row for each claim.
+
+    Parameters
+    ----------
+    claims : Iterable[Claim]
+        The claims.
+    numbers : Mapping[str, float]
+        Our numbers by key.
+    case : str, default ''
+        Reading of the paper that gave them.
+
+    Returns
+    -------
+    list[Row]
+        The rows in the order of the claims.
+    """
     return [claim.row(numbers[claim.key], case=case) for claim in claims]
 
 
 def status(rows: Iterable[Row]) -> int:
-    """Exit status: 1 where a row that must hold does not."""
+    """Return the exit status of a command with these rows.
+
+    Parameters
+    ----------
+    rows : Iterable[Row]
+        The rows.
+
+    Returns
+    -------
+    int
+        1 where a row that must hold does not, else 0.
+    """
     return int(any(row.failed for row in rows))
 
 

@@ -1,1 +1,4 @@
-"""How peers drive a plant over ZeroMQ: see docs/protocol.md. The two sides, plant and peer, never import each other."""
+"""Messages between a plant and its peers over ZeroMQ; docs/protocol.md defines them.
+
+Plant and peer are separate packages that never import each other.
+"""

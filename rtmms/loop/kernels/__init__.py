@@ -1,2 +1,4 @@
-"""What the loop does within a step as compiled code: the stand-in for commands that are not there. Arrays and whole
-numbers only, so that the compiled exchange can call it as well."""
+"""Compiled parts of a step: replacement of missing commands, rows of the recorder, and counts.
+
+They take arrays and whole numbers only, so that the compiled exchange can call them as well.
+"""

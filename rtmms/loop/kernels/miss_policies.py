@@ -1,6 +1,6 @@
-"""The miss policies, the bookkeeping of claims around them, and the records that both work on.
+"""Miss policies, the bookkeeping of claims, and the records of both.
 
-Plain arithmetic, none of it fused: the bits are those of the same in numpy. Nothing here allocates or raises.
+The arithmetic is plain and not fused: its bits are those of numpy. Nothing here allocates or raises.
 """
 
 from __future__ import annotations
@@ -27,17 +27,50 @@ WORD, NUMBER, FLAG, MARK = np.int64, np.float64, np.bool_, np.uint8
 
 
 def record(*fields: tuple[str, Any]) -> np.dtype[Any]:
-    """A record of these fields (name, type), laid out as C would; its elements have attributes in plain Python, too."""
+    """Return a record type, aligned as in C; its elements have attributes in plain Python, too.
+
+    Parameters
+    ----------
+    *fields : tuple[str, Any]
+        Name and type of each field.
+
+    Returns
+    -------
+    np.dtype[Any]
+        The structured dtype.
+    """
     return np.dtype((np.record, np.dtype(list(fields), align=True)))
 
 
 def words(*names: str) -> np.dtype[Any]:
-    """A record of int64 alone."""
+    """Return a record type of int64 only.
+
+    Parameters
+    ----------
+    *names : str
+        Names of the fields.
+
+    Returns
+    -------
+    np.dtype[Any]
+        The structured dtype.
+    """
     return record(*((name, WORD) for name in names))
 
 
 def record_at(dtype: np.dtype[Any]) -> Any:
-    """An intrinsic that takes an address (int64) for such a record."""
+    """Return an intrinsic that takes an address (int64) for a record.
+
+    Parameters
+    ----------
+    dtype : np.dtype[Any]
+        Type of the record.
+
+    Returns
+    -------
+    Any
+        The intrinsic.
+    """
     kind = from_dtype(dtype)
 
     @intrinsic
@@ -51,18 +84,57 @@ def record_at(dtype: np.dtype[Any]) -> Any:
 
 
 def records_at(dtype: np.dtype[Any]) -> Any:
-    """An intrinsic that takes an address for a pointer to such records, for carray."""
+    """Return an intrinsic that takes an address for a pointer to records, for carray.
+
+    Parameters
+    ----------
+    dtype : np.dtype[Any]
+        Type of the records.
+
+    Returns
+    -------
+    Any
+        The intrinsic.
+    """
     return pointer_to(from_dtype(dtype))
 
 
 def view(array: npt.NDArray[Any], k: int = 0) -> Any:
-    """Record k of an array of records, each field an attribute. The array must live as long."""
+    """Return a record of an array, with each field as an attribute.
+
+    The array must live as long as the result.
+
+    Parameters
+    ----------
+    array : npt.NDArray[Any]
+        Array of records.
+    k : int, default 0
+        Index of the record.
+
+    Returns
+    -------
+    Any
+        The record.
+    """
     kind: Any = np.ctypeslib.as_ctypes_type(np.dtype((np.void, array.dtype)))  # type: ignore[arg-type]
     return kind.from_buffer(array, k * array.itemsize)
 
 
 def address(array: npt.NDArray[Any]) -> int:
-    """Of the first element. Who owns the memory keeps it in place for as long as the address is used."""
+    """Return the address of an array's first element.
+
+    The owner of the memory must keep it in place while the address is used.
+
+    Parameters
+    ----------
+    array : npt.NDArray[Any]
+        The array.
+
+    Returns
+    -------
+    int
+        The address.
+    """
     return int(array.ctypes.data)
 
 
@@ -74,7 +146,7 @@ FALLBACK = words(
     "excused",  # of the last miss: it counts for nothing
     "stood_in",  # of the last step: the MissPolicy that stood in, NONE where nothing was missing
 )
-"""What a run's fallback commands depend on; rtmms.loop.fallback.Fallback fills it."""
+"""Memory of a run's fallback commands; rtmms.loop.fallback.Fallback fills it."""
 
 ACTUATOR = record(
     ("slope", NUMBER),  # change of the command over the last step that had one; kept only for `extrapolate`
@@ -89,27 +161,44 @@ ACTUATOR = record(
     ("answered", FLAG),  # had a command since it was claimed
     ("missing", MARK),  # 1: to be replaced; OLD: held for too long
 )
-"""One actuator; its command stands apart, in one piece with those of the others."""
+"""Memory of one actuator; its command is in a separate array with those of the others."""
 
 INTERRUPTED, PUBLISHED, RESOLVED = range(3)
-"""What a compiled step came to: a signal before anything was done; the state is out, and the rest is for Python; the
-command is complete, and where the plant can be stepped so it has been."""
+"""Results of a compiled step.
+
+INTERRUPTED: a signal came first. PUBLISHED: the state is sent, and Python does the rest. RESOLVED: the command is
+complete, and the plant has been stepped if compiled code can.
+"""
 
 SEND_EVERY_NS = 1_000_000
-"""In free mode, a state goes out so often, though the last one was not answered."""
+"""Interval at which free mode sends a state, even without an answer to the last one, ns."""
 
 
 FIRST_NS = 1_000_000_000
-"""For a peer that joins, to send its first command: misses until then count neither for limits nor `abort`."""
+"""Time for the first command of a joining peer, ns.
+
+Misses until then count neither for limits nor for `abort`.
+"""
 
 OLD = 2
-"""The mark of what is missing and was held for too long; 1 of the others."""
+"""Mark of missing commands that were held for too long; 1 for the others."""
 
 fallbacks_at, actuators_at = records_at(FALLBACK), records_at(ACTUATOR)
 
 
 def within(value: float, lower: float, upper: float) -> float:
-    """The value, moved to the limit that it is beyond."""
+    """Return a value, clamped to limits.
+
+    Parameters
+    ----------
+    value, lower, upper : float
+        Value and limits, in one unit.
+
+    Returns
+    -------
+    float
+        The clamped value.
+    """
     if value < lower:
         return lower
     if value > upper:
@@ -122,7 +211,17 @@ clamp = kernel(within, inline=True)
 
 @kernel(fused=False)
 def move_home(actuators: Any, command: Any, mark: int) -> None:
-    """`home`: towards neutral, at the limited rate, where `missing` has the mark."""
+    """Move actuators towards neutral at the limited rate.
+
+    Parameters
+    ----------
+    actuators : (n,) ACTUATOR array
+        Memory of the actuators.
+    command : (n,) float64 array
+        The command, changed in place.
+    mark : int
+        Value of `missing` of the actuators to move.
+    """
     for i in range(len(actuators)):
         actuator = actuators[i]
         if actuator.missing == mark:
@@ -132,7 +231,15 @@ def move_home(actuators: Any, command: Any, mark: int) -> None:
 
 @kernel(fused=False)
 def extrapolate(actuators: Any, command: Any) -> None:
-    """With the last change a step, where missing is 1; all within their limits."""
+    """Continue the last change of missing commands, within their limits.
+
+    Parameters
+    ----------
+    actuators : (n,) ACTUATOR array
+        Memory of the actuators.
+    command : (n,) float64 array
+        The command, changed in place.
+    """
     for i in range(len(actuators)):
         actuator = actuators[i]
         if actuator.missing == 1:
@@ -143,9 +250,18 @@ def extrapolate(actuators: Any, command: Any) -> None:
 
 @kernel(fused=False)
 def take_complete(now_ns: int, fallbacks: Any, actuators: Any, command: Any) -> None:
-    """Every claimed actuator has its command.
+    """Record that every claimed actuator has its command.
 
-    fallbacks  (1,) FALLBACK;  actuators (n,) ACTUATOR;  command (n,) float64, as in all that follow
+    Parameters
+    ----------
+    now_ns : int
+        Present instant, ns.
+    fallbacks : (1,) FALLBACK array
+        Memory of the policy.
+    actuators : (n,) ACTUATOR array
+        Memory of the actuators.
+    command : (n,) float64 array
+        The command.
     """
     memory = fallbacks[0]
     memory.complete_ns, memory.stood_in = now_ns, MissPolicy.NONE
@@ -159,9 +275,18 @@ def take_complete(now_ns: int, fallbacks: Any, actuators: Any, command: Any) -> 
 
 @kernel(fused=False)
 def note_missing(now_ns: int, fallbacks: Any, actuators: Any, fresh: Any, renewed: Any) -> None:
-    """Which claimed actuators have no command, when the others had theirs, and whether that counts.
+    """Mark missing commands, note new values, and decide whether the miss counts.
 
-    fresh, renewed   (n,) uint8, see rtmms.loop.ports.Exchange
+    Parameters
+    ----------
+    now_ns : int
+        Present instant, ns.
+    fallbacks : (1,) FALLBACK array
+        Memory of the policy.
+    actuators : (n,) ACTUATOR array
+        Memory of the actuators.
+    fresh, renewed : (n,) uint8 array
+        See rtmms.loop.ports.Exchange.
     """
     owed = False
     for i in range(len(actuators)):
@@ -179,8 +304,21 @@ def note_missing(now_ns: int, fallbacks: Any, actuators: Any, fresh: Any, renewe
 
 @kernel(fused=False)
 def replace_missing(now_ns: int, fallbacks: Any, actuators: Any, command: Any) -> None:
-    """The policy on what is missing, after `note_missing`; `home` on what was held for too long. `abort` holds: a run
-    that ends for it does not come here."""
+    """Apply the policy to missing commands, after `note_missing`.
+
+    Commands that were held for too long go home. `abort` holds here, because a run that it ends does not call this.
+
+    Parameters
+    ----------
+    now_ns : int
+        Present instant, ns.
+    fallbacks : (1,) FALLBACK array
+        Memory of the policy.
+    actuators : (n,) ACTUATOR array
+        Memory of the actuators.
+    command : (n,) float64 array
+        The command, changed in place.
+    """
     memory = fallbacks[0]
     memory.stood_in = memory.policy
     if memory.policy == MissPolicy.ABORT:

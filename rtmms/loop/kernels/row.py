@@ -1,5 +1,6 @@
-"""A row into a recorder's ring, as rtmms.record.ring.Ring.push writes it. Numbers pass as words: the same bits,
-whatever they are.
+"""Rows of a recorder's ring, as rtmms.record.ring.Ring.push writes them, and bins of durations.
+
+Numbers pass as words with the same bits.
 """
 
 from __future__ import annotations
@@ -23,7 +24,20 @@ from rtmms.loop.log_row import Head
 
 @intrinsic
 def load_acquire(typing_context: Any, address: Any) -> Any:
-    """The int64 at an address; what is read after it is not read before it."""
+    """Return the int64 at an address; later reads are not done before it.
+
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba.
+    address : Any
+        The address.
+
+    Returns
+    -------
+    tuple
+        Signature and code generator, as an intrinsic returns them.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         word = ir.IntType(64)
@@ -34,7 +48,22 @@ def load_acquire(typing_context: Any, address: Any) -> Any:
 
 @intrinsic
 def store_release(typing_context: Any, address: Any, value: Any) -> Any:
-    """The int64 to an address; what was written before it is there when it is."""
+    """Write an int64 to an address; earlier writes are visible before it.
+
+    Parameters
+    ----------
+    typing_context : Any
+        Context of numba.
+    address : Any
+        The address.
+    value : Any
+        The number.
+
+    Returns
+    -------
+    tuple
+        Signature and code generator, as an intrinsic returns them.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.store_atomic(args[1], builder.inttoptr(args[0], ir.IntType(64).as_pointer()), "release", 8)
@@ -56,7 +85,7 @@ ROW_MEMORY = words(
     "account",  # the plant's function that writes its outputs
     "arguments_at",
 )
-"""By which compiled code writes the rows of a recorder (rtmms.record.recorder.CompiledRows)."""
+"""Memory with which compiled code writes the rows of a recorder (rtmms.record.recorder.CompiledRows)."""
 
 ROW_HEAD = words(*Head._fields)
 
@@ -65,7 +94,18 @@ row_memory_at, row_head_at = record_at(ROW_MEMORY), record_at(ROW_HEAD)
 
 @kernel
 def push_row(at: int) -> int:
-    """1; or 0 where there is no room: nothing was done then, and nothing counted. Never waits."""
+    """Write a row without waiting.
+
+    Parameters
+    ----------
+    at : int
+        Address of the record ROW_MEMORY.
+
+    Returns
+    -------
+    int
+        1, or 0 without room; then nothing was done.
+    """
     memory = row_memory_at(at)
     made = load_acquire(memory.made_at)
     if made - load_acquire(memory.freed_at) >= memory.capacity:
@@ -101,8 +141,17 @@ BINS = 33_421
 
 @kernel
 def tally(ring: Any, begin: int, end: int, counts: Any) -> None:
-    """Rows begin to end of a ring (rows, PARTS) of as many rows as a power of two, into counts (PARTS, BINS). What is
-    below 0 is none."""
+    """Count durations in bins.
+
+    Parameters
+    ----------
+    ring : (rows, PARTS) int64 array
+        Durations, ns; the number of rows is a power of two. Negative ones are left out.
+    begin, end : int
+        First row, and row after the last.
+    counts : (PARTS, BINS) int64 array
+        Counts, changed in place.
+    """
     mask = len(ring) - 1
     for k in range(begin, end):
         for part in range(ring.shape[1]):
@@ -113,7 +162,18 @@ def tally(ring: Any, begin: int, end: int, counts: Any) -> None:
 
 @kernel
 def place(value: int) -> int:
-    """The bin of a value of at least 0."""
+    """Return the bin of a value.
+
+    Parameters
+    ----------
+    value : int
+        Value of at least 0.
+
+    Returns
+    -------
+    int
+        Index of the bin.
+    """
     bucket = 0
     while value >> bucket >= 2 * _HALF:
         bucket += 1
@@ -121,7 +181,18 @@ def place(value: int) -> int:
 
 
 def values_of(places: npt.NDArray[np.int64]) -> npt.NDArray[Any]:
-    """The least value in each of these bins."""
+    """Return the smallest value of each bin.
+
+    Parameters
+    ----------
+    places : npt.NDArray[np.int64]
+        Indices of bins.
+
+    Returns
+    -------
+    npt.NDArray[Any]
+        Values, ns.
+    """
     bucket = np.maximum((places >> _DIGITS) - 1, 0)
     least: npt.NDArray[Any] = (places - (bucket << _DIGITS)) << bucket
     return least

@@ -1,1 +1,4 @@
-"""A controller whose update is compiled: the one room of a peer's side that loads numba, and only for such a one."""
+"""Controllers with a compiled update.
+
+This is the only package of a peer's side that loads numba. Peers import it for such controllers only.
+"""

@@ -1,4 +1,7 @@
-"""Running a compiled update on a link: the usual states in compiled code, all else by the link as ever."""
+"""Compiled updates on a link.
+
+Compiled code answers the usual states. The link handles everything else in Python.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ from rtmms.wire.stream.zmtp import frame_head
 
 
 class Signals:
-    """Of this process; made and closed by its main thread."""
+    """Wake-up descriptor for signals of this process; the main thread creates and closes it."""
 
     def __init__(self) -> None:
         self._here, self._there = socket.socketpair()
@@ -40,7 +43,13 @@ class Signals:
 
     @classmethod
     def here(cls) -> Signals | None:
-        """None where signals are not this thread's, or somebody else is woken by them already."""
+        """Return the wake-up descriptor for the calling thread.
+
+        Returns
+        -------
+        Signals | None
+            None if this is not the main thread, or if another wake-up descriptor is set.
+        """
         if threading.current_thread() is not threading.main_thread():
             return None
         found = cls()
@@ -51,15 +60,16 @@ class Signals:
 
     @property
     def descriptor(self) -> int:
+        """File descriptor that becomes readable after a signal."""
         return self._here.fileno()
 
     def seen(self) -> None:
-        """Python has run since."""
+        """Clear the descriptor, because Python has run since the signal."""
         with suppress(BlockingIOError):
             self._here.recv(4096)
 
     def close(self) -> None:
-        """Twice does nothing."""
+        """Restore the earlier wake-up descriptor; a second call does nothing."""
         if self._here.fileno() >= 0:
             signal.set_wakeup_fd(self._before)
             self._here.close()
@@ -68,12 +78,28 @@ class Signals:
 
 _ROOM = 65536
 _LOOK_NS, _RARELY_NS = 100_000_000, 1_000_000_000
-"""Python runs, for the sake of signals, as often as that; rarely where a signal wakes us by itself."""
+"""Intervals at which Python runs for signals, ns; the long one if a signal wakes the controller by itself."""
 Words = npt.NDArray[np.int64]
 
 
 def prepare(update: Bound) -> Any:
-    """Compile a controller's update, for whoever calls it. ModelError for one that numba does not take."""
+    """Compile a controller's update.
+
+    Parameters
+    ----------
+    update : Bound
+        The bound update.
+
+    Returns
+    -------
+    Any
+        The kernel; None if this computer does not compile.
+
+    Raises
+    ------
+    ModelError
+        If numba does not accept the update.
+    """
     compiled = update.compiled
     if not COMPILED or compiled.kernel is not None:
         return compiled.kernel
@@ -94,7 +120,7 @@ def prepare(update: Bound) -> Any:
 
 
 def _cause(text: str) -> str:
-    """Of numba's pages, what is wrong, and the place in the user's file."""
+    """Return the cause of a numba error, with the place in the user's file."""
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
     reported = [
         line
@@ -107,12 +133,25 @@ def _cause(text: str) -> str:
 
 
 def _kept(function: Any) -> bool:
-    """Whether it stands in a file, next to which numba can keep it."""
+    """Return whether a function is in a file, next to which numba can store it."""
     return not function.__code__.co_filename.startswith("<")
 
 
 class Answering:
-    """One controller on one link. `go` answers what it can."""
+    """Compiled controller on one link.
+
+    Parameters
+    ----------
+    link : Link
+        Link to the plant.
+    controller : Any
+        Controller whose update is compiled.
+
+    Attributes
+    ----------
+    able : bool
+        Whether compiled code can answer here.
+    """
 
     def __init__(self, link: Link, controller: Any) -> None:
         update: Bound = controller.update
@@ -149,7 +188,10 @@ class Answering:
         m.epoll, m.alarm = self._epoll.fileno(), self._alarm.descriptor
 
     def go(self) -> None:
-        """After a state was answered by Python: the next ones, until there is something that is for Python."""
+        """Answer states in compiled code until Python is needed.
+
+        Call it after Python has answered a state.
+        """
         link, m = self._link, self._answer_memory
         dealer = link._at.data
         if not self.able or not isinstance(dealer, Dealer) or link.lost or link.ended or link._waiting is not None:
@@ -179,7 +221,10 @@ class Answering:
         self._settle(code, dealer)
 
     def _answer(self) -> tuple[int, bool]:
-        """Until there is more for Python than its signals: why, and whether anything was answered."""
+        """Answer until Python has more to do than to handle signals.
+
+        The result is the reason, and whether any state was answered.
+        """
         link, m, alarm, answered = self._link, self._answer_memory, self._alarm, False
         assert alarm is not None
         while True:
@@ -195,7 +240,7 @@ class Answering:
                 return (a.LOOK if code == a.PAUSE else code), answered
 
     def _settle(self, code: int, dealer: Dealer) -> None:
-        """What compiled code could not do."""
+        """Finish in Python what compiled code could not do."""
         link, m = self._link, self._answer_memory
         if code == a.UNREAD:
             if m.got:
@@ -220,7 +265,7 @@ class Answering:
         self._watched, self._answer_memory.data = watched, watched[0]
 
     def _fill(self) -> None:
-        """Give compiled code the layouts of this plant's messages, and the arrays of the controller."""
+        """Pass the layouts of this plant's messages and the controller's arrays to compiled code."""
         link, m, controller = self._link, self._answer_memory, self._controller
         if link.plant is not self._plant:
             self._set_plant(link.plant)
@@ -243,7 +288,7 @@ class Answering:
         m.frame_at, m.frame_from, m.frame_bytes = address(self._frame), a.HEAD - len(head), len(head) + len(body)
 
     def close(self) -> None:
-        """Twice does nothing."""
+        """Close the alarm and the descriptors; a second call does nothing."""
         if self._alarm is not None:
             self._alarm.close()
             self._epoll.close()

@@ -1,3 +1,4 @@
-"""Where the sides find each other: endpoints, sockets in files, the files of keys and of the session's token.
+"""Endpoints, socket files, key files and the session's token.
 
-Nothing in here reads or writes a message."""
+Plants and peers find each other by them. The package neither reads nor writes messages.
+"""

@@ -1,4 +1,7 @@
-"""Endpoints: their defaults, which may be bound, and binding them with an error that a person can act on."""
+"""Endpoints: their defaults, their checks, and how they are bound.
+
+Errors name the endpoint and a remedy.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,18 @@ _LONGEST_PATH = 103 if sys.platform == "darwin" else 107  # sun_path, less its z
 
 
 def resolved(endpoint: str) -> str:
-    """An ipc endpoint with its whole path: ipc://NAME (no slash) lies in the user's runtime directory."""
+    """Return an ipc endpoint with its whole path.
+
+    Parameters
+    ----------
+    endpoint : str
+        ipc://PATH, or ipc://NAME without a slash for a socket in the user's runtime directory.
+
+    Returns
+    -------
+    str
+        The endpoint; unchanged for an abstract socket.
+    """
     path = endpoint.removeprefix(SCHEME)
     if path.startswith("@"):
         return endpoint
@@ -31,7 +45,25 @@ def resolved(endpoint: str) -> str:
 
 
 def short_enough(endpoint: str, role: str) -> str:
-    """The endpoint itself; AddressError if its path is longer than the operating system lets a socket's be."""
+    """Return an ipc endpoint after a check of its length.
+
+    Parameters
+    ----------
+    endpoint : str
+        The endpoint with its whole path.
+    role : str
+        Purpose of the endpoint, for the error message.
+
+    Returns
+    -------
+    str
+        The same endpoint.
+
+    Raises
+    ------
+    AddressError
+        If the path is longer than the operating system allows for a socket.
+    """
     length = len(os.fsencode(endpoint.removeprefix(SCHEME)))
     if length > _LONGEST_PATH:
         raise AddressError(f"{role} endpoint '{endpoint}': its path has {length} bytes, a socket's may have at most "
@@ -40,12 +72,26 @@ def short_enough(endpoint: str, role: str) -> str:
 
 
 def prepare_socket(endpoint: str, role: str, keyed: bool) -> None:
-    """Make room for a socket that is about to be bound: its folder, made if need be, is ours and 0700; a socket that a
-    killed session left is taken away.
+    """Make room for a socket that is about to be bound.
 
-    ZeroMQ unlinks whatever has the name, also the socket of a plant that still runs: so we look first.
-    keyed   peers need keys, so that the folder may be open to others
-    EndpointError where something is in the way; AddressError for a place that others can reach.
+    The socket's folder becomes ours with mode 0700. A socket that a killed session left is removed. ZeroMQ unlinks any
+    file of that name, also the socket of a running plant. So this function checks first.
+
+    Parameters
+    ----------
+    endpoint : str
+        An ipc endpoint.
+    role : str
+        Purpose of the endpoint, for error messages.
+    keyed : bool
+        Whether peers need keys, so that the folder may be open to others.
+
+    Raises
+    ------
+    EndpointError
+        If another file or a running plant has the place.
+    AddressError
+        If other users can reach the place.
     """
     path = Path(endpoint.removeprefix(SCHEME))
     if str(path).startswith("@"):
@@ -106,7 +152,13 @@ def _clear(path: Path, endpoint: str, role: str) -> None:
 
 
 def sweep(prefix: str) -> None:
-    """Take away the sockets of that beginning which killed sessions left in the user's runtime directory."""
+    """Remove sockets that killed sessions left in the user's runtime directory.
+
+    Parameters
+    ----------
+    prefix : str
+        First characters of the sockets' names.
+    """
     with contextlib.suppress(OSError), _alone_in(runtime_directory(), 0.0) as alone:
         for path in runtime_directory().glob(f"{prefix}*") if alone else ():
             with contextlib.suppress(EndpointError):
@@ -115,8 +167,11 @@ def sweep(prefix: str) -> None:
 
 @contextlib.contextmanager
 def _alone_in(folder: Path, wait_s: float) -> Iterator[bool]:
-    """Within: no other process of ours sweeps the folder, nor has a socket there that is bound and about to listen.
-    False where that could not be had in `wait_s`."""
+    """Lock a folder against other processes of ours.
+
+    No other process then sweeps the folder, or has a socket there that is bound and not yet listening. The result is
+    False if the lock was not free within `wait_s`.
+    """
     try:
         import fcntl
 
@@ -143,7 +198,13 @@ def _alone_in(folder: Path, wait_s: float) -> Iterator[bool]:
 
 @contextlib.contextmanager
 def private_files() -> Iterator[None]:
-    """Files made within are for their owner alone."""
+    """Create files for their owner alone, within the context.
+
+    Yields
+    ------
+    None
+        Nothing.
+    """
     before = os.umask(0o077)
     try:
         yield
@@ -156,7 +217,18 @@ LAST_PORT = 65535 - 2
 
 
 def first_port() -> int:
-    """Of the three default endpoints: that of the environment, or the usual one. AddressError for what is no port."""
+    """Return the first port of the three default endpoints.
+
+    Returns
+    -------
+    int
+        The port of the environment variable, or the default.
+
+    Raises
+    ------
+    AddressError
+        If the variable is no port.
+    """
     word = os.environ.get(PORT_VARIABLE, "")
     if not word:
         return USUAL_PORT
@@ -175,11 +247,11 @@ def _defaults() -> tuple[str, str, str]:
 
 EXCHANGE, STEP, TELEMETRY = _defaults()
 ANYWHERE = {"*": "127.0.0.1", "0.0.0.0": "127.0.0.1", "[::]": "[::1]"}
-"""Hosts that stand for every address of a machine, and how the machine itself reaches them."""
+"""Hosts that stand for every address of a machine, with the address by which the machine reaches itself."""
 
 INPROC = "inproc://"
 NEAR = ("ipc://", INPROC, "tcp://127.", "tcp://[::1]", "tcp://localhost")
-"""How endpoints on this machine begin."""
+"""First characters of endpoints on this machine."""
 
 DEFAULTS = {"exchange": EXCHANGE, "step": STEP, "telemetry": TELEMETRY}
 
@@ -187,10 +259,26 @@ _TCP = re.compile(r"tcp://(\[[0-9A-Fa-f:.]+\]|[^:/\[\]]+):(\d{1,5}|\*)\Z")
 
 
 def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
-    """The endpoint in its plain form; AddressError if it is not one.
+    """Return an endpoint in its plain form.
 
-    role    what it is for, for the error: 'exchange', 'step', 'telemetry'
-    inproc  inproc://NAME is one, too: within a program (rtmms.embed)
+    Parameters
+    ----------
+    endpoint : str
+        The endpoint as a user writes it.
+    role : str
+        'exchange', 'step' or 'telemetry', for the error message.
+    inproc : bool, default False
+        Whether inproc://NAME is valid, for peers within a program (rtmms.embed).
+
+    Returns
+    -------
+    str
+        The plain form.
+
+    Raises
+    ------
+    AddressError
+        If the text is no endpoint.
     """
     if endpoint in DEFAULTS.values():
         first_port()
@@ -209,7 +297,20 @@ def checked(endpoint: str, role: str, *, inproc: bool = False) -> str:
 
 
 def only_local(endpoint: str, role: str) -> None:
-    """AddressError unless only this machine can reach the endpoint."""
+    """Raise AddressError unless only this machine can reach an endpoint.
+
+    Parameters
+    ----------
+    endpoint : str
+        The endpoint in its plain form.
+    role : str
+        Purpose of the endpoint, for the error message.
+
+    Raises
+    ------
+    AddressError
+        If other machines can reach it.
+    """
     if endpoint.startswith(("ipc://", INPROC)):
         return
     host = endpoint[len("tcp://") :].rpartition(":")[0]
@@ -222,8 +323,22 @@ def only_local(endpoint: str, role: str) -> None:
 
 
 def seen_from(exchange: str, endpoint: str) -> str:
-    """Where to connect for an endpoint that a plant states: one that is bound to every address of its machine is
-    reached where its exchange endpoint was."""
+    """Return where to connect for an endpoint that a plant states.
+
+    An endpoint on every address of its machine is reached at the host of its exchange endpoint.
+
+    Parameters
+    ----------
+    exchange : str
+        The exchange endpoint to which the peer connected.
+    endpoint : str
+        The endpoint that the plant states.
+
+    Returns
+    -------
+    str
+        The address to connect to.
+    """
     host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
     if not endpoint.startswith("tcp://") or host not in ANYWHERE:
         return endpoint
@@ -232,8 +347,25 @@ def seen_from(exchange: str, endpoint: str) -> str:
 
 
 def nearest(exchange: str, step: str, near: str) -> bool:
-    """Whether a plant's shorter way is there for us: a socket of our own user, on the machine where we found it, and
-    named by the port of the step endpoint, which somebody between us and the plant may have put in place of its own."""
+    """Return whether the plant's local step socket is available to this peer.
+
+    The socket must belong to our own user, on the machine on which we found the plant. Its name must have the port of
+    the step endpoint, because a process between us and the plant may have replaced the name.
+
+    Parameters
+    ----------
+    exchange : str
+        The exchange endpoint to which the peer connected.
+    step : str
+        The plant's step endpoint.
+    near : str
+        The local endpoint that the plant states.
+
+    Returns
+    -------
+    bool
+        True if it can be used.
+    """
     if not exchange.startswith(NEAR) or not near.startswith("ipc:///") or not hasattr(os, "getuid"):
         return False
     if not near.endswith(f"/step-{step.rpartition(':')[2]}"):
@@ -246,10 +378,30 @@ def nearest(exchange: str, step: str, near: str) -> bool:
 
 
 def cleared(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = False) -> str:
-    """The endpoint in its plain form, with nothing of ours in the way of binding it.
+    """Return an endpoint in its plain form, ready to be bound.
 
-    keyed   its socket lets in whom it has a key of, so that others may reach it
-    AddressError where it may not be bound, EndpointError where it cannot be.
+    Parameters
+    ----------
+    endpoint : str
+        The endpoint as a user writes it.
+    role : str
+        Purpose of the endpoint, for error messages.
+    keyed : bool, default False
+        Whether the socket requires keys, so that others may reach it.
+    inproc : bool, default False
+        Whether inproc://NAME is valid.
+
+    Returns
+    -------
+    str
+        The plain form.
+
+    Raises
+    ------
+    AddressError
+        If the endpoint may not be bound.
+    EndpointError
+        If the endpoint cannot be bound.
     """
     endpoint = checked(endpoint, role, inproc=inproc)
     if not keyed:
@@ -260,9 +412,26 @@ def cleared(endpoint: str, role: str, *, keyed: bool = False, inproc: bool = Fal
 
 
 def listen(endpoint: str, role: str, *, may_move: bool) -> tuple[plain.socket, str]:
-    """A bound socket of the operating system, for an endpoint that only this machine reaches, and its address.
+    """Return a listening socket of the operating system, for an endpoint that only this machine reaches.
 
-    may_move  a busy tcp port gives way to a free one; otherwise EndpointError names the endpoint
+    Parameters
+    ----------
+    endpoint : str
+        The endpoint as a user writes it.
+    role : str
+        Purpose of the endpoint, for error messages.
+    may_move : bool
+        Whether a free tcp port replaces a busy one.
+
+    Returns
+    -------
+    tuple[plain.socket, str]
+        The socket and its address.
+
+    Raises
+    ------
+    EndpointError
+        If the endpoint cannot be bound; it names the endpoint.
     """
     endpoint = cleared(endpoint, role)
     if endpoint.startswith("ipc://"):
@@ -279,8 +448,20 @@ def listen(endpoint: str, role: str, *, may_move: bool) -> tuple[plain.socket, s
 
 
 def listen_near(endpoint: str) -> tuple[plain.socket, str] | None:
-    """A second way to a tcp endpoint for this user's processes on this machine, which is shorter by a third: a socket
-    in the user's runtime directory, named by the port. None where that cannot be had."""
+    """Return a local socket beside a tcp endpoint, for this user's processes on this machine.
+
+    It is faster by a third. It is in the user's runtime directory, and its name has the port.
+
+    Parameters
+    ----------
+    endpoint : str
+        The bound tcp endpoint.
+
+    Returns
+    -------
+    tuple[plain.socket, str] | None
+        The socket and its address, or None if it is unavailable.
+    """
     if not endpoint.startswith("tcp://") or not hasattr(plain, "AF_UNIX"):
         return None
     try:

@@ -1,12 +1,12 @@
-"""Keys of CURVE in files: a plant's pair, pairs for its peers, and the folder of those who may come in.
+"""CURVE keys in files: a plant's pair, pairs of its peers, and the folder of admitted keys.
 
-A folder of keys, mode 0700, every file 0600 and in the format of pyzmq's certificates:
+A folder of keys has mode 0700. Each file has mode 0600 and the format of pyzmq's certificates:
 
     server.key  server.key_secret      the plant's pair
     client.key  client.key_secret      a peer's pair
-    clients/*.key                      public keys of the peers that the plant lets in
+    clients/*.key                      public keys of the peers that the plant admits
 
-A plant needs server.key_secret and clients/; a peer needs server.key and its own secret.
+A plant needs server.key_secret and clients/. A peer needs server.key and its own secret.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ _LOOK_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class ServerKeys:
-    """A plant's pair, as 40 characters of z85 each, and the folder of public keys it lets in."""
+    """Key pair of a plant, and its folder of admitted keys.
+
+    Parameters
+    ----------
+    public, secret : bytes
+        The plant's keys, each 40 characters of z85.
+    allowed : Path
+        Folder with the public keys of admitted peers.
+    """
 
     public: bytes
     secret: bytes
@@ -38,10 +46,24 @@ class ServerKeys:
 
 
 def make_keys(directory: Path, client: str = CLIENT) -> list[Path]:
-    """Write a pair for the peer `client`, let it in, and write the plant's pair if there is none yet.
+    """Write a key pair for a peer, admit the peer, and write the plant's pair if there is none yet.
 
-    Returns the files written. Nothing is ever written over: ModelError naming the file that is there already, or the
-    folder that cannot be made or is open to others.
+    Parameters
+    ----------
+    directory : Path
+        Folder of the keys.
+    client : str, default CLIENT
+        Name of the peer.
+
+    Returns
+    -------
+    list[Path]
+        The files written. No file is ever overwritten.
+
+    Raises
+    ------
+    ModelError
+        If a file exists already, or if the folder cannot be made or is open to others; it names the file or the folder.
     """
     if not client or client == SERVER or not all(c.isalnum() or c in "-_." for c in client) or client[0] == ".":
         raise ModelError(
@@ -88,7 +110,23 @@ def _pair(directory: Path, name: str, whose: str) -> dict[Path, str]:
 
 
 def read_server(directory: Path) -> ServerKeys:
-    """What a plant needs; ModelError naming the file that is missing, broken, another user's or open to others."""
+    """Return the keys of a plant.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder of the keys.
+
+    Returns
+    -------
+    ServerKeys
+        The plant's keys.
+
+    Raises
+    ------
+    ModelError
+        If a file is missing, broken, another user's or open to others; it names the file.
+    """
     path = _needed(directory, SERVER + _SECRET)
     _check_unwritable(directory, 0o700)
     _check_clients(directory / ALLOWED)
@@ -97,7 +135,25 @@ def read_server(directory: Path) -> ServerKeys:
 
 
 def read_client(directory: Path) -> ClientKeys:
-    """What a peer needs: client.key_secret, or the one other secret that is there; ModelError as for a plant's."""
+    """Return the keys of a peer.
+
+    The peer's secret is in client.key_secret, or in the only other secret file.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder of the keys.
+
+    Returns
+    -------
+    ClientKeys
+        The peer's keys.
+
+    Raises
+    ------
+    ModelError
+        If a file is missing, broken, another user's or open to others; it names the file.
+    """
     path = _needed(directory, SERVER + _PUBLIC)
     _check_unwritable(directory, 0o700)
     _check_unwritable(path, 0o600)  # who may write it may be the plant
@@ -114,8 +170,20 @@ def read_client(directory: Path) -> ClientKeys:
 
 
 def read_allowed(directory: Path) -> dict[bytes, str] | None:
-    """Public keys (32 bytes) of the peers that may come in, and their names; files that hold no key, or that others
-    can write, are left out. None where others can write into the folder: what stands there is then nobody's word."""
+    """Return the public keys of the peers that a plant admits.
+
+    Files without a key, and files that others can write, are left out.
+
+    Parameters
+    ----------
+    directory : Path
+        Folder of the admitted keys.
+
+    Returns
+    -------
+    dict[bytes, str] | None
+        Names by key (32 bytes). None if others can write into the folder, because its contents are then unreliable.
+    """
     allowed: dict[bytes, str] = {}
     try:
         _check_unwritable(directory, 0o700)
@@ -134,10 +202,23 @@ def read_allowed(directory: Path) -> dict[bytes, str] | None:
 
 
 class Allowed:
-    """The public keys that a plant lets in, read again when their folder has changed (looked at once a second).
+    """Public keys that a plant admits.
 
-    names    key (32 bytes) -> name of its file
-    changes  counts the times they became others;  taken_away  at the last reading one was missing
+    The keys are read again when their folder has changed. The folder is checked once a second.
+
+    Parameters
+    ----------
+    keys : ServerKeys
+        The plant's keys.
+
+    Attributes
+    ----------
+    names : dict of bytes to str
+        Name of its file for each key (32 bytes).
+    changes : int
+        Number of changes of the keys.
+    taken_away : bool
+        Whether a key was missing at the last reading.
     """
 
     def __init__(self, keys: ServerKeys) -> None:
@@ -151,11 +232,30 @@ class Allowed:
         self.look(monotonic_ns())
 
     def name_of(self, key: bytes) -> str | None:
-        """None for a key that may not come in."""
+        """Return the name of an admitted key.
+
+        Parameters
+        ----------
+        key : bytes
+            Public key, 32 bytes.
+
+        Returns
+        -------
+        str | None
+            None if the key is not admitted.
+        """
         return self.names.get(key)
 
     def look(self, now_ns: int) -> None:
-        """A call to stat, once a second, and files only when there is news. Called in the slack."""
+        """Read the keys again if their folder has changed.
+
+        The loop calls this in the slack. It costs a stat once a second, and reads files only after a change.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant of CLOCK_MONOTONIC, ns.
+        """
         if self._stamp is not None and now_ns - self._looked_ns < _LOOK_NS:
             return
         self._looked_ns = now_ns
@@ -191,7 +291,7 @@ def _read_secret(path: Path) -> tuple[bytes, bytes]:
 
 
 def _read(path: Path) -> tuple[bytes, bytes | None]:
-    """Public and secret key, each 40 characters of z85."""
+    """Return public and secret key, each 40 characters of z85."""
     try:
         public, secret = key_pairs.certificate(path)
         if any(len(key) != 40 or len(key_pairs.plain(key)) != 32 for key in (public, secret) if key is not None):
@@ -204,17 +304,17 @@ def _read(path: Path) -> tuple[bytes, bytes | None]:
 
 
 def _check_private(path: Path, mode: int) -> None:
-    """Secrets that others can read are none."""
+    """Raise ModelError for a secret that others can read."""
     _check_ours(path, mode, 0o077, "open to others")
 
 
 def _check_unwritable(path: Path, mode: int) -> None:
-    """What others can write into lets in whom they like."""
+    """Raise ModelError for a file or folder into which others could write keys of their own."""
     _check_ours(path, mode, 0o022, "writable by others")
 
 
 def _check_ours(path: Path, mode: int, refused: int, what: str) -> None:
-    """ModelError where the file or folder is another user's (root's is nobody's) or has one of the modes refused."""
+    """Raise ModelError if a file is another user's (root's is accepted) or has one of the refused modes."""
     if not hasattr(os, "geteuid"):
         return
     found = path.stat()
@@ -226,7 +326,7 @@ def _check_ours(path: Path, mode: int, refused: int, what: str) -> None:
 
 
 def _check_clients(directory: Path) -> None:
-    """The folder of those who may come in, and each file in it."""
+    """Check the folder of admitted keys, and each file in it."""
     if not directory.exists():
         return  # nobody may come in
     _check_unwritable(directory, 0o700)

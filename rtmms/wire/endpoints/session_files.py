@@ -1,6 +1,6 @@
-"""The session's token: a file of mode 0600 in the user's runtime directory, one for each exchange endpoint.
+"""Token of the session: a file of mode 0600 in the user's runtime directory, one for each exchange endpoint.
 
-It keeps other users of the same machine from taking a robot's actuators; it does not protect a network.
+It prevents other users of the same machine from claiming a robot's actuators. It does not protect a network.
 """
 
 from __future__ import annotations
@@ -24,11 +24,17 @@ from rtmms.base.trust import exposed_way
 from rtmms.wire.protocol.messages import EndpointError
 
 MAX_BYTES = 4096
-"""Of a token's file."""
+"""Most bytes of a token file."""
 
 
 def runtime_directory() -> Path:
-    """$XDG_RUNTIME_DIR/rtmms, or where the platform keeps such files. It need not exist."""
+    """Return the user's runtime directory for rtmms.
+
+    Returns
+    -------
+    Path
+        $XDG_RUNTIME_DIR/rtmms, or the platform's place for such files. It need not exist.
+    """
     given = os.environ.get("XDG_RUNTIME_DIR", "")
     if os.path.isabs(given):  # the XDG specification: a relative one is ignored
         return Path(given) / "rtmms"
@@ -40,9 +46,19 @@ def runtime_directory() -> Path:
 
 
 def make_runtime_directory() -> Path:
-    """The directory, there and private. OSError where it cannot be made.
+    """Create the runtime directory, for its owner alone.
 
-    A directory in a shared place may have been put there by someone else, open to all: EndpointError, it is not used.
+    Returns
+    -------
+    Path
+        The directory.
+
+    Raises
+    ------
+    OSError
+        If it cannot be made.
+    EndpointError
+        If somebody else may have put it into a shared place, or can replace it.
     """
     directory = runtime_directory()
     if why := exposed_way(directory.parent):  # who can rename the directory can put another one in its place
@@ -59,17 +75,53 @@ def make_runtime_directory() -> Path:
 
 
 def new_token() -> str:
+    """Return a random token.
+
+    Returns
+    -------
+    str
+        32 hexadecimal digits.
+    """
     return secrets.token_hex(16)
 
 
 def token_path(exchange: str) -> Path:
-    """Where the token of the plant at this exchange endpoint lies (whether or not it exists)."""
+    """Return the path of the token file of a plant, whether or not it exists.
+
+    Parameters
+    ----------
+    exchange : str
+        The plant's exchange endpoint.
+
+    Returns
+    -------
+    Path
+        The path.
+    """
     plain = re.sub(r"[^A-Za-z0-9.]+", "_", exchange)[-80:]
     return runtime_directory() / f"{plain}.{zlib.crc32(exchange.encode()):08x}.token"
 
 
 def write_token(exchange: str, token: str) -> Path:
-    """Write the token for this endpoint over what a killed session left; EndpointError if it cannot be private."""
+    """Write the token of an endpoint, and overwrite one that a killed session left.
+
+    Parameters
+    ----------
+    exchange : str
+        The plant's exchange endpoint.
+    token : str
+        The token.
+
+    Returns
+    -------
+    Path
+        Path of the file.
+
+    Raises
+    ------
+    EndpointError
+        If the file cannot be private.
+    """
     path = token_path(exchange)
     directory = path.parent
     try:
@@ -88,7 +140,18 @@ def write_token(exchange: str, token: str) -> Path:
 
 
 def read_token(exchange: str) -> str:
-    """The token for this endpoint, '' where no session of this user has left one."""
+    """Return the token of an endpoint.
+
+    Parameters
+    ----------
+    exchange : str
+        The plant's exchange endpoint.
+
+    Returns
+    -------
+    str
+        The token; empty if no session of this user has left one.
+    """
     try:
         return read_input_text(token_path(exchange), max_bytes=MAX_BYTES).strip()
     except ModelError:
@@ -96,7 +159,15 @@ def read_token(exchange: str) -> str:
 
 
 def remove_token(exchange: str, token: str) -> None:
-    """Take the file away, unless a newer session has already put its own there."""
+    """Remove a token file, unless a newer session has written its own.
+
+    Parameters
+    ----------
+    exchange : str
+        The plant's exchange endpoint.
+    token : str
+        The token of the ending session.
+    """
     if read_token(exchange) == token:
         token_path(exchange).unlink(missing_ok=True)
         _origin_path(token_path(exchange)).unlink(missing_ok=True)
@@ -121,12 +192,17 @@ def _write_origin(path: Path, exchange: str) -> None:
 
 
 def origin_of_token(exchange: str) -> str:
-    """Return sentences for a peer whose token was refused: who wrote its file, when, for what, and what to do.
+    """Explain a refused token: who wrote its file, when, for what, and what to do.
 
     Parameters
     ----------
     exchange : str
         The exchange endpoint that the peer connects to.
+
+    Returns
+    -------
+    str
+        Sentences for a person.
     """
     path = token_path(exchange)
     ways = "let both processes have the same user and XDG_RUNTIME_DIR, give the token yourself (token=), or use keys"

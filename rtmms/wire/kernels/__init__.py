@@ -1,2 +1,4 @@
-"""The exchange as compiled code: system calls by name, messages of a known layout, a whole step in one call. Addresses
-and whole numbers only; what is unusual is handed over to Python as it came."""
+"""Compiled exchange: system calls, messages of a known layout, and a whole step in one call.
+
+The kernels take addresses and whole numbers only. They pass unusual messages to Python unchanged.
+"""

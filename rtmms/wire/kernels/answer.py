@@ -1,4 +1,7 @@
-"""Answering states without Python: one receive, the update, one send, for as long as all is usual."""
+"""Compiled answers to states: one receive, the update, one send.
+
+The kernel returns to Python as soon as anything unusual comes.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,11 @@ from rtmms.wire.kernels.system import (
 from rtmms.wire.protocol.step_layout import COMMAND_SEQ, COMMAND_STEP, STATE_DEADLINE, STATE_STEP
 
 LOOK, UNREAD, UNSENT, FAILED, PAUSE = range(5)
-"""Why it came back: something else to look at, or a signal; a message for the general reader; the last command left in
-part; the update raised something; only so that Python can see to signals."""
+"""Results of `answer`.
+
+LOOK: another event or a signal. UNREAD: a message for the general reader. UNSENT: the last command left in part.
+FAILED: the update raised an error. PAUSE: Python is to handle signals.
+"""
 HEAD = 9
 """Bytes before a command for the head of its frame."""
 
@@ -40,7 +46,10 @@ SIGNATURE = types.none(types.float64, _ARRAY, _ARRAY, _ARRAY)
 
 @intrinsic
 def _call_update(typing_context: Any, function: Any, time: Any, outputs: Any, memory: Any, command: Any) -> Any:
-    """A compiled function of SIGNATURE at an address, as numba itself would call it; 1 where it raised something."""
+    """Call a compiled function of SIGNATURE at an address.
+
+    It is called as numba itself would call it. The result is 1 if it raised an error.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = context.call_conv.get_function_type(types.none, SIGNATURE.args)
@@ -53,7 +62,18 @@ def _call_update(typing_context: Any, function: Any, time: Any, outputs: Any, me
 
 @kernel
 def answer(at: int) -> int:
-    """States, by the memory at this address, until there is something for Python."""
+    """Answer states until Python is needed.
+
+    Parameters
+    ----------
+    at : int
+        Address of the memory, a record ANSWER.
+
+    Returns
+    -------
+    int
+        LOOK, UNREAD, UNSENT, FAILED or PAUSE.
+    """
     m = answer_at(at)
     values = carray(numbers_at(m.values_at), (1 + m.n_outputs,))
     outputs = carray(numbers_at(m.values_at + 8), (m.n_outputs,))
@@ -105,7 +125,10 @@ def answer(at: int) -> int:
 
 @kernel
 def _read_all(m: Any, buffer: Any, got: int, integers: Any, values: Any) -> bool:
-    """Whether what came are whole states, one after the other; integers and values are the last one's."""
+    """Return whether the received bytes are whole states, one after the other.
+
+    Integers and values are those of the last state.
+    """
     at = 0
     while at < got:
         begin, end = frame_extent(buffer, at, got)

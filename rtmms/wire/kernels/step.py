@@ -1,4 +1,7 @@
-"""A usual step in one compiled call, its memory, and many steps in a row."""
+"""Compiled steps: a usual step in one call, its memory, and many steps in a row.
+
+`rtmms.wire.plant.fast_path` fills the memory and calls the kernels.
+"""
 
 from __future__ import annotations
 
@@ -68,10 +71,10 @@ from rtmms.wire.protocol.step_layout import (
 
 
 UNREAD = -(1 << 40)
-"""In `got` of a peer: nothing for the general reader."""
+"""Value of `got` of a peer without a message for the general reader."""
 
 AFTER_DEADLINE = 4
-"""Messages that are still looked at when time is up, by the general path as well."""
+"""Number of messages that are still read after the deadline, by the general path as well."""
 
 STEP = words(
     # given
@@ -133,7 +136,7 @@ STATE = words(
 )  # fmt: skip
 
 TIME = words("exchange_ns", "plant_ns", "outcome")
-"""Of a step of a batch: how long its parts took, and its StepOutcome."""
+"""Durations of the parts of a step of a batch, ns, and its StepOutcome."""
 
 ANSWER = words(
     # given
@@ -153,8 +156,11 @@ ANSWER = words(
     "sent",  # of the last command: bytes, or -errno
     "answered",  # how many
 )  # fmt: skip
-"""Of a controller that answers in compiled code. Where something else has come as well, Python looks at it, but not
-before the state's deadline, for which the alarm is set: until then others on this core may have theirs to answer."""
+"""Memory of a controller that answers in compiled code.
+
+After another event Python runs, but not before the state's deadline, for which the alarm is set. Until then other
+controllers on this core may have states to answer.
+"""
 
 step_at, peers_at = record_at(STEP), records_at(PEER)
 batch_at, states_at, times_at = record_at(BATCH), records_at(STATE), records_at(TIME)
@@ -169,7 +175,7 @@ answer_at = record_at(ANSWER)
 
 
 ANY = 1 << 30
-"""For `publish`: the state goes to a peer whatever it owes."""
+"""Limit for `publish` that sends the state to each peer."""
 _MOST_SEQ = 1 << 62
 _APPLIED, _MISSED, _REUSED, _STALE = map(
     int, (StepOutcome.APPLIED, StepOutcome.MISSED, StepOutcome.REUSED, StepOutcome.STALE)
@@ -179,7 +185,18 @@ _APPLIED, _MISSED, _REUSED, _STALE = map(
 
 @kernel
 def take_step(at: int) -> int:
-    """One step, by the memory at this address (step_memory.STEP): INTERRUPTED, PUBLISHED or RESOLVED."""
+    """Take one step.
+
+    Parameters
+    ----------
+    at : int
+        Address of the memory, a record STEP.
+
+    Returns
+    -------
+    int
+        INTERRUPTED, PUBLISHED or RESOLVED.
+    """
     m = step_at(at)
     peers = carray(peers_at(m.peers_at), (m.peers,))
     scratch = m.scratch_at
@@ -207,7 +224,15 @@ def take_step(at: int) -> int:
 
 @kernel
 def clear(m: Any, peers: Any) -> None:
-    """Nothing of the step has been done."""
+    """Reset the results of the step.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    peers : array of PEER
+        Memory of the peers.
+    """
     m.complete = m.stale = m.clamped = m.status = m.called_ns = m.stepped_ns = m.gathered_ns = m.kept = 0
     m.seq_used = -1
     for k in range(len(peers)):
@@ -219,7 +244,17 @@ def clear(m: Any, peers: Any) -> None:
 def outcome_of(m: Any, late: int) -> int:
     """Return the StepOutcome of a step that somebody claimed.
 
-    late   the outcome of a step whose commands were not all there
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    late : int
+        Outcome of a step with missing commands.
+
+    Returns
+    -------
+    int
+        The outcome.
     """
     if not m.complete:
         return late
@@ -230,9 +265,14 @@ def outcome_of(m: Any, late: int) -> int:
 
 @kernel
 def step_plant(m: Any, late: int) -> None:
-    """The command to the plant, its step, and the row of it.
+    """Pass the command to the plant, take its step, and write its row.
 
-    late   the outcome of a step whose commands were not all there
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    late : int
+        Outcome of a step with missing commands.
     """
     command, given = carray(numbers_at(m.command_at), (m.actuators,)), carray(numbers_at(m.given_at), (m.actuators,))
     for i in range(len(command)):
@@ -250,7 +290,17 @@ def step_plant(m: Any, late: int) -> None:
 
 @kernel
 def keep(m: Any, late: int) -> None:
-    """The step's row for the recorder: the plant writes its outputs, the head has the results of the step."""
+    """Write the step's row for the recorder.
+
+    The plant writes its outputs. The head has the results of the step.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    late : int
+        Outcome of a step with missing commands.
+    """
     memory = row_memory_at(m.row_memory_at)
     head = row_head_at(memory.head_at)
     call(memory.account, memory.arguments_at)
@@ -265,8 +315,24 @@ def keep(m: Any, late: int) -> None:
 
 @kernel
 def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
-    """The state to each peer that owes no more than so many answers, with what is left of its time; False where one did
-    not take all of it."""
+    """Send the state to the peers, with the rest of their time.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    peers : array of PEER
+        Memory of the peers.
+    begun : int
+        Begin of the step on CLOCK_MONOTONIC, ns.
+    most : int
+        Peers that owe more answers than this receive no state.
+
+    Returns
+    -------
+    bool
+        False if a peer did not accept all of its state.
+    """
     usual = True
     budget = max(1, m.deadline_ns - begun) if m.deadline_ns else 0
     for k in range(len(peers)):
@@ -282,10 +348,23 @@ def publish(m: Any, peers: Any, begun: int, most: int) -> bool:
 
 @kernel
 def gather(m: Any, peers: Any) -> int:
-    """Commands until all are in hand or time is up: how many are missing, or -1 where Python must look.
+    """Read commands until all have come or the time is up.
 
-    The loop waits for several peers one at a time, beginning with the one that was served last. On one core the others
-    have answered when it does, so none of them wakes us for nothing; elsewhere the wait ends with the last of them.
+    The loop waits for several peers one at a time, first for the peer to which it sent the state last. On one core the
+    others have answered by then, so none of them wakes the loop in vain. On more cores the wait ends with the last
+    peer.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    peers : array of PEER
+        Memory of the peers.
+
+    Returns
+    -------
+    int
+        Number of missing commands, or -1 if Python must act.
     """
     scratch, events, deadline = m.scratch_at, m.events_at, m.deadline_ns
     missing, past, most, next_one = len(peers), 0, len(peers) + 1, len(peers) - 1
@@ -335,7 +414,20 @@ def gather(m: Any, peers: Any) -> int:
 
 @kernel(inline=True)
 def peer_of(peers: Any, descriptor: int) -> int:
-    """The place of the peer with this descriptor; their count where there is none."""
+    """Return the index of the peer with a descriptor.
+
+    Parameters
+    ----------
+    peers : array of PEER
+        Memory of the peers.
+    descriptor : int
+        File descriptor of its connection.
+
+    Returns
+    -------
+    int
+        The index; the number of peers if there is none.
+    """
     which = 0
     while which < len(peers) and peers[which].descriptor != descriptor:
         which += 1
@@ -344,9 +436,21 @@ def peer_of(peers: Any, descriptor: int) -> int:
 
 @kernel
 def receive_from(m: Any, peer: Any, any_step: bool) -> int:
-    """1: the peer's command is in hand; 0: there is nothing; -1: Python must look at what there is.
+    """Read a peer's command.
 
-    any_step   a command for an earlier step is good, too (free mode)
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    peer : record PEER
+        Memory of the peer.
+    any_step : bool
+        Whether a command for an earlier step counts, too (free mode).
+
+    Returns
+    -------
+    int
+        1 if the command has come, 0 if nothing has, -1 if Python must act.
     """
     got = receive(peer.descriptor, peer.buffer_at, peer.buffer_bytes)
     if got == -EAGAIN or got == -EINTR:
@@ -360,7 +464,20 @@ def receive_from(m: Any, peer: Any, any_step: bool) -> int:
 
 @kernel
 def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
-    """Where the message at `at` begins and ends, if it is whole and of one frame (ZMTP); else -1."""
+    """Return the extent of a whole message of one frame (ZMTP).
+
+    Parameters
+    ----------
+    buffer : array of uint8
+        The received bytes.
+    at, end : int
+        Begin of the frame, and end of the bytes.
+
+    Returns
+    -------
+    tuple[int, int]
+        Begin and end of the message; -1 twice if it is not whole or has several frames.
+    """
     if end - at < 2:
         return -1, -1
     begin, size = at + 2, int(buffer[at + 1])
@@ -377,8 +494,10 @@ def frame_extent(buffer: Any, at: int, end: int) -> tuple[int, int]:
 
 @kernel
 def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
-    """What has come is one command of the peer's layout, with a seq that rises, for this step, and it counts from now
-    on; or nothing of it does."""
+    """Use the received bytes as a command, and return whether they are one.
+
+    They must be one command of the peer's layout for this step, with a rising seq. Otherwise nothing of it counts.
+    """
     frame, integers = carray(bytes_at(peer.buffer_at), (got,)), carray(words_at(m.scratch_at + INTEGERS_AT), (4,))
     values = carray(numbers_at(m.values_at), (peer.n_own,))
     begin, end = frame_extent(frame, 0, got)
@@ -405,7 +524,19 @@ def _take(m: Any, peer: Any, got: int, any_step: bool) -> bool:
 
 @kernel
 def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
-    """Within its limits into the command; see StepPort._use."""
+    """Clamp a command's values into the step's command; see `StepPort._use`.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    peer : record PEER
+        Memory of the peer.
+    seq, step : int
+        Numbers of the command.
+    values : array of float64
+        Values of the peer's actuators.
+    """
     n = m.actuators
     command, actuators = carray(numbers_at(m.command_at), (n,)), carray(actuators_at(m.actuators_at), (n,))
     own, fresh = carray(words_at(peer.own_at), (len(values),)), carray(bytes_at(m.fresh_at), (n,))
@@ -431,7 +562,22 @@ def use(m: Any, peer: Any, seq: int, step: int, values: Any) -> None:
 
 @kernel
 def resolve(m: Any, complete: bool, now: int) -> bool:
-    """The fallback for what is missing; False where the run ends for it, or may."""
+    """Replace missing commands by the miss policy.
+
+    Parameters
+    ----------
+    m : record STEP
+        Memory of the step.
+    complete : bool
+        Whether all commands have come.
+    now : int
+        Instant of CLOCK_MONOTONIC, ns.
+
+    Returns
+    -------
+    bool
+        False if the run ends because of a miss, or may end.
+    """
     n = m.actuators
     fallbacks, actuators = carray(fallbacks_at(m.fallbacks_at), (1,)), carray(actuators_at(m.actuators_at), (n,))
     command = carray(numbers_at(m.command_at), (n,))
@@ -456,7 +602,13 @@ def resolve(m: Any, complete: bool, now: int) -> bool:
 
 @kernel
 def take_steps(step: int, batch: int) -> None:
-    """By the memory at these addresses (step_memory.STEP, BATCH)."""
+    """Take many steps.
+
+    Parameters
+    ----------
+    step, batch : int
+        Addresses of the records STEP and BATCH.
+    """
     m, b = step_at(step), batch_at(batch)
     peers, times = carray(peers_at(m.peers_at), (m.peers,)), carray(times_at(b.times_at), (b.most,))
     fresh, fallback = carray(bytes_at(m.fresh_at), (m.actuators,)), carray(fallbacks_at(m.fallbacks_at), (1,))[0]
@@ -498,7 +650,13 @@ def take_steps(step: int, batch: int) -> None:
 
 @kernel
 def write_states(step: int, batch: int) -> None:
-    """The state of one step to come, for each peer, by the same memory."""
+    """Write the state of the next step for each peer.
+
+    Parameters
+    ----------
+    step, batch : int
+        Addresses of the records STEP and BATCH.
+    """
     m, b = step_at(step), batch_at(batch)
     call(b.function, b.arguments_at)
     _write(m, b)
@@ -506,7 +664,7 @@ def write_states(step: int, batch: int) -> None:
 
 @kernel
 def _note(m: Any, b: Any, peers: Any, time: Any, late: int) -> None:
-    """The step is done: what it took, what `applied` has of it, and what each peer has to its name."""
+    """Record the durations of a step, its results for `applied`, and the counts of each peer."""
     time.exchange_ns, time.plant_ns = m.gathered_ns - m.begun_ns, m.stepped_ns - m.called_ns
     time.outcome = outcome_of(m, late)
     answered = 0
@@ -531,7 +689,7 @@ def _note(m: Any, b: Any, peers: Any, time: Any, late: int) -> None:
 
 @kernel
 def _pass_on(m: Any, time: Any) -> None:
-    """How long the step took, for the row of the next."""
+    """Write the durations of a step for the row of the next one."""
     head = row_head_at(row_memory_at(m.row_memory_at).head_at)
     head.timed, head.exchange, head.plant = m.step, time.exchange_ns, time.plant_ns
     head.wake = head.slack = UNDEFINED
@@ -562,8 +720,10 @@ def _write(m: Any, b: Any) -> None:
 
 @kernel
 def _take_what_is_there(m: Any, peers: Any) -> int:
-    """Free: the newest command of each peer, if there is one, for whatever step it was meant; how many have none, or -1
-    where Python must look."""
+    """Read the newest command of each peer, for any step (free mode).
+
+    The result is the number of peers without a command, or -1 if Python must act.
+    """
     found, missing = wait(m.epoll, m.events_at, len(peers) + 1, 0), len(peers)
     if found < 0:
         return -1

@@ -26,7 +26,12 @@ layout_at = record_at(LAYOUT)
 
 
 class CompiledLayout:
-    """A layout in memory for compiled code.
+    """Layout in memory for compiled code.
+
+    Parameters
+    ----------
+    layout : StepLayout
+        The layout to store.
 
     Attributes
     ----------
@@ -69,7 +74,20 @@ bits_of = _reinterpreted(types.float64, types.int64)
 
 @kernel(inline=True)
 def read_bits(frame: Any, at: int) -> Any:
-    """Return eight big-endian bytes as an int64."""
+    """Return eight big-endian bytes as an int64.
+
+    Parameters
+    ----------
+    frame : array of uint8
+        The message.
+    at : int
+        Offset of the first byte.
+
+    Returns
+    -------
+    int64
+        The number.
+    """
     bits = np.int64(0)
     for k in range(8):
         bits = (bits << 8) | np.int64(frame[at + k])
@@ -78,7 +96,17 @@ def read_bits(frame: Any, at: int) -> Any:
 
 @kernel(inline=True)
 def write_bits(frame: Any, at: int, bits: int) -> None:
-    """Write an int64 as eight big-endian bytes."""
+    """Write an int64 as eight big-endian bytes.
+
+    Parameters
+    ----------
+    frame : array of uint8
+        The message.
+    at : int
+        Offset of the first byte.
+    bits : int
+        The number.
+    """
     for k in range(8):
         frame[at + k] = (bits >> (8 * (7 - k))) & 0xFF
 
@@ -87,7 +115,25 @@ def write_bits(frame: Any, at: int, bits: int) -> None:
 def read_message(layout: int, frame: Any, begin: int, end: int, integers: Any, reals: Any) -> bool:
     """Read frame[begin:end] into integers and reals, and return whether it is a message of the layout.
 
-    The reals may be any float64, finite or not. Where the result is False nothing is written.
+    The reals may be any float64, finite or not. If the result is False, nothing is written.
+
+    Parameters
+    ----------
+    layout : int
+        Address of the record LAYOUT.
+    frame : array of uint8
+        The received bytes.
+    begin, end : int
+        Extent of the message.
+    integers : array of int64
+        Receives the integers.
+    reals : array of float64
+        Receives the reals.
+
+    Returns
+    -------
+    bool
+        Whether the message has this layout.
     """
     m = layout_at(layout)
     if end - begin < m.body_bytes:
@@ -128,14 +174,39 @@ def _is_ending(m: Any, frame: Any, begin: int, end: int) -> bool:
 def write_integer(layout: Any, frame: Any, begin: int, place: int, value: int) -> None:
     """Write one integer of the message that begins at frame[begin].
 
-    layout : the record, see `layout_at`;  place : among `StepLayout.integers`
+    Parameters
+    ----------
+    layout : record LAYOUT
+        See `layout_at`.
+    frame : array of uint8
+        The message.
+    begin : int
+        Offset of the message.
+    place : int
+        Index among `StepLayout.integers`.
+    value : int
+        The number.
     """
     write_bits(frame, begin + carray(words_at(layout.integers_at), (layout.n_integers,))[place], value)
 
 
 @kernel(inline=True)
 def write_reals(layout: Any, frame: Any, begin: int, first: int, values: Any) -> None:
-    """Write reals from place `first` on."""
+    """Write successive reals of the message that begins at frame[begin].
+
+    Parameters
+    ----------
+    layout : record LAYOUT
+        See `layout_at`.
+    frame : array of uint8
+        The message.
+    begin : int
+        Offset of the message.
+    first : int
+        Index of the first real.
+    values : array of float64
+        The numbers.
+    """
     offsets = carray(words_at(layout.reals_at), (layout.n_reals,))
     for k in range(len(values)):
         write_bits(frame, begin + offsets[first + k], bits_of(values[k]))

@@ -1,7 +1,7 @@
-"""System calls of Linux by name, for compiled code: symbols are found when a kernel is loaded, so that it can be kept
-on disk. Pointers pass as the whole numbers that they are; errors are returned as -errno.
+"""System calls of Linux by name, for compiled code.
 
-Nothing here is retried after a signal (EINTR): Python must see it first.
+Loading a kernel resolves the symbols, so that a kernel can be stored on disk. Pointers are whole numbers; errors return
+-errno. No call is repeated after a signal (EINTR), because Python must see the signal first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 from rtmms.base.jit import COMPILED, kernel
 
 AVAILABLE = COMPILED and sys.platform == "linux" and sys.maxsize > 1 << 32 and sys.byteorder == "little"
-"""Whether compiled code can do here what the exchange needs."""
+"""Whether compiled code can do the exchange on this platform."""
 
 _I32, _I64 = types.int32, types.int64
 _clock_gettime = types.ExternalFunction("clock_gettime", _I32(_I32, _I64))
@@ -34,7 +34,7 @@ EAGAIN, EINTR = 11, 4
 IN = 1
 _EVENT_BYTES, _DATA = (12, 4) if platform.machine() in ("x86_64", "AMD64") else (16, 8)
 EVENT_BYTES = _EVENT_BYTES
-"""struct epoll_event is packed on x86-64 alone."""
+"""Bytes of struct epoll_event, which is packed on x86-64 alone."""
 
 
 def _pointer_to(dtype: Any) -> Any:
@@ -50,7 +50,7 @@ def _pointer_to(dtype: Any) -> Any:
 
 numbers_at, words_at, bytes_at = _pointer_to(types.float64), _pointer_to(types.int64), _pointer_to(types.uint8)
 _shorts_at = _pointer_to(types.int32)
-"""An address as a pointer, for carray. Who owns the memory keeps it in place."""
+"""Casts of an address to a pointer, for carray; the owner of the memory must keep it in place."""
 
 
 @kernel(inline=True)
@@ -60,7 +60,18 @@ def _errno() -> int:
 
 @kernel(inline=True)
 def now_ns(scratch: int) -> int:
-    """CLOCK_MONOTONIC.  scratch: the address of four words that may be written, as in the others."""
+    """Return the time of CLOCK_MONOTONIC.
+
+    Parameters
+    ----------
+    scratch : int
+        Address of four words that may be written.
+
+    Returns
+    -------
+    int
+        Time, ns.
+    """
     _clock_gettime(_MONOTONIC, scratch)
     w = carray(words_at(scratch), (2,))
     return w[0] * _SECOND + w[1]
@@ -68,7 +79,20 @@ def now_ns(scratch: int) -> int:
 
 @kernel(inline=True)
 def sleep_until(instant_ns: int, scratch: int) -> int:
-    """0, or EINTR when a signal came first."""
+    """Sleep until an instant.
+
+    Parameters
+    ----------
+    instant_ns : int
+        Instant of CLOCK_MONOTONIC, ns.
+    scratch : int
+        Address of four words that may be written.
+
+    Returns
+    -------
+    int
+        0, or EINTR if a signal came first.
+    """
     w = carray(words_at(scratch), (2,))
     w[0], w[1] = instant_ns // _SECOND, instant_ns % _SECOND
     return int(_clock_nanosleep(_MONOTONIC, _ABSOLUTE, scratch, 0))
@@ -76,7 +100,17 @@ def sleep_until(instant_ns: int, scratch: int) -> int:
 
 @kernel(inline=True)
 def arm(alarm: int, instant_ns: int, scratch: int) -> None:
-    """The timerfd rings at this instant, once; what has rung is quiet again."""
+    """Set a timerfd to expire once, and clear an earlier expiry.
+
+    Parameters
+    ----------
+    alarm : int
+        Descriptor of the timerfd.
+    instant_ns : int
+        Instant of CLOCK_MONOTONIC, ns.
+    scratch : int
+        Address of four words that may be written.
+    """
     w = carray(words_at(scratch), (4,))
     w[0], w[1], w[2], w[3] = 0, 0, instant_ns // _SECOND, instant_ns % _SECOND
     _timerfd_settime(alarm, _ABSOLUTE, scratch, 0)
@@ -84,15 +118,44 @@ def arm(alarm: int, instant_ns: int, scratch: int) -> None:
 
 @kernel(inline=True)
 def wait(epoll: int, events: int, most: int, timeout_ms: int) -> int:
-    """How many events were written, at most `most`, -1: for ever; or -errno."""
+    """Wait for events.
+
+    Parameters
+    ----------
+    epoll : int
+        Descriptor of the epoll.
+    events : int
+        Address for the events.
+    most : int
+        Most events to write.
+    timeout_ms : int
+        Time-out, ms; -1 for none.
+
+    Returns
+    -------
+    int
+        Number of events written, or -errno.
+    """
     found = int(_epoll_wait(epoll, events, most, timeout_ms))
     return found if found >= 0 else -_errno()
 
 
 @kernel(inline=True)
 def wait_for_one(descriptor: int, alarm: int, room: int) -> int:
-    """Until there is something at the descriptor, or the alarm rings: what there is at the descriptor (IN or worse), 0
-    where it was the alarm alone; or -errno.  room: the address of 16 bytes that may be written."""
+    """Wait for an event of a descriptor, or for the alarm.
+
+    Parameters
+    ----------
+    descriptor, alarm : int
+        Descriptors to wait on.
+    room : int
+        Address of 16 bytes that may be written.
+
+    Returns
+    -------
+    int
+        Events of the descriptor (IN or an error), 0 if only the alarm expired, or -errno.
+    """
     w = carray(_shorts_at(room), (4,))
     w[0], w[1], w[2], w[3] = descriptor, IN, alarm, IN  # struct pollfd: events are the lower half, what came the upper
     found = int(_poll(room, 2, -1))
@@ -101,27 +164,81 @@ def wait_for_one(descriptor: int, alarm: int, room: int) -> int:
 
 @kernel(inline=True)
 def event_flags(events: int, k: int) -> int:
+    """Return the flags of an event.
+
+    Parameters
+    ----------
+    events : int
+        Address of the events.
+    k : int
+        Index of the event.
+
+    Returns
+    -------
+    int
+        The flags of epoll.
+    """
     return int(carray(_shorts_at(events + k * _EVENT_BYTES), (1,))[0])
 
 
 @kernel(inline=True)
 def event_descriptor(events: int, k: int) -> int:
+    """Return the descriptor of an event.
+
+    Parameters
+    ----------
+    events : int
+        Address of the events.
+    k : int
+        Index of the event.
+
+    Returns
+    -------
+    int
+        The descriptor.
+    """
     return int(carray(_shorts_at(events + k * _EVENT_BYTES + _DATA), (1,))[0])
 
 
 @kernel(inline=True)
 def send(descriptor: int, data: int, size: int) -> int:
-    """Bytes that left, or -errno; never waits."""
+    """Send bytes without waiting.
+
+    Parameters
+    ----------
+    descriptor : int
+        Descriptor of the socket.
+    data, size : int
+        Address and number of the bytes.
+
+    Returns
+    -------
+    int
+        Number of bytes that left, or -errno.
+    """
     sent = int(_send(descriptor, data, size, _DONTWAIT | _NOSIGNAL))
     return sent if sent >= 0 else -_errno()
 
 
 @kernel(inline=True)
 def receive(descriptor: int, buffer: int, size: int) -> int:
-    """Bytes that came, 0 when the other end has closed, or -errno; never waits."""
+    """Receive bytes without waiting.
+
+    Parameters
+    ----------
+    descriptor : int
+        Descriptor of the socket.
+    buffer, size : int
+        Address and size of the buffer.
+
+    Returns
+    -------
+    int
+        Number of bytes, 0 if the other end has closed, or -errno.
+    """
     got = int(_recv(descriptor, buffer, size, _DONTWAIT))
     return got if got >= 0 else -_errno()
 
 
 SCRATCH_WORDS, INTEGERS_AT = 16, 32
-"""Room that kernels write into: 4 words of a system call; from byte INTEGERS_AT on the integers of a message."""
+"""Words of the kernels' scratch memory: 4 of a system call, and from byte INTEGERS_AT a message's integers."""

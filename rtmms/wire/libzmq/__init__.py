@@ -1,3 +1,5 @@
-"""The same Messages by libzmq: with keys, and within one program. Nowhere else is zmq imported.
+"""Sockets by libzmq, with keys and within one program.
 
-Whoever needs it imports it late: a plant without keys starts without libzmq."""
+They implement the same `Messages` as rtmms.wire.stream. No other package imports zmq. Users import this one late, so
+that a plant without keys starts without libzmq.
+"""

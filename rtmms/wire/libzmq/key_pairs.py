@@ -1,4 +1,7 @@
-"""Keys of CURVE as libzmq makes, writes and reads them; each 40 characters of z85, or 32 bytes."""
+"""CURVE keys as libzmq creates, writes and reads them.
+
+A key has 40 characters of z85, or 32 bytes.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,17 @@ from rtmms.base.errors import ModelError
 from rtmms.base.files import read_input
 
 MAX_BYTES = 1 << 16
-"""Of a file with a key."""
+"""Most bytes of a key file that are read."""
 
 
 def described() -> str:
-    """'4.3.5, curve yes', for rtmms doctor."""
+    """Return the version of libzmq and its support of CURVE, for rtmms doctor.
+
+    Returns
+    -------
+    str
+        For example '4.3.5, curve yes'.
+    """
     import zmq
 
     return f"{zmq.zmq_version()}, curve {'yes' if zmq.has('curve') else 'no'}"
@@ -21,7 +30,15 @@ def described() -> str:
 
 @dataclass(frozen=True)
 class ClientKeys:
-    """A peer's pair, and the public key by which it knows the plant; z85."""
+    """Key pair of a peer, and the public key of its plant.
+
+    Parameters
+    ----------
+    public, secret : bytes
+        The peer's keys, z85.
+    server : bytes
+        The plant's public key, z85.
+    """
 
     public: bytes
     secret: bytes
@@ -29,28 +46,77 @@ class ClientKeys:
 
 
 def new_pair() -> tuple[bytes, bytes]:
-    """Public and secret key, z85."""
+    """Return a new key pair.
+
+    Returns
+    -------
+    tuple[bytes, bytes]
+        Public and secret key, z85.
+    """
     import zmq
 
     return zmq.curve_keypair()
 
 
 def public_of(secret: bytes) -> bytes:
-    """The public key of a secret one, both z85."""
+    """Return the public key of a secret key.
+
+    Parameters
+    ----------
+    secret : bytes
+        Secret key, z85.
+
+    Returns
+    -------
+    bytes
+        Public key, z85.
+    """
     import zmq
 
     return zmq.curve_public(secret)
 
 
 def plain(key: bytes) -> bytes:
-    """The bytes of a key in z85. For what is none, whatever the decoder happens to meet is raised."""
+    """Return the bytes of a key.
+
+    Parameters
+    ----------
+    key : bytes
+        Key, z85.
+
+    Returns
+    -------
+    bytes
+        The key's 32 bytes.
+
+    Raises
+    ------
+    Exception
+        Any exception of the decoder, if the text is not z85.
+    """
     from zmq.utils import z85
 
     return z85.decode(key)
 
 
 def certificate(path: Path) -> tuple[bytes, bytes | None]:
-    """Public and secret key of a file, as they stand there; ModelError where it cannot be read or has no key."""
+    """Read the keys of a file without checking them.
+
+    Parameters
+    ----------
+    path : Path
+        The certificate, in the format of pyzmq.
+
+    Returns
+    -------
+    tuple[bytes, bytes | None]
+        Public key and secret key; the secret is None if the file has none.
+
+    Raises
+    ------
+    ModelError
+        If the file cannot be read or has no public key.
+    """
     text = read_input(path, place="keys:", max_bytes=MAX_BYTES, expected="a file of a key")
     found: dict[bytes, bytes] = {}
     for line in text.splitlines():  # as pyzmq reads its certificates

@@ -1,4 +1,4 @@
-"""The sockets of plant and peer by libzmq."""
+"""Sockets of plant and peer by libzmq."""
 
 from __future__ import annotations
 
@@ -31,10 +31,19 @@ _MOST = 4
 
 
 class Gatekeeper:
-    """Answers the handshakes of one context.
+    """Answer to the handshakes of one ZeroMQ context.
 
-    name_of  the name of a key (32 bytes) that may come in; None where it may not
-    refused  counts the keys that were turned away
+    Parameters
+    ----------
+    context : zmq.Context[zmq.Socket[bytes]]
+        The context whose connection requests it answers.
+    name_of : Callable[[bytes], str | None]
+        Returns the name of an admitted key (32 bytes), or None for any other key.
+
+    Attributes
+    ----------
+    refused : int
+        Number of refused keys.
     """
 
     def __init__(self, context: zmq.Context[zmq.Socket[bytes]], name_of: Callable[[bytes], str | None]) -> None:
@@ -45,14 +54,29 @@ class Gatekeeper:
         self._socket.bind(_ENDPOINT)
 
     def serve(self) -> None:
-        """A few questions at most; never waits."""
+        """Answer a few waiting requests without waiting for others."""
         for _ in range(_MOST):
             if not _question_waits(self._socket):
                 return
             self._socket.send_multipart(self.answer(self._socket.recv_multipart(_NOW)), _NOW)
 
     def answer(self, frames: Sequence[bytes]) -> list[bytes]:
-        """[version, request, domain, address, routing id, mechanism, key] -> the reply, 200 or 400."""
+        """Return the reply to a ZAP request.
+
+        Parameters
+        ----------
+        frames : Sequence[bytes]
+            Version, request id, domain, address, routing id, mechanism and key.
+
+        Returns
+        -------
+        list[bytes]
+            The reply's frames, with status 200 or 400.
+
+        Notes
+        -----
+        RFC 27 of ZeroMQ defines both messages.
+        """
         request, key = read_question(frames)
         name = self._name_of(key) if key is not None else None
         if name is None:
@@ -62,16 +86,31 @@ class Gatekeeper:
         return [_VERSION, request, b"200", b"", key.hex().encode(), b""]
 
     def close(self) -> None:
+        """Close the socket at once."""
         self._socket.close(linger=0)
 
 
 def _question_waits(socket: zmq.Socket[bytes]) -> bool:
-    """Whether a question waits: a tenth of what a recv costs that finds none."""
+    """Return whether a request waits.
+
+    This costs a tenth of a recv that finds none.
+    """
     return bool(int(socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
 
 
 def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
-    """The request's id, and the key that asks to come in; None where the question is not one of CURVE in our domain."""
+    """Return the id and the key of a ZAP request.
+
+    Parameters
+    ----------
+    frames : Sequence[bytes]
+        Frames of the request.
+
+    Returns
+    -------
+    tuple[bytes, bytes | None]
+        The request's id, and its key. The key is None if the request is not for CURVE in our domain.
+    """
     request = frames[1] if len(frames) > 1 else b""
     if len(frames) != 7 or frames[0] != _VERSION or frames[2] != DOMAIN or frames[5] != b"CURVE":
         return request, None
@@ -79,7 +118,17 @@ def read_question(frames: Sequence[bytes]) -> tuple[bytes, bytes | None]:
 
 
 def lock(socket: zmq.Socket[bytes], secret: bytes) -> None:
-    """Make a socket that will be bound the server of CURVE; without an answer from a Gatekeeper nobody comes in."""
+    """Make a socket a CURVE server before it is bound.
+
+    Without an answer from a `Gatekeeper` the socket admits nobody.
+
+    Parameters
+    ----------
+    socket : zmq.Socket[bytes]
+        A socket that is not bound yet.
+    secret : bytes
+        The plant's secret key, z85.
+    """
     socket.setsockopt(zmq.CURVE_SERVER, 1)
     socket.setsockopt(zmq.CURVE_SECRETKEY, secret)
     socket.setsockopt(zmq.ZAP_DOMAIN, DOMAIN)
@@ -87,9 +136,14 @@ def lock(socket: zmq.Socket[bytes], secret: bytes) -> None:
 
 
 class Publisher:
-    """Messages to whoever is subscribed to a topic that the message's begins with.
+    """PUB socket that sends each message to the subscribers of its topic.
 
-    reopened  opens and binds another PUB at the same address; ZMQError while it is in use
+    Parameters
+    ----------
+    publisher : zmq.Socket[bytes]
+        A bound PUB socket.
+    reopened : Callable[[], zmq.Socket[bytes]]
+        Opens and binds another PUB socket at the same address. It raises ZMQError while the address is in use.
     """
 
     def __init__(self, publisher: zmq.Socket[bytes], reopened: Callable[[], zmq.Socket[bytes]]) -> None:
@@ -98,18 +152,45 @@ class Publisher:
 
     @property
     def wanted(self) -> bool:
-        """See Publishing. A PUB does not report it."""
+        """True, because a PUB socket does not report whether it has subscribers."""
         return True
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """They send only subscriptions, which ZeroMQ reads."""
+        """Do nothing, because peers send only subscriptions, which ZeroMQ reads.
+
+        Parameters
+        ----------
+        guests : Guests
+            Callbacks of the socket's owner.
+        cap : int
+            Most bytes of a message from a known peer.
+        """
 
     def next(self) -> Received | None:
-        """See attend."""
+        """Return None, because peers send no messages here.
+
+        Returns
+        -------
+        Received | None
+            Always None.
+        """
         return None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """See Messages."""
+        """Send a message to the subscribers of a topic.
+
+        Parameters
+        ----------
+        who : bytes
+            The topic.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT or FULL.
+        """
         if self.socket is None:
             return FULL
         try:
@@ -120,23 +201,48 @@ class Publisher:
         return SENT
 
     def serve(self, until_ns: int) -> None:
-        """After `hang_up`: open again, when its I/O thread has let go of the address."""
+        """Open the socket again after `hang_up`.
+
+        This fails silently until the I/O thread has released the address.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         if self.socket is None:
             with contextlib.suppress(zmq.ZMQError):
                 self.socket = self._reopened()
 
     def wait(self, until_ns: int) -> bool:
-        """Nothing comes."""
+        """Return False, because no messages come here.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Always False.
+        """
         return False
 
     def hang_up(self) -> None:
-        """A PUB cannot do it to one alone."""
+        """Close all connections, because a PUB socket cannot close a single one."""
         if self.socket is not None:
             self.socket.close(linger=0)
             self.socket = None
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close the socket.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Time for sent messages to leave, ms.
+        """
         if self.socket is not None:
             self.socket.close(linger=linger_ms)
 
@@ -146,10 +252,21 @@ _SKIPS = 32
 
 
 class Router:
-    """Messages of those that are connected, each known by its routing id.
+    """ROUTER socket whose peers are known by their routing ids.
 
-    gatekeeper  answers for the keys of all that connect in this context; None where no keys are asked for
-    with_keys  messages carry the key of their sender
+    Parameters
+    ----------
+    socket : zmq.Socket[bytes]
+        A bound ROUTER socket.
+    gatekeeper : Gatekeeper | None, optional
+        Checks the keys of all peers that connect in this context. None if no keys are required.
+    with_keys : bool, default False
+        Whether messages carry the key of their sender.
+
+    Attributes
+    ----------
+    threaded : bool
+        True, because ZeroMQ's I/O thread is between the caller and the peers.
     """
 
     threaded = True
@@ -161,10 +278,33 @@ class Router:
         self._skipping = False
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """ZeroMQ lets in whom it wants to: what strangers send is its owner's to refuse."""
+        """Do nothing, because ZeroMQ itself admits peers.
+
+        The socket's owner refuses the messages of strangers.
+
+        Parameters
+        ----------
+        guests : Guests
+            Callbacks of the socket's owner.
+        cap : int
+            Most bytes of a message from a known peer.
+        """
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """See Messages."""
+        """Send a message to a peer.
+
+        Parameters
+        ----------
+        who : bytes
+            Routing id of the peer.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         try:
             try:
                 self._send(who, _NOW_MORE)
@@ -183,7 +323,15 @@ class Router:
         return SENT
 
     def next(self) -> Received | None:
-        """Frames beyond the first are thrown away, a few a call: None may come before all are gone."""
+        """Return the next message.
+
+        The socket discards frames beyond the first, a few a call. So None may come before all are gone.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
         if not int(self._get(_EVENTS)) & _POLLIN:  # half as dear as a recv that finds none
             return None
         try:
@@ -209,26 +357,69 @@ class Router:
         return bytes.fromhex(str(frame.get("User-Id"))), frame.bytes
 
     def serve(self, until_ns: int) -> None:
-        """The handshakes that wait for an answer."""
+        """Answer waiting handshakes.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         if self._gatekeeper is not None:
             self._gatekeeper.serve()
 
     def arm(self, instant_ns: int) -> None:
-        """A wait sets its own timer here."""
+        """Do nothing, because each wait sets its own timer here.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
+        """
 
     def wait(self, until_ns: int) -> bool:
-        """ZeroMQ's own time-outs are whole milliseconds; its descriptor signals news only once, so it is asked."""
+        """Wait for a message.
+
+        ZeroMQ's own time-outs are whole milliseconds. Its descriptor signals a message only once, so its events are
+        read first.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         if int(self._get(_EVENTS)) & _POLLIN:
             return True
         left_ns = until_ns - monotonic_ns()
         return left_ns > 0 and bool(select.select(self._watch, (), (), left_ns * 1e-9)[0])
 
     def connected(self, who: bytes) -> bool | None:
-        """See Answering."""
+        """Return None, because only a send shows whether a peer is connected.
+
+        Parameters
+        ----------
+        who : bytes
+            Routing id of the peer.
+
+        Returns
+        -------
+        bool | None
+            Always None.
+        """
         return None
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close the socket.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Time for sent messages to leave, ms.
+        """
         self.socket.close(linger=linger_ms)
 
 
@@ -240,11 +431,23 @@ Socket = zmq.Socket[bytes]
 
 
 class Served:
-    """What they live in.
+    """Contexts of a plant's sockets.
 
-    shared   the program's own context: peers are in this program, at endpoints inproc://NAME
-    secret   the plant's secret key, which makes them servers of CURVE; b'' for none
-    name_of  the name of a key (32 bytes) that may come in; None where it may not
+    Parameters
+    ----------
+    threads : Threads
+        Cores and priority of ZeroMQ's I/O threads.
+    shared : bool, default False
+        Whether the sockets use the program's own context, for peers in this program at endpoints inproc://NAME.
+    secret : bytes, default b''
+        The plant's secret key, with which the sockets are CURVE servers. Empty for none.
+    name_of : Callable[[bytes], str | None] | None, optional
+        Returns the name of an admitted key (32 bytes), or None for any other key.
+
+    Attributes
+    ----------
+    gatekeepers : list of Gatekeeper
+        One for each context; empty if no keys are required.
     """
 
     def __init__(
@@ -260,16 +463,75 @@ class Served:
             self.gatekeepers = [Gatekeeper(context, name_of) for context in (self._steps, self._others)]
 
     def steps(self, endpoint: str, role: str, may_move: bool) -> tuple[Router, str]:
-        """The step socket and the address really bound. A busy tcp port gives way to a free one where it may move;
-        otherwise EndpointError names the endpoint."""
+        """Bind the step socket.
+
+        Parameters
+        ----------
+        endpoint : str
+            Address to bind.
+        role : str
+            Purpose of the endpoint, for error messages.
+        may_move : bool
+            Whether a free tcp port replaces a busy one.
+
+        Returns
+        -------
+        tuple[Router, str]
+            The socket and the bound address.
+
+        Raises
+        ------
+        EndpointError
+            If the address cannot be bound.
+        """
         return self._router(0, self._steps, _STEP_BACKLOG, 4 * COMMAND_BYTES, endpoint, role, may_move)
 
     def exchange(self, endpoint: str, role: str, may_move: bool) -> tuple[Router, str]:
-        """Likewise the exchange socket."""
+        """Bind the exchange socket.
+
+        Parameters
+        ----------
+        endpoint : str
+            Address to bind.
+        role : str
+            Purpose of the endpoint, for error messages.
+        may_move : bool
+            Whether a free tcp port replaces a busy one.
+
+        Returns
+        -------
+        tuple[Router, str]
+            The socket and the bound address.
+
+        Raises
+        ------
+        EndpointError
+            If the address cannot be bound.
+        """
         return self._router(1, self._others, _EXCHANGE_BACKLOG, _LONGEST_AT_EXCHANGE, endpoint, role, may_move)
 
     def publisher(self, endpoint: str, role: str, may_move: bool) -> tuple[Publisher, str]:
-        """Likewise telemetry."""
+        """Bind the telemetry socket.
+
+        Parameters
+        ----------
+        endpoint : str
+            Address to bind.
+        role : str
+            Purpose of the endpoint, for error messages.
+        may_move : bool
+            Whether a free tcp port replaces a busy one.
+
+        Returns
+        -------
+        tuple[Publisher, str]
+            The socket and the bound address.
+
+        Raises
+        ------
+        EndpointError
+            If the address cannot be bound.
+        """
 
         def opened() -> Socket:
             socket: Socket = self._others.socket(zmq.PUB)
@@ -293,7 +555,7 @@ class Served:
         return Publisher(socket, reopened), at
 
     def close(self) -> None:
-        """After the sockets."""
+        """Close the contexts, after the sockets."""
         for gatekeeper in self.gatekeepers:
             gatekeeper.close()
         if not self._shared:
@@ -340,7 +602,15 @@ class Served:
 
 
 def set_family(socket: Socket, endpoint: str) -> None:
-    """IPv6 has to be asked for before an address of it is used."""
+    """Allow IPv6 on a socket before an IPv6 address is used.
+
+    Parameters
+    ----------
+    socket : Socket
+        A socket that is neither bound nor connected.
+    endpoint : str
+        Its address.
+    """
     if "[" in endpoint:
         socket.setsockopt(zmq.IPV6, 1)
 
@@ -365,7 +635,15 @@ _GRACE_S = 1.0
 
 
 class Presence:
-    """Follows one socket's connection. A short break is forgiven: a plant that sees us again sends at once."""
+    """Monitor of a socket's connection that tolerates short breaks.
+
+    A plant sends again at once after a short break.
+
+    Parameters
+    ----------
+    socket : zmq.Socket[bytes]
+        The socket to monitor.
+    """
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
@@ -374,11 +652,14 @@ class Presence:
         self._lost_at: float | None = None
 
     def stands(self) -> None:
-        """A message has come. (On the path of every state: cheap.)"""
+        """Record that a message has come.
+
+        Each state calls this, so it is cheap.
+        """
         self._lost_at = None
 
     def look(self) -> None:
-        """What has happened to the connection?"""
+        """Read the events of the connection."""
         try:
             while True:
                 self._monitor.recv_multipart(zmq.NOBLOCK)
@@ -388,11 +669,20 @@ class Presence:
             pass
 
     def gone(self) -> bool:
-        """When last looked at the connection had broken, and nothing has come since for longer than the grace."""
+        """Return whether the connection broke and no message has come for longer than the grace period.
+
+        Returns
+        -------
+        bool
+            The result of the last `look`.
+        """
         return self._lost_at is not None and monotonic() - self._lost_at > _GRACE_S
 
     def close(self) -> None:
-        """Before the socket and its context, or the context would wait for the monitor for ever."""
+        """Close the monitor before the socket and its context.
+
+        Otherwise the context would wait for the monitor for ever.
+        """
         self._socket.disable_monitor()
         self._monitor.close(linger=0)
 
@@ -422,11 +712,21 @@ _STRANGE = "what answers there is no plant of rtmms"
 
 
 class Handshake:
-    """Follows the connection of one socket until it stands.
+    """Monitor of a socket's connection until it is established.
 
-    keyed    the socket has keys
-    refused  why it is over; '' while there is hope
-    mute     something listens, and sends nothing that it could be known by
+    Parameters
+    ----------
+    socket : zmq.Socket[bytes]
+        The socket to monitor.
+    keyed : bool
+        Whether the socket has keys.
+
+    Attributes
+    ----------
+    refused : str
+        Reason of the refusal; empty while the connection may still succeed.
+    mute : bool
+        Whether a listener is there and sends nothing.
     """
 
     def __init__(self, socket: zmq.Socket[bytes], keyed: bool) -> None:
@@ -438,7 +738,15 @@ class Handshake:
         self._broken = 0
 
     def look(self) -> str:
-        """Why it is over: ZeroMQ does not try again after such a refusal. '' while there is hope."""
+        """Return the reason of a refusal.
+
+        ZeroMQ does not try again after a refusal.
+
+        Returns
+        -------
+        str
+            The reason; empty while the connection may still succeed.
+        """
         try:
             while not self.refused:
                 event = self._monitor.recv_multipart(zmq.NOBLOCK)[0]
@@ -463,14 +771,24 @@ class Handshake:
             self._broken, self.mute = 0, event != zmq.EVENT_CLOSED
 
     def hint(self) -> str:
-        """What may be wrong when time is up: connections that were broken off, again and again, show that somebody is
-        there who wants none of ours."""
+        """Return a likely reason when the time is up.
+
+        Repeatedly broken connections show that a listener is there that refuses ours.
+
+        Returns
+        -------
+        str
+            The reason; empty if none is known.
+        """
         if not self.look() and self._broken >= _BROKEN:
             return _WRONG if self._keyed else f"{_KEYS_WANTED}; or {_STRANGE}"
         return self.refused
 
     def close(self) -> None:
-        """Before the socket and its context, or the context would wait for the monitor for ever. Twice does nothing."""
+        """Close the monitor before the socket and its context.
+
+        Otherwise the context would wait for the monitor for ever. A second call does nothing.
+        """
         if not self._closed:
             self._closed = True
             self._socket.disable_monitor()
@@ -478,13 +796,34 @@ class Handshake:
 
 
 class Dealer:
-    """Messages of one plant, on a DEALER or (telemetry) a SUB. ZeroMQ connects again by itself.
+    """Connection to one plant by a DEALER or (for telemetry) a SUB socket.
 
-    handshake  why it is not let in; of a door alone, until it is
+    ZeroMQ connects again by itself.
+
+    Parameters
+    ----------
+    socket : Socket
+        A socket that is not connected yet.
+    endpoint : str
+        Address of the plant's socket.
+    handshake : Handshake | None, optional
+        Monitor of the connection until the plant admits the peer. None for a socket that needs none.
+
+    Attributes
+    ----------
+    descriptor : int
+        File descriptor to wait on.
+    handshake : Handshake or None
+        The same monitor.
+
+    Raises
+    ------
+    NotConnectedError
+        If the socket cannot connect to the address.
     """
 
     def __init__(self, socket: Socket, endpoint: str, handshake: Handshake | None = None) -> None:
-        """The socket is made and not yet connected. NotConnectedError where it cannot be."""
+        """Connect the socket; NotConnectedError if that is impossible."""
         self._socket = socket
         self._get, self._recv, self._recv_all = socket.getsockopt, socket.recv, socket.recv_multipart
         self._single = socket.getsockopt(zmq.TYPE) == zmq.DEALER
@@ -501,18 +840,30 @@ class Dealer:
             raise
 
     def welcomed(self, watch: bool) -> None:
-        """The handshake is over.  watch: `gone` is for this one, too"""
+        """Stop monitoring the handshake, because the plant has admitted the peer.
+
+        Parameters
+        ----------
+        watch : bool
+            Whether `gone` reports the state of this connection from now on.
+        """
         if self.handshake is not None:
             self.handshake.close()
         if watch and self._presence is None:
             self._presence = Presence(self._socket)
 
     def woken(self) -> None:
-        """See Dialled."""
+        """Record that the descriptor has signalled a message."""
         self._notified = True
 
     def next(self) -> Received | None:
-        """See Messages."""
+        """Return the next message.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
         if self._notified:
             self._notified = False
         elif not int(self._get(_EVENTS)) & _POLLIN:
@@ -524,7 +875,20 @@ class Dealer:
         return b"", MESSAGE, frame, None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """See Messages."""
+        """Send a message to the plant.
+
+        Parameters
+        ----------
+        who : bytes
+            Unused, because there is one plant.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         try:
             try:
                 self._socket.send(frame, _NOW)
@@ -538,25 +902,54 @@ class Dealer:
         return SENT
 
     def serve(self, until_ns: int) -> None:
-        """Is the plant still there?"""
+        """Check whether the plant is still connected.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         if self._presence is not None:
             self._presence.look()
 
     def wait(self, until_ns: int) -> bool:
-        """To a millisecond."""
+        """Wait for a message, with a resolution of a millisecond.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         return bool(self._socket.poll(max(0, ceil((until_ns - monotonic_ns()) * 1e-6))))
 
     def stands(self) -> None:
-        """See Dialled."""
+        """Record that a message could be read."""
         if self._presence is not None:
             self._presence.stands()
 
     def gone(self) -> bool:
-        """See Dialled."""
+        """Return whether the connection has broken.
+
+        Returns
+        -------
+        bool
+            The result of the last `serve`.
+        """
         return self._presence is not None and self._presence.gone()
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close the socket and its monitors.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Time for sent messages to leave, ms.
+        """
         if self.handshake is not None:
             self.handshake.close()
         if self._presence is not None:
@@ -565,10 +958,14 @@ class Dealer:
 
 
 class Dealers:
-    """Makes the sockets of one peer, in a context of its own.
+    """Context of the sockets of one peer.
 
-    keys    of a peer whose plant asks for some
-    shared  the plant is in this program: in the program's own context
+    Parameters
+    ----------
+    keys : ClientKeys | None
+        Keys of the peer; None for a plant that requires none.
+    shared : bool
+        Whether the sockets use the program's own context, because the plant is in this program.
     """
 
     def __init__(self, keys: ClientKeys | None, shared: bool) -> None:
@@ -576,24 +973,76 @@ class Dealers:
         self._context: zmq.Context[Socket] = zmq.Context.instance() if shared else zmq.Context()
 
     def exchange(self, endpoint: str) -> Dealer:
-        """For hello and requests; its handshake is followed until it is `welcomed`."""
+        """Connect a socket for hello and requests.
+
+        Parameters
+        ----------
+        endpoint : str
+            The plant's exchange endpoint.
+
+        Returns
+        -------
+        Dealer
+            The connection. It monitors its handshake until `welcomed`.
+
+        Raises
+        ------
+        NotConnectedError
+            If the socket cannot connect to the address.
+        """
         socket = self._socket(zmq.DEALER, endpoint)
         return Dealer(socket, endpoint, Handshake(socket, self._keys is not None))
 
     def data(self, endpoint: str, identity: bytes) -> Dealer:
-        """For states and commands."""
+        """Connect a socket for states and commands.
+
+        Parameters
+        ----------
+        endpoint : str
+            The plant's step endpoint.
+        identity : bytes
+            The identity of 16 bytes that the welcome contains.
+
+        Returns
+        -------
+        Dealer
+            The connection.
+
+        Raises
+        ------
+        NotConnectedError
+            If the socket cannot connect to the address.
+        """
         socket = self._socket(zmq.DEALER, endpoint)
         socket.setsockopt(zmq.ROUTING_ID, identity)
         return Dealer(socket, endpoint)
 
     def telemetry(self, endpoint: str, topic: bytes) -> Dealer:
-        """For a topic, or all that begin with it."""
+        """Connect a socket for telemetry.
+
+        Parameters
+        ----------
+        endpoint : str
+            The plant's telemetry endpoint.
+        topic : bytes
+            First bytes of the topics to subscribe to.
+
+        Returns
+        -------
+        Dealer
+            The connection.
+
+        Raises
+        ------
+        NotConnectedError
+            If the socket cannot connect to the address.
+        """
         socket = self._socket(zmq.SUB, endpoint)
         socket.setsockopt(zmq.SUBSCRIBE, topic)
         return Dealer(socket, endpoint)
 
     def close(self) -> None:
-        """After the sockets."""
+        """Close the context, after the sockets."""
         if not self._shared:
             self._context.term()
 

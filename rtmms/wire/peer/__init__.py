@@ -1,3 +1,4 @@
-"""A peer's side: `connect` and its link, controllers and how they are found and run.
+"""The peer's side of the wire: `connect` and its link, and controllers.
 
-Starts quickly: neither numba nor scipy, and nothing of the loop."""
+It starts quickly: it imports neither numba nor scipy, and nothing of the loop.
+"""

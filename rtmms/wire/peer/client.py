@@ -1,4 +1,4 @@
-"""A peer's link to a plant: states in, commands out, and where it waits."""
+"""Link of a peer to a plant: states in, commands out, and the wait between them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ from rtmms.wire.stream.listener import NOW, Alarm
 
 
 class Awaiting:
-    """poll(2) where there is one: select(2) knows no descriptor from 1024 on, and takes longer."""
+    """Wait on a few descriptors for up to a second or so.
+
+    It uses poll(2) if available, because select(2) refuses descriptors from 1024 on and takes longer.
+    """
 
     def __init__(self) -> None:
         self._watched: tuple[int, ...] = ()
@@ -51,7 +54,18 @@ class Awaiting:
         self._alarmed = self._soon = False
 
     def ring(self, instant_ns: int) -> bool:
-        """A wait by `ready` ends then, though nothing has come; False where the last wait was not of that kind."""
+        """End the wait by `ready` at an instant, even if nothing has come.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+
+        Returns
+        -------
+        bool
+            False if the last wait was not by `ready`.
+        """
         if self._alarm is None or not self._alarmed:
             return False
         self._alarm.set(instant_ns)
@@ -59,8 +73,23 @@ class Awaiting:
         return True
 
     def ready(self, descriptors: tuple[int, ...], every_s: float) -> Callable[[], list[tuple[int, int]]] | None:
-        """The wait itself, which lasts until one of them can be read, or an alarm rings that is set now and then: so no
-        wait has a timer of its own. None where there is no alarm."""
+        """Return the wait itself as a function.
+
+        The wait lasts until a descriptor is readable, or until an alarm expires that is set now and then. So no wait
+        needs its own timer.
+
+        Parameters
+        ----------
+        descriptors : tuple[int, ...]
+            Descriptors to wait on.
+        every_s : float
+            Longest time between two alarms, s.
+
+        Returns
+        -------
+        Callable[[], list[tuple[int, int]]] | None
+            None if there is no alarm.
+        """
         alarm = self._alarm
         if alarm is None:
             return None
@@ -73,20 +102,44 @@ class Awaiting:
         return self._poll.poll  # type: ignore[union-attr]
 
     def all_readable(self, found: list[tuple[int, int]]) -> list[int]:
-        """The descriptors that a wait found; [] when it was the alarm alone."""
+        """Return the descriptors that a wait found.
+
+        Parameters
+        ----------
+        found : list[tuple[int, int]]
+            Result of the wait.
+
+        Returns
+        -------
+        list[int]
+            The descriptors; [] if only the alarm expired.
+        """
         alarm = self._alarm
         others = [descriptor for descriptor, _ in found if alarm is None or descriptor != alarm.descriptor]
         self._soon = self._soon and len(others) == len(found)
         return others
 
     def close(self) -> None:
-        """Twice does nothing."""
+        """Close the alarm; a second call does nothing."""
         if self._alarm is not None:
             self._alarm.close()
             self._alarm, self._poll, self._alarmed = None, None, False
 
     def readable(self, descriptors: tuple[int, ...], timeout_s: float) -> list[int]:
-        """Those that can be read, or whose other end is gone; [] when there were none for that long."""
+        """Wait, and return the descriptors that are readable or whose other end is closed.
+
+        Parameters
+        ----------
+        descriptors : tuple[int, ...]
+            Descriptors to wait on.
+        timeout_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        list[int]
+            The descriptors; [] after the time-out.
+        """
         if descriptors != self._watched or self._poll is None or self._alarmed:
             if not hasattr(select, "poll"):
                 return list(select.select(descriptors, (), (), timeout_s)[0])
@@ -94,7 +147,18 @@ class Awaiting:
         return [descriptor for descriptor, _ in self._poll.poll(ceil(1e3 * timeout_s))]  # type: ignore[union-attr]
 
     def readable_now(self, descriptor: int) -> bool:
-        """Whether something is there; does not wait."""
+        """Return whether a descriptor is readable, without waiting.
+
+        Parameters
+        ----------
+        descriptor : int
+            The descriptor.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         if self._watched_now != descriptor:
             self._poll_now, self._watched_now = select.poll(), descriptor
             self._poll_now.register(descriptor, select.POLLIN)
@@ -120,32 +184,65 @@ def connect(
 ) -> Link:  # fmt: skip
     """Send a hello to a plant and return the link.
 
-    exchange   its exchange endpoint: tcp, ipc, or that of rtmms.embed
-    claim      actuators to drive, as names or patterns ('left.*'); none: an observer, which gets telemetry
-    outputs    outputs to receive, likewise; none: all but fields such as the joints of every chain
-    timeout_s  how long to wait for an answer; None: 5, or until a plant of this user that is starting there is ready,
-               300 at most: a plant that compiles answers nobody
-    token      the session's; None reads it from where the plant left it for this user
-    every      of a claimant: get each every-th state only, for what takes longer than a step
-    delay      the command for state k is that of step k + delay, due by that step's deadline; None: `every` steps
-               where that is more than one, else 0. `state.budget_s` is what is left of all that
-    interpolation  between two commands: 'hold' (the last one's values) or 'linear' (a straight line to the new ones,
-               reached after `every` steps)
-    meanwhile  called about every 20 ms while waiting, by those who have other things to look after
-    keys       folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that asks for them
-    ticks      ask to be the one whose `link.tick()` starts each step, in the mode external
-    reconnect  when the plant ends or is gone, send a hello again until there is one: iteration goes on with its states
-    tunable_parameters   of this peer, that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their values
-               at first: `link.tunable_parameters` has the present ones
-    setpoints  of this peer by the name of what they are of, as Controller.setpoints: the plant's report has
-               how far the truth was off them. One that is tunable has its present value
-    settable, tracks   the old names of these two
-    robot      of several robots on one clock: the name of the one to be linked to, whose channels then have the names
-               that they have alone ('left.front'); '': to all of them ('one.left.front')
-    errors     what is done about a refusal of the plant: 'print' the first of each kind to standard error, 'raise' a
-               RefusedError at the next state, or 'collect' them in `link.errors` alone, as the others do, too
-    NotConnectedError if nobody answers in time, or if the plant refuses: its `code` is the reason
-    (claim_held, token, ...).
+    Parameters
+    ----------
+    exchange : str, default EXCHANGE
+        The plant's exchange endpoint: tcp, ipc, or that of rtmms.embed.
+    name : str, default 'python'
+        Name of this peer.
+    claim : str | Sequence[str], optional
+        Actuators to drive, as names or patterns ('left.*'). Without any the peer is an observer, which receives
+        telemetry.
+    outputs : str | Sequence[str], optional
+        Outputs to receive, as names or patterns. Without any: all but fields such as the joints of every chain.
+    timeout_s : float | None, optional
+        Longest wait for an answer, s. None: 5, or, while a plant of this user starts there, until it is ready, at most
+        300. A plant that compiles answers nobody.
+    token : str | None, optional
+        The session's token. None reads it from the file that the plant left for this user.
+    every : int, default 1
+        A claimant receives each every-th state only, for work that takes longer than a step.
+    meanwhile : Callable[[], None] | None, optional
+        Called about every 20 ms while waiting, for other work of the caller.
+    keys : str | os.PathLike[str] | None, optional
+        Folder with the plant's public key and a pair of this peer's (rtmms keys), for a plant that requires keys.
+    ticks : bool, default False
+        Whether this peer's `link.tick()` starts each step, in the mode external.
+    reconnect : bool, default False
+        Whether the link sends a hello again after the plant's end until there is one. The iteration continues with its
+        states.
+    delay : int | None, optional
+        The command for state k counts for step k + delay, and is due by that step's deadline. None: `every` if that is
+        more than one, else 0. `state.budget_s` is the rest of that time.
+    interpolation : str, default 'hold'
+        Values between two commands: 'hold' (the last ones) or 'linear' (a straight line to the new ones, reached after
+        `every` steps).
+    tunable_parameters : Mapping[str, Any] | Settable | None, optional
+        Parameters of this peer that `rtmms set NAME.PARAMETER=VALUE` may change while it runs, with their first values.
+        `link.tunable_parameters` has the present ones.
+    errors : str, default 'print'
+        Reaction to a refusal of the plant. 'print' prints the first of each kind to standard error, 'raise' raises
+        RefusedError at the next state, 'collect' does neither. `link.errors` always has them.
+    setpoints : Mapping[str, Any] | None, optional
+        Set-points of this peer by the names of their quantities, as Controller.setpoints. The plant's report compares
+        them with the truth. A tunable one has its present value.
+    robot : str, default ''
+        Name of one of several robots on one clock. Its channels then have the names that it has alone ('left.front').
+        Empty: all robots ('one.left.front').
+    settable, tracks : Any, optional
+        Old names of `tunable_parameters` and `setpoints`.
+
+    Returns
+    -------
+    Link
+        The link.
+
+    Raises
+    ------
+    NotConnectedError
+        If nobody answers in time, or if the plant refuses; its `code` is the reason (claim_held, token, ...).
+    ModelError
+        If an argument is invalid.
     """
     if errors not in ERRORS:
         raise UnknownNameError("errors", str(errors), ERRORS)
@@ -164,7 +261,7 @@ def connect(
 
 
 def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
-    """The value of a keyword of `connect` that has another name now."""
+    """Return the value of a renamed keyword of `connect`, and warn if the old name was used."""
     if given is None:
         return value
     if value is not None:
@@ -174,7 +271,7 @@ def _renamed(new: str, value: Any, old: str, given: Any) -> Any:
 
 
 def _multirate(every: int, delay: int | None, interpolation: str) -> tuple[int, int]:
-    """`every` and `delay`, checked; ModelError."""
+    """Return `every` and `delay` after a check; ModelError if one is invalid."""
     if type(every) is not int or not 1 <= every <= MOST_EVERY:
         raise ModelError(f"every: expected a whole number from 1 to {MOST_EVERY}, got {every!r}")
     if delay is None:
@@ -197,26 +294,26 @@ def _patterns(word: str, given: str | Sequence[str]) -> tuple[str, ...]:
 _LOOK_S = 0.1
 MAX_AGE_S = 1e9
 _BESIDE = 64
-"""Bytes: a state with something behind it is longer than any that is known."""
+"""Bytes by which a state with another message behind it is longer than any known one."""
 _EXCHANGE_NS = 10_000_000
-"""Between two looks at the exchange endpoint, where the states come in time."""
+"""Time between two looks at the exchange endpoint while the states come in time, ns."""
 StepCodec = tuple[Callable[[int], bytes], int, Mapping[int, Head], PlantInfo, bool]
-"""Receive, and how many bytes; heads by length; whose states; whether they can be answered at any time."""
+"""Receive and its bytes, heads by length, the plant, and whether states can be answered at any time."""
 new = ReceivedState.__new__
 
 
 def _nothing(raw: bytes, flags: int) -> int:
-    """Where a command cannot leave at once."""
+    """Send nothing, because a command cannot leave at once."""
     return 0
 
 
 def _no_layout(*_: Any) -> bytes | None:
-    """Where no command is written by a layout."""
+    """Return None, because no command is written by a layout."""
     return None
 
 
 def _age_ns(age_s: float, fresh_s: float) -> tuple[int, int]:
-    """Both in whole ns; ModelError."""
+    """Return both ages in whole ns; ModelError if one is invalid."""
     if not (0.0 <= age_s < MAX_AGE_S and 0.0 <= fresh_s < MAX_AGE_S):
         raise ModelError(
             f"command: age_s and fresh_s: expected seconds from 0 to {MAX_AGE_S:g}, got {age_s!r} and {fresh_s!r}"
@@ -225,14 +322,39 @@ def _age_ns(age_s: float, fresh_s: float) -> tuple[int, int]:
 
 
 class Link(Session):
-    """A connection to a plant: a context manager, and an iterator over its states that ends when the plant does.
+    """Connection to a plant: a context manager, and an iterator over its states that ends with the plant.
 
-    plant    PlantInfo
-    ended    why there will be no more states; '' while there may be
-    lost     with `reconnect`: why there is no plant at present; '' while there is. `plant` is another object after it.
-    errors   the last messages of the plant about what it refused, as (code, text)
-    tunable_parameters   of this peer, that can be changed while it runs, with their present values
-    dropped  commands that could not leave at once
+    Parameters
+    ----------
+    terms : Terms
+        Requests of the peer, and its way to the plant.
+    timeout_s : float | None, default 5.0
+        Longest wait for an answer, s; see `connect`.
+    reconnect : bool, default False
+        Whether the link joins the next plant after the plant's end.
+    refusals : Refusals | None, optional
+        Reaction to refusals of the plant.
+
+    Attributes
+    ----------
+    plant : PlantInfo
+        The plant.
+    ended : str
+        Reason why no more states will come; empty while they may.
+    lost : str
+        With `reconnect`, reason why there is no plant at present; empty while there is one. `plant` is another object
+        afterwards.
+    errors : deque of (str, str)
+        Last refusals of the plant, as code and text.
+    tunable_parameters : mapping
+        This peer's tunable parameters with their present values.
+    dropped : int
+        Number of commands that could not leave at once.
+
+    Raises
+    ------
+    NotConnectedError
+        If no plant admits the peer.
     """
 
     # more than thirty in a dict are found more slowly
@@ -262,13 +384,16 @@ class Link(Session):
     # -- states and commands -----------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[State]:
+        """Return the link itself."""
         return self
 
     def __next__(self) -> State:
-        """The newest state; waits for one. Ends when the plant sent bye or is gone: `ended` has which.
+        """Wait for the newest state, and return it.
 
-        The usual state, one that is like those before it where there cannot be a newer one, is read here, in one go:
-        whatever is called in between lies in no cache, and is paid for in the exchange."""
+        The iteration ends when the plant sent bye or is gone; `ended` has the reason. A usual state is like those
+        before it, and no newer one can exist. It is read here without further calls, because their code is in no cache
+        and would slow down the exchange.
+        """
         while True:
             usual = self._usual
             if usual is not None:
@@ -302,7 +427,7 @@ class Link(Session):
                 return came
 
     def _await(self) -> State | None:
-        """The next state, by the general way; None when it is to be read by the usual one."""
+        """Wait for the next state by the general path; None if the usual path is to read it."""
         while not self._closed and not self.ended:
             self._refusals.due()
             if self._reconnect and monotonic() - self._looked_at > _LOOK_S:
@@ -337,7 +462,7 @@ class Link(Session):
         raise StopIteration
 
     def _at_hand(self) -> bool:
-        """Where the first byte of the next state is the next one that comes, it is read as it usually is."""
+        """Return whether the next state can be read by the usual path, and prepare it."""
         dealer = self._at.data
         if not isinstance(dealer, Dealer) or self._waiting is not None or not (self._lockstep or self._at.near):
             return False
@@ -348,9 +473,10 @@ class Link(Session):
         return True
 
     def _waits(self, watch: tuple[int, int]) -> bool:
-        """The next states are waited for by their receive alone, for some ms: nothing waits at the exchange endpoint.
+        """Return whether the next states are awaited by their receive alone, for some ms.
 
-        In lockstep what is sent there comes before the next state, so both are watched."""
+        In lockstep both sockets are watched, because messages at the exchange endpoint come before the next state.
+        """
         if self._look_soon or self._lockstep or self._requests.posted:
             self._look_soon = False
             return False
@@ -368,23 +494,44 @@ class Link(Session):
         return True
 
     def filenos(self) -> tuple[int, int]:
-        """Two descriptors to select on beside others: of states, and of what is sent at the exchange endpoint.
+        """Return two descriptors to wait on beside others: of states, and of messages at the exchange endpoint.
 
-        They may signal news only once: call `poll` until it gives None before each wait, also after a
-        command; and `look_around` when the second one is readable, and every 0.1 s. After a connection broke they are
-        others: ask for them before each wait."""
+        They may signal a message only once. So call `poll` until it returns None before each wait, also after a
+        command. Call `look_around` when the second one is readable, and every 0.1 s. They change when a connection
+        breaks, so call this before each wait.
+
+        Returns
+        -------
+        tuple[int, int]
+            The descriptors.
+
+        Raises
+        ------
+        ModelError
+            If the link is closed.
+        """
         if self._at.data is None or self._closed:
             raise ModelError("this link is closed")
         self._usual = None
         return self._at.watch()
 
     def unusual(self) -> None:
-        """Something was done to the connection that the usual way does not know of: the next state and command go the
-        general one."""
+        """Make the next state and command use the general path.
+
+        Call it after work on the connection that the usual path does not see.
+        """
         self._usual, self._post = None, _nothing
 
     def poll(self) -> State | None:
-        """The newest state that is there, None for none; does not wait. `ended` shows when there will be no more."""
+        """Return the newest state without waiting.
+
+        `ended` has the reason when there will be no more.
+
+        Returns
+        -------
+        State | None
+            None if there is no new state.
+        """
         if self._closed:
             self.ended = self.ended or "the link is closed"
             return None
@@ -395,15 +542,26 @@ class Link(Session):
     def command(
         self, values: Mapping[str, float], step: int | None = None, *, age_s: float | None = None, fresh_s: float = 0.0
     ) -> None:  # fmt: skip
-        """Actuator values in answer to state `step` (None: the last one), for the step `plant.delay` later. Never
-        blocks.
+        """Send actuator values in answer to a state, for the step `plant.delay` later, without blocking.
 
-        age_s    age of the values, s of wall time, for those who repeat values; None: they were computed for this step
-        fresh_s  age up to which they count as fresh, s: the plant counts steps with older ones as stale; 0: any age
+        Your actuators without a value hold. `errors` of `connect` decides how other refusals are reported.
 
-        Actuators of yours that are not named hold. ModelError for a name that is not yours, no finite number (not with
-        errors="collect": the plant refuses them then), or an age that is none. `errors` of `connect` decides how other
-        refusals are reported.
+        Parameters
+        ----------
+        values : Mapping[str, float]
+            Values by name of the actuator.
+        step : int | None, optional
+            Step of the state; None for the last one.
+        age_s : float | None, optional
+            Age of repeated values, s of wall time. None if they were computed for this step.
+        fresh_s : float, default 0.0
+            Age up to which values are fresh, s. The plant counts steps with older ones as stale. 0: any age is fresh.
+
+        Raises
+        ------
+        ModelError
+            If the link has no claim, or an age is invalid. Also for a foreign name or a value that is not finite,
+            except with errors="collect": then the plant refuses it.
         """
         step = (self._step if step is None else step) + self._delay
         age = None if age_s is None else _age_ns(age_s, fresh_s)
@@ -428,7 +586,7 @@ class Link(Session):
             self._look_later()
 
     def _look_later(self) -> None:
-        """Look around once the last state's deadline is past: others on this core may still have it to answer."""
+        """Look around after the last state's deadline, because others on this core may still answer it."""
         self._report_late()
         later = self._at.near and self._due_ns > monotonic_ns() and self._awaiting.ready(self.filenos(), 2.0 * _LOOK_S)
         if later and self._awaiting.ring(self._due_ns):
@@ -437,10 +595,22 @@ class Link(Session):
             self.look_around()
 
     def tick(self, timeout_s: float = 5.0) -> None:
-        """Start the plant's next step (mode external). The first call waits until the plant has admitted this link.
+        """Start the plant's next step (mode external).
 
-        States that come meanwhile are kept, the newest of them, for the iteration. ModelError for a link that was made
-        with neither `ticks` nor a claim, or is closed; NotConnectedError if the plant is gone, or does not admit it.
+        The first call waits until the plant has admitted this link. The newest state that comes meanwhile is stored for
+        the iteration.
+
+        Parameters
+        ----------
+        timeout_s : float, default 5.0
+            Longest wait for the admission, s.
+
+        Raises
+        ------
+        ModelError
+            If the link has neither `ticks` nor a claim, or is closed.
+        NotConnectedError
+            If the plant is gone, or does not admit the link.
         """
         self._usual = None
         if self._closed or not (self.plant.ticks or self.plant.granted):
@@ -460,7 +630,7 @@ class Link(Session):
         self._send(self._pack({"type": "tick", "seq": self._tick_seq}))
 
     def _take(self) -> State | None:
-        """The newest state that is there, or was put aside by a tick."""
+        """Return the newest state that is there, or the one that a tick stored."""
         began_ns = monotonic_ns()
         message, waiting, self._waiting = self._newest(), self._waiting, None
         if message is None:
@@ -470,7 +640,7 @@ class Link(Session):
         return State(message, self.plant)
 
     def _unsent(self, raw: bytes, sent: int) -> None:
-        """The rest of a command, or all of it, has still to leave."""
+        """Send the rest of a command, or all of it, later."""
         dealer: Any = self._at.data
         self.unusual()
         if sent:
@@ -480,13 +650,13 @@ class Link(Session):
         self._report_late()
 
     def _report_late(self) -> None:
-        """Send the plant how long late answers take, now and then."""
+        """Send the plant the durations of late answers, now and then."""
         figures = self._late.answered(self._read_ns, self._due_ns) if self._at.near else None
         if figures is not None:
             self._send_metrics(figures)
 
     def _aged(self, seq: int, step: int, age_ns: int, fresh_ns: int, values: Mapping[str, float]) -> bytes | None:
-        """The frame of a command that states its age, or None where it is to be written another way."""
+        """Return the frame of a command with its age, or None if the layout cannot express it."""
         if self._write is _no_layout:
             return None
         if self._write_aged is None:
@@ -494,7 +664,7 @@ class Link(Session):
         return self._write_aged(seq, step, age_ns, fresh_ns, values)
 
     def _command(self, values: Mapping[str, float], step: int, age: tuple[int, int] | None = None) -> None:
-        """Of any kind."""
+        """Send a command of any form."""
         self._seq += 1
         try:
             if type(values) is not dict:
@@ -518,9 +688,15 @@ class Link(Session):
             self.dropped += 1
 
     def close(self, reason: str = "done", *, bye: bool = True) -> None:
-        """Send bye, which frees the claim, and close. Twice does nothing.
+        """Send bye, which frees the claim, and close; a second call does nothing.
 
-        bye   False: go without a word, as a process that dies would. The claim stays, and the plant's miss policy acts.
+        Parameters
+        ----------
+        reason : str, default 'done'
+            Reason in the bye.
+        bye : bool, default True
+            False closes without a bye, as a process that dies would. The claim remains, and the plant's miss policy
+            acts.
         """
         if self._closed:
             return
@@ -530,9 +706,11 @@ class Link(Session):
         self._at.close(self._pack({"type": "bye", "reason": reason}) if bye else None)
 
     def __enter__(self) -> Link:
+        """Return the link itself."""
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+        """Close the link, without a bye if an error ended the block."""
         # a controller that fails has not let go of its actuators: that is a death, not a farewell
         stopped = fault is None or isinstance(fault, KeyboardInterrupt | GeneratorExit)
         stopped = stopped or (isinstance(fault, SystemExit) and not fault.code)
@@ -541,7 +719,7 @@ class Link(Session):
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _took_up(self) -> None:
-        """There is a plant, perhaps another one."""
+        """Prepare for the plant, which may be another one."""
         super()._took_up()
         self._usual, self._post = None, _nothing
         by_stream = isinstance(self._at.data, Dealer)
@@ -556,9 +734,11 @@ class Link(Session):
             self._waiting, self._warm = None, False
 
     def _newest(self) -> dict[str, Any] | None:
-        """Read all that is there and keep the newest state: one that slept must not answer a backlog.
+        """Read all waiting messages, and return the newest state.
 
-        Where the plant waits for every answer, but goes on until it needs it, each is answered in its turn."""
+        A peer that slept must not answer a backlog. If the plant continues and later waits for every answer, each state
+        is answered in turn.
+        """
         data, newest = self._at.data, None
         if data is None or self.lost:
             return None
@@ -597,7 +777,7 @@ class Link(Session):
         return bool(self.ended)
 
     def _mine(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Telemetry carries everything; an observer sees what it asked for."""
+        """Return telemetry with the outputs that the observer asked for only."""
         member = self._terms.hello.robot
         if member:
             begin = member + "."

@@ -1,4 +1,4 @@
-"""What a controller is."""
+"""Controllers: the class to derive from, and compiled updates."""
 
 from __future__ import annotations
 
@@ -22,9 +22,22 @@ Update = Callable[..., None]
 
 
 class Compiled:
-    """What stands in a controller's class in place of `update`.
+    """Compiled `update` of a controller's class.
 
-    function   the one that was decorated;  kernel   the same, compiled, where it has been
+    Parameters
+    ----------
+    function : Update
+        The decorated function.
+
+    Attributes
+    ----------
+    kernel : callable or None
+        The compiled function, once it has been compiled.
+
+    Raises
+    ------
+    ModelError
+        If the argument is no function.
     """
 
     def __init__(self, function: Update) -> None:
@@ -35,22 +48,32 @@ class Compiled:
         self.__doc__ = function.__doc__
 
     def __get__(self, controller: Any, kind: Any = None) -> Any:
+        """Return the update bound to a controller."""
         return self if controller is None else Bound(self, controller)
 
     def __call__(self, controller: Any, state: State) -> dict[str, float]:
-        """As the method of the class."""
+        """Call the update as the method of the class."""
         found: dict[str, float] = self.__get__(controller)(state)
         return found
 
 
 class Bound:
-    """As a method: an update(state) like any other's, where it is called from Python."""
+    """Compiled update of one controller, which Python can call like any update(state).
+
+    Parameters
+    ----------
+    compiled : Compiled
+        Update of the class.
+    controller : Any
+        The controller.
+    """
 
     def __init__(self, compiled: Compiled, controller: Any) -> None:
         self.compiled, self._controller = compiled, controller
         self._command: npt.NDArray[Any] | None = None
 
     def __call__(self, state: State) -> dict[str, float]:
+        """Return the command for a state."""
         import numpy as np
 
         controller = self._controller
@@ -70,7 +93,23 @@ class Bound:
 
 
 def memory_of(controller: Any) -> npt.NDArray[Any]:
-    """The controller's own numbers; ModelError where they are not what they should be."""
+    """Return the memory of a controller with a compiled update.
+
+    Parameters
+    ----------
+    controller : Any
+        The controller.
+
+    Returns
+    -------
+    npt.NDArray[Any]
+        Its attribute `memory`, (k,) float64; a new empty array if it has none.
+
+    Raises
+    ------
+    ModelError
+        If the attribute is something else.
+    """
     import numpy as np
 
     memory = getattr(controller, "memory", None)
@@ -89,66 +128,124 @@ def memory_of(controller: Any) -> npt.NDArray[Any]:
 
 
 def compiled(function: Update) -> Any:
-    """Decorator of a controller's `update(time, outputs, memory, command)`, which takes no self and gives nothing.
+    """Decorate a controller's `update(time, outputs, memory, command)` so that numba compiles it.
 
-    time     s, of the state
-    outputs  (m,) the numbers of the outputs that the controller reads, one after the other, in the plant's order
-    memory   (k,) float64, `self.memory`: the controller's own, made by `start`; kept from update to update
-    command  (n,) the values of its actuators in the plant's order, the last ones; written
+    The function has no self and returns nothing. It may use arithmetic, loops, branches, math and numpy. The first call
+    on a machine takes a second.
 
-    All are numpy arrays of float64, and the function is one that numba compiles: arithmetic, loops, branches, math and
-    numpy. The first call on a machine takes a second.
+    Parameters
+    ----------
+    function : Update
+        The update. Its arguments are numpy arrays of float64, except the time.
+
+    Returns
+    -------
+    Any
+        The attribute of the class.
+
+    Raises
+    ------
+    ModelError
+        If the argument is no function.
+
+    Notes
+    -----
+    Arguments of the update:
+
+    - `time`: time of the state, s.
+    - `outputs`, (m,): numbers of the outputs that the controller reads, one after the other, in the plant's order.
+    - `memory`, (k,): `self.memory`, which `start` creates; it is kept from update to update.
+    - `command`, (n,): values of its actuators in the plant's order, at first the last ones; the update writes them.
     """
     return Compiled(function)
 
 
 COMMON: Mapping[str, Any] = {"every": int, "delay": int | None, "interpolation": str, "robot": str}
-"""Attributes of any controller that stand in its hello, and may be given on a command line, with their types."""
+"""Attributes of any controller that its hello contains and a command line may set, with their types."""
 
 
 class Live:
-    """`tunable_parameters` of a controller that has none of its own: its parameters that are declared as live."""
+    """Default of `tunable_parameters`: the parameters that a controller declares as live."""
 
     def __get__(self, instance: Any, owner: type) -> Sequence[str]:
+        """Return the names of the class's live parameters."""
         return settable(owner)
 
 
 RENAMED: Mapping[str, str] = {
     "tracks": "setpoints", "settable": "tunable_parameters", "figures": "metrics", "change": "on_parameters_changed",
 }  # fmt: skip
-"""Old names of what a controller declares; a class may have them for one version."""
+"""Old names of a controller's declarations, which a class may use for one version."""
 
 
 def declared(controller: object, name: str, default: Any = ()) -> Any:
-    """Return what a controller declares, of a class that need not derive from Controller, by its new or old name."""
+    """Return a controller's declaration, by its new or old name.
+
+    The class need not derive from Controller.
+
+    Parameters
+    ----------
+    controller : object
+        The controller.
+    name : str
+        New name of the declaration.
+    default : Any, optional
+        Result if the class has neither.
+
+    Returns
+    -------
+    Any
+        The declaration.
+    """
     old = next(old for old, new in RENAMED.items() if new == name)
     return getattr(controller, name, getattr(controller, old, default))
 
 
 class Controller:
-    """Drives a plant over the wire: derive, and write `update`.
+    """Base class of controllers, which drive a plant over the wire.
 
-    Its parameters are the keywords of its constructor, with types and defaults; `@dataclass` on the class is the short
-    way to write them.
+    Derive from it, and write `update`. The parameters are the keywords of the constructor, with types and defaults;
+    `@dataclass` on the class is the short way to write them.
 
-    claim    actuators it drives, as names or patterns
-    outputs  outputs it reads, likewise; without any: all but fields such as the joints of every
-             chain; ("none",): none
-    every    of one that is slower than a step: it gets each every-th state, and owes the command for it `delay` steps
-             later, by that step's deadline; delay None: `every` steps where that is more than one, else 0
-    interpolation  of the values between two commands: 'hold', the last one's, or 'linear', a straight line to the new
-             ones, reached after `every` steps
-    robot    of several robots on one clock the one that it drives, by its name: channels have the names then that they
-             have alone; '': all of them
-    setpoints  names of its set-points, attributes of its own that are called as what they are of (depth_m, heading_deg,
-             speed_m_s, ..., see docs/scenarios.md): the plant's report states how far the truth was off them
-    robots   names of the robots that it is written for, for `rtmms list` and for a word in time where it is run on
-             another one; none: any
-    metrics  names of attributes that report how it does, numbers, flags or short texts: `rtmms status` and the report
-             show them; they are looked at once a second
-    tunable_parameters  names of its parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`),
-             see `on_parameters_changed`;
-             default those that are declared so (`Annotated[float, rtmms.base.parameters.Parameter(..., live=True)]`)
+    Attributes
+    ----------
+    claim : sequence of str, default ("*",)
+        Actuators that it drives, as names or patterns.
+    outputs : sequence of str, default ()
+        Outputs that it reads, as names or patterns. Empty: all but fields such as the joints of every chain. ("none",):
+        none.
+    every : int, default 1
+        A slow controller receives each every-th state, and owes its command `delay` steps later, by that step's
+        deadline.
+    delay : int or None, default None
+        Steps from a state to the step of its command. None: `every` if that is more than one, else 0.
+    interpolation : str, default "hold"
+        Values between two commands: 'hold', the last ones, or 'linear', a straight line to the new ones, reached after
+        `every` steps.
+    robot : str, default ""
+        Name of the one of several robots that it drives, with the channel names that the robot has alone. Empty: all.
+    tunable_parameters : sequence of str
+        Parameters that may be changed while it runs (`rtmms set NAME.PARAMETER=VALUE`), see `on_parameters_changed`.
+        The default are those declared as live (`Annotated[float, rtmms.base.parameters.Parameter(..., live=True)]`).
+    robots : sequence of str, default ()
+        Robots for which it is written. `rtmms list` shows them, and a run with another robot is refused early. Empty:
+        any robot.
+    setpoints : sequence of str, default ()
+        Attributes that are set-points, named after their quantities (depth_m, heading_deg, speed_m_s, ..., see
+        docs/scenarios.md). The plant's report compares them with the truth.
+    metrics : sequence of str, default ()
+        Attributes that are metrics: numbers, flags or short texts. `rtmms status` and the report show them; they are
+        read once a second.
+
+    Examples
+    --------
+    >>> import rtmms
+    >>> class Proportional(rtmms.Controller):
+    ...     claim = ("thruster",)
+    ...     def update(self, state):
+    ...         return {"thruster": 2.0 * (1.0 - state["depth"])}
+    >>> Proportional().every
+    1
     """
 
     claim: ClassVar[Sequence[str]] = ("*",)
@@ -163,6 +260,7 @@ class Controller:
     metrics: ClassVar[Sequence[str]] = ()
 
     def __init_subclass__(cls, **more: Any) -> None:
+        """Accept old names of declarations, with a warning."""
         super().__init_subclass__(**more)
         own, fields = vars(cls), inspect.get_annotations(cls)
         for old, new in RENAMED.items():
@@ -174,22 +272,51 @@ class Controller:
                 )  # fmt: skip
 
     def prepare(self) -> None:
-        """Once, before it connects: what takes seconds, such as compiling. Once it is connected the plant waits for
-        it, and in lockstep takes one that is silent for 5 s for dead."""
+        """Do work that takes seconds, such as compiling, once before the connection.
+
+        A connected controller keeps the plant waiting. In lockstep a peer that is silent for 5 s counts as dead.
+        """
 
     def start(self, plant: PlantInfo) -> None:
-        """Once, before the first state: the plant's channels, dt, mode and budget."""
+        """Prepare for a plant, once before its first state.
+
+        Parameters
+        ----------
+        plant : PlantInfo
+            Channels, dt, mode and budget of the plant.
+        """
 
     def update(self, state: State) -> Mapping[str, float] | None:
-        """Values for state.step, by actuator; those not named hold, None holds them all."""
+        """Return the values for the step of a state.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        Mapping[str, float] | None
+            Values by name of the actuator. Actuators without a value hold; None holds them all.
+
+        Raises
+        ------
+        NotImplementedError
+            If the class does not override it.
+        """
         raise NotImplementedError(f"{type(self).__name__}.update(state) is to be written: it returns a dict")
 
     def on_parameters_changed(self, values: Mapping[str, Any]) -> None:
-        """New values of `tunable_parameters`, each of the kind that the present one is; between two updates.
+        """Accept new values of `tunable_parameters`, between two updates.
 
-        Raise rtmms.ModelError to refuse them: nothing may be changed then. This one asks a dataclass of one's own for
-        another instance with them, so that whatever its constructor refuses is refused here, and sets the attributes;
-        extend it where something else follows from them.
+        Raise rtmms.ModelError to refuse them; then nothing may be changed. For a dataclass this method creates another
+        instance with them. So it refuses the values that the constructor refuses. Then it sets the attributes. Extend
+        it if other values follow from them.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by name, each of the present value's type.
         """
         if is_dataclass(type(self)):
             replace(cast("Any", self), **values)
@@ -199,4 +326,10 @@ class Controller:
     change = on_parameters_changed
 
     def stop(self, reason: str) -> None:
-        """Once, when the plant sent bye or is gone."""
+        """Finish, once after the plant sent bye or is gone.
+
+        Parameters
+        ----------
+        reason : str
+            Reason of the end.
+        """

@@ -1,4 +1,4 @@
-"""Where a controller answers: on the core of a real-time loop as long as that is quick, on another one otherwise."""
+"""Core of a controller: the core of a real-time loop while its answers are quick, another one otherwise."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import suppress
 from time import thread_time
 
 MAY_MOVE = "RTMMS_MAY_MOVE"
-"""In the environment of a controller that `rtmms run` placed by itself."""
+"""Environment variable of a controller that `rtmms run` has placed."""
 ANSWERS, SHARE = 50, 0.25
-"""So many answers are looked at together; above this share of a period the loop's core is no place for them."""
+"""Number of answers that are timed together, and their share of a period from which the controller moves."""
 
 
 class Placing:
-    """Moves this process back to the cores that it was started on, if its answers take too long for the loop's core."""
+    """Move of this process back to its original cores, if its answers take too long for the loop's core."""
 
     def __init__(self) -> None:
         started = os.environ.get(MAY_MOVE) and hasattr(os, "sched_getaffinity")
@@ -21,11 +21,23 @@ class Placing:
         self._period_s, self._count, self._begun = 0.0, 0, 0.0
 
     def start(self, period_s: float | None) -> None:
-        """With a plant whose steps take so long; None where nobody paces it: it stays where it is."""
+        """Begin with a plant.
+
+        Parameters
+        ----------
+        period_s : float | None
+            Wall time of a step, s. None, without a clock, leaves the process where it is.
+        """
         self._period_s, self._count, self._begun = period_s or 0.0, 0, thread_time()
 
     def look(self) -> str:
-        """After an answer. What was done, as a sentence; mostly ''."""
+        """Check the time of the last answers, after each answer.
+
+        Returns
+        -------
+        str
+            A sentence about the move; usually empty.
+        """
         self._count += 1
         if self._count % ANSWERS or not self._cores or not self._period_s:
             return ""

@@ -1,4 +1,4 @@
-"""What a plant sends to a peer, read from its frames: strict in what is used, blind to what is not known."""
+"""Reader of a plant's messages on the peer's side: strict in fields that are used, tolerant of unknown ones."""
 
 from __future__ import annotations
 
@@ -15,8 +15,25 @@ _STATES, _NUMBERS = frozenset(("state", "telemetry")), frozenset((float, int))
 
 
 def read_message(frame: bytes) -> dict[str, Any]:
-    """The message of a plant in a frame; Refused where it cannot be read, or is a state that is none: where a field
-    that every state has is of another type. Values of outputs are looked at when used."""
+    """Return the message of a plant.
+
+    Values of outputs are checked when they are used.
+
+    Parameters
+    ----------
+    frame : bytes
+        The received bytes.
+
+    Returns
+    -------
+    dict[str, Any]
+        The message.
+
+    Raises
+    ------
+    Refused
+        If it cannot be read, or if a field that every state has is of another type.
+    """
     message = decode_from_plant(frame)
     if message["type"] not in _STATES:
         return message
@@ -44,14 +61,30 @@ def read_message(frame: bytes) -> dict[str, Any]:
 
 
 def _few(applied: dict[str, Any]) -> bool:
-    """All fields of their types; some may be missing."""
+    """Return whether all fields that are there have their types; some may be missing."""
     return tuple(map(type, map(applied.get, _APPLIED))) == _APPLIED_TYPES or all(
         type(applied.get(name, kind())) is kind for name, kind in _APPLIED.items()
     )
 
 
 def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
-    """The plant as its welcome describes it; Refused where it is not what a welcome should be."""
+    """Return the plant as its welcome describes it.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The welcome.
+
+    Returns
+    -------
+    PlantInfo
+        The plant.
+
+    Raises
+    ------
+    Refused
+        If a field is missing or invalid.
+    """
     try:
         info = PlantInfo(
             robot=str(message["robot"]), dt=float(message["dt"]), mode=str(message["mode"]),
@@ -76,7 +109,7 @@ def read_welcome(message: Mapping[str, Any]) -> PlantInfo:
 
 
 def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
-    """Of several robots on one clock, each as it is alone: dt and mode are those of all."""
+    """Return each of several robots on one clock as it is alone; dt and mode are common."""
     return {
         str(name): PlantInfo(
             str(one["robot"]), float(message["dt"]), str(message["mode"]), _seconds(message.get("period_s")),
@@ -91,7 +124,18 @@ def _robots(message: Mapping[str, Any]) -> dict[str, PlantInfo]:
 
 
 def read_surroundings(fields: Any) -> dict[str, Any]:
-    """The fields that are known and of the right kind; unknown ones are left out."""
+    """Return the known fields of the surroundings.
+
+    Parameters
+    ----------
+    fields : Any
+        Field `environment` of a welcome.
+
+    Returns
+    -------
+    dict[str, Any]
+        Gravity, density and surface; unknown fields are left out.
+    """
     found: dict[str, Any] = {}
     for name, value in (fields or {}).items():
         if name == "gravity_m_s2":
@@ -103,8 +147,24 @@ def read_surroundings(fields: Any) -> dict[str, Any]:
 
 
 def read_places(message: Mapping[str, Any]) -> tuple[bytes, str, str, str]:
-    """Identity at the step endpoint (16 bytes, or none for an observer), the step endpoint, its shorter way for
-    processes of the plant's user ('' for none), and the telemetry endpoint."""
+    """Return the addresses of a welcome.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The welcome.
+
+    Returns
+    -------
+    tuple[bytes, str, str, str]
+        Identity at the step endpoint (16 bytes, none for an observer), step endpoint, local step endpoint for processes
+        of the plant's user (empty for none), and telemetry endpoint.
+
+    Raises
+    ------
+    Refused
+        If one of them is invalid.
+    """
     identity, step, telemetry = (message.get(f) for f in ("identity", "step_endpoint", "telemetry_endpoint"))
     near = message.get("local_step_endpoint", "")
     if (

@@ -1,4 +1,4 @@
-"""How long a peer takes for answers that come too late, so that the plant's report can name the cause."""
+"""Durations of late answers, so that the plant's report can name the cause."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from statistics import median
 from time import monotonic_ns
 
 ANSWER, SLOWEST, READING = "answer_us", "slowest_answer_us", "reading_us"
-"""Names of figures: median and maximum time from a state to its command, and median time to read a state."""
+"""Names of metrics: median and maximum time from a state to its command, and median time to read a state."""
 EACH_NS = 500_000_000
 _CAPACITY = 512
 
 
 class LateAnswers:
-    """Times of a link's states whose deadline has passed when their command leaves, in us.
+    """Durations of a link's answers to states with a passed deadline.
 
-    Every late state takes the link's general path, and is measured there. Of answers that only leave late, the link
-    measures a few each second: so a state in time costs the link nothing.
+    Every late state uses the link's general path, and is timed there. Of answers that only leave late, the link times a
+    few each second. So a state in time costs the link nothing.
     """
 
     __slots__ = ("_next_ns", "_reading", "_took")
@@ -26,17 +26,30 @@ class LateAnswers:
         self._next_ns = 0
 
     def read(self, took_ns: int) -> None:
-        """A state was read on the general path, which took so long."""
+        """Record the reading of a state on the general path.
+
+        Parameters
+        ----------
+        took_ns : int
+            Its duration, ns.
+        """
         if len(self._reading) < _CAPACITY:
             self._reading.append(took_ns)
 
     def answered(self, read_ns: int, due_ns: int) -> dict[str, float] | None:
-        """The command of the state that was read at `read_ns` leaves now; it was due at `due_ns` (0: at no instant).
+        """Record that the command for a state leaves now.
+
+        Parameters
+        ----------
+        read_ns : int
+            Instant at which the state was read, CLOCK_MONOTONIC, ns.
+        due_ns : int
+            Deadline of the command, CLOCK_MONOTONIC, ns; 0 for none.
 
         Returns
         -------
-        dict or None
-            The figures, where the plant should get them now.
+        dict[str, float] | None
+            The metrics, us, if the plant should receive them now.
         """
         now_ns = monotonic_ns()
         if not 0 < due_ns < now_ns:

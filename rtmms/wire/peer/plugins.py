@@ -1,4 +1,4 @@
-"""Controllers by name: finding them, their parameters, and building one from the words of a command line."""
+"""Controllers by name: their entry points, their parameters, and their construction from a command line."""
 
 from __future__ import annotations
 
@@ -23,9 +23,22 @@ from rtmms.wire.peer.controller import COMMON, Controller
 
 
 def check_robot(name: str, robot: str) -> None:
-    """ModelError where controller `name` is written for other robots than `robot`, and some other is for that one.
+    """Raise ModelError if a controller is for other robots, and another controller is for this one.
 
-    A robot that no installed controller is written for is a user's own, and may share actuators with one of ours."""
+    A robot without a controller is a user's own, and may share actuators with one of ours.
+
+    Parameters
+    ----------
+    name : str
+        Name of the controller.
+    robot : str
+        Name of the robot.
+
+    Raises
+    ------
+    ModelError
+        If it does not fit; the message lists the fitting controllers.
+    """
     own = declared(name)
     if not own or robot in own:
         return
@@ -37,7 +50,18 @@ def check_robot(name: str, robot: str) -> None:
 
 
 def declared(name: str) -> tuple[str, ...]:
-    """Of an installed controller or FILE.py[:CLASS]; () where it names none, or its source cannot be read."""
+    """Return the robots that a controller declares, without loading it.
+
+    Parameters
+    ----------
+    name : str
+        An installed controller, or FILE.py[:CLASS].
+
+    Returns
+    -------
+    tuple[str, ...]
+        Names of robots; () if it names none, or if its source cannot be read.
+    """
     if is_file(name):
         file, _, wanted = name.rpartition(":") if not name.endswith(".py") else (name, "", "")
     else:
@@ -66,8 +90,25 @@ OWN = "one of your own runs as FILE.py or FILE.py:CLASS, see controllers/templat
 
 @dataclass(frozen=True)
 class Parameter:
-    """A keyword of a controller's constructor: its type's name, and its default (None where it must be given); what is
-    declared of it (rtmms.base.parameters)."""
+    """Keyword of a controller's constructor, with its declaration (rtmms.base.parameters).
+
+    Parameters
+    ----------
+    name : str
+        Name of the keyword.
+    kind : str
+        Name of its type, or its choices.
+    default : Any
+        Its default; None if it is required.
+    required : bool
+        Whether it has no default.
+    unit : str, default ''
+        Its declared unit.
+    range : str, default ''
+        Its declared range as text.
+    about : str, default ''
+        Its declared description.
+    """
 
     name: str
     kind: str
@@ -78,7 +119,18 @@ class Parameter:
     about: str = ""
 
     def declared(self, one: Declaration | None) -> Parameter:
-        """The same, with what a declaration has."""
+        """Return the same parameter with a declaration.
+
+        Parameters
+        ----------
+        one : Declaration | None
+            The declaration; None for none.
+
+        Returns
+        -------
+        Parameter
+            The parameter.
+        """
         if one is None:
             return self
         kind = "|".join(one.choices) if one.choices else self.kind
@@ -86,12 +138,45 @@ class Parameter:
 
 
 def registered(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name: ours and third parties' alike."""
+    """Return the entry points of a group, ours and third parties' alike.
+
+    Parameters
+    ----------
+    group : str
+        Name of the group.
+
+    Returns
+    -------
+    dict[str, EntryPoint]
+        Entry points by name.
+    """
     return {point.name: point for point in entry_points(group=group)}
 
 
 def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
-    """What is registered under a name; UnknownNameError, or ModelError where it cannot be loaded."""
+    """Load a registered object.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the object, for error messages.
+    group : str
+        Name of the group.
+    name : str
+        Name of the entry point.
+
+    Returns
+    -------
+    tuple[EntryPoint, Any]
+        The entry point and the object.
+
+    Raises
+    ------
+    UnknownNameError
+        If the name is not registered.
+    ModelError
+        If it cannot be loaded.
+    """
     known = registered(group)
     if name not in known:
         raise UnknownNameError(kind, name, known)
@@ -104,20 +189,63 @@ def load(kind: str, group: str, name: str) -> tuple[EntryPoint, Any]:
 
 
 def loaded_elsewhere(group: str, name: str) -> str:
-    """The file it was loaded from, where that is not of the distribution that registered it; else ''."""
+    """Return the file of a module that is not part of the distribution that registered it.
+
+    Parameters
+    ----------
+    group : str
+        Name of the group.
+    name : str
+        Name of the entry point.
+
+    Returns
+    -------
+    str
+        The file as text; empty if the module is part of the distribution.
+    """
     point = registered(group).get(name)
     return astray(point).strip() if point is not None else ""
 
 
 def controllers() -> dict[str, EntryPoint]:
-    """The entry points of group rtmms.controllers by name."""
+    """Return the entry points of group rtmms.controllers.
+
+    Returns
+    -------
+    dict[str, EntryPoint]
+        Entry points by name.
+    """
     return registered(GROUP)
 
 
 def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]]:
-    """'gait:amplitude_deg=30,frequency_hz=0.5' -> name and words; ModelError where it is not of that form.
+    """Return name and arguments of a text such as 'gait:amplitude_deg=30,frequency_hz=0.5'.
 
-    'gait:FILE.toml,frequency_hz=0.5' takes words from a file first, KEY = VALUE in each line; those on the line win."""
+    'gait:FILE.toml,frequency_hz=0.5' reads arguments from a file first, KEY = VALUE in each line. Arguments in the text
+    replace them.
+
+    Parameters
+    ----------
+    spec : str
+        The text.
+    kind : str, default 'controller'
+        Kind of the object, for error messages.
+
+    Returns
+    -------
+    tuple[str, dict[str, str]]
+        Name, and values by key.
+
+    Raises
+    ------
+    ModelError
+        If the text has another form.
+
+    Examples
+    --------
+    >>> split_spec("gait:amplitude_deg=30,frequency_hz=0.5")
+    ('gait', {'amplitude_deg': '30', 'frequency_hz': '0.5'})
+    """
     name, rest = split_word(spec)
     words: dict[str, str] = {}
     parts = rest.split(",") if rest else []
@@ -135,7 +263,7 @@ def split_spec(spec: str, kind: str = "controller") -> tuple[str, dict[str, str]
 
 
 def _written(spec: str, file: str) -> dict[str, str]:
-    """The words of a file; ModelError where it has other than numbers, texts, true and false."""
+    """Return the arguments of a file; ModelError if a value is neither a number, nor a text, nor a flag."""
     from rtmms.base.toml_file import read_toml
 
     found = read_toml(file)
@@ -150,7 +278,20 @@ _SCRIPT = "start it with python in a process of its own, where it calls rtmms.co
 
 
 def check_controller(name: str) -> None:
-    """That there is one of that name, or a file; nothing is loaded. ModelError."""
+    """Raise ModelError unless a controller or a file has this name; nothing is loaded.
+
+    Parameters
+    ----------
+    name : str
+        Name of a controller, or FILE.py[:NAME].
+
+    Raises
+    ------
+    ModelError
+        If the file is a script without a class.
+    UnknownNameError
+        If no controller has the name.
+    """
     if is_file(name):
         refuse_script("controller", name, f"write {_EXPECTED}, or {_SCRIPT}")
     elif name not in (known := registered(GROUP)):
@@ -158,8 +299,25 @@ def check_controller(name: str) -> None:
 
 
 def load_controller(name: str) -> type[Controller]:
-    """The class behind a name, or in a file FILE.py[:NAME]; UnknownNameError, or ModelError where it cannot be loaded
-    or is none."""
+    """Return the class of a controller.
+
+    Parameters
+    ----------
+    name : str
+        Name of a controller, or FILE.py[:NAME].
+
+    Returns
+    -------
+    type[Controller]
+        The class.
+
+    Raises
+    ------
+    UnknownNameError
+        If no controller has the name.
+    ModelError
+        If it cannot be loaded or is no controller.
+    """
     check_controller(name)
     if is_file(name):
         own: type[Controller] = load_named("controller", name, _controls, _EXPECTED)
@@ -174,7 +332,20 @@ def load_controller(name: str) -> type[Controller]:
 
 
 def parameters(controller: type[Controller]) -> dict[str, Parameter]:
-    """The keywords of its constructor. A class without type hints has parameters of the type of their defaults."""
+    """Return the parameters of a controller: the keywords of its constructor.
+
+    Without type hints a parameter has the type of its default.
+
+    Parameters
+    ----------
+    controller : type[Controller]
+        The class.
+
+    Returns
+    -------
+    dict[str, Parameter]
+        Parameters by name.
+    """
     listed = {}
     for name, kind in _signature(controller).items():
         hint = _hint(kind)
@@ -185,15 +356,45 @@ def parameters(controller: type[Controller]) -> dict[str, Parameter]:
 
 
 def controller_files(controller: type[Controller]) -> dict[str, str]:
-    """Return the parameters of a controller that name files, each with its kind (`rtmms.base.trust.NamesFile`)."""
+    """Return the parameters of a controller that name files, each with its kind (`rtmms.base.trust.NamesFile`).
+
+    Parameters
+    ----------
+    controller : type[Controller]
+        The class.
+
+    Returns
+    -------
+    dict[str, str]
+        Kinds by name.
+    """
     return file_parameters({name: _hint(kind) for name, kind in _signature(controller).items()})
 
 
 def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
-    """The controller of a command line's words; UnknownNameError and ModelError name the controller and the key.
+    """Return the controller of a command line.
 
-    `every`, `delay` and `interpolation` go with any controller, and stand in its attributes then.
-    loaded  its class, where it is known: to find and import it takes milliseconds"""
+    `every`, `delay` and `interpolation` are valid for any controller, and become its attributes.
+
+    Parameters
+    ----------
+    spec : str
+        NAME:key=value,...
+    loaded : type[Controller] | None, optional
+        Its class if known; finding and importing it takes milliseconds.
+
+    Returns
+    -------
+    Controller
+        The controller.
+
+    Raises
+    ------
+    UnknownNameError
+        If there is no such controller or parameter.
+    ModelError
+        If a value is invalid; it names the controller and the key.
+    """
     name, words = split_spec(spec)
     found = loaded if loaded is not None else load_controller(name)
     known = _signature(found)
@@ -205,7 +406,29 @@ def build(spec: str, loaded: type[Controller] | None = None) -> Controller:
 
 
 def construct(controller: type[Controller], name: str, words: Mapping[str, str]) -> Controller:
-    """An instance from words, each read as its parameter's type."""
+    """Return an instance of a controller.
+
+    Parameters
+    ----------
+    controller : type[Controller]
+        The class.
+    name : str
+        Its name, for error messages.
+    words : Mapping[str, str]
+        Arguments as text; each is read as its parameter's type.
+
+    Returns
+    -------
+    Controller
+        The controller.
+
+    Raises
+    ------
+    UnknownNameError
+        If it has no such parameter.
+    ModelError
+        If a required parameter is missing or a value is invalid.
+    """
     known = _signature(controller)
     values: dict[str, Any] = {}
     for key, word in words.items():
@@ -241,7 +464,20 @@ def _hint(kind: inspect.Parameter) -> Any:
 
 
 def astray(point: EntryPoint) -> str:
-    """' (loaded from FILE)' where the module is a file outside the distribution: a user's own folder of that name."""
+    """Return a remark if a module comes from a file outside its distribution.
+
+    Such a file is often in a user's own folder of the same name.
+
+    Parameters
+    ----------
+    point : EntryPoint
+        Entry point of the module.
+
+    Returns
+    -------
+    str
+        ' (loaded from FILE...)', or an empty text.
+    """
     module = sys.modules.get(point.module)
     file = getattr(module, "__file__", None)
     if module is None:  # it did not load: what of its name did?
@@ -255,7 +491,7 @@ def astray(point: EntryPoint) -> str:
 
 
 def _roots(distribution: Distribution) -> list[Path]:
-    """Where a distribution's files lie: its site directory, and its source tree if it was installed to be edited."""
+    """Return the folders of a distribution: its site directory, and its source tree if it is editable."""
     roots = [Path(str(distribution.locate_file(""))).resolve()]
     origin = distribution.read_text("direct_url.json")
     if origin:

@@ -1,4 +1,4 @@
-"""Running a controller: connect, answer every state, until the plant ends."""
+"""Run of a controller: connect, and answer every state until the plant ends."""
 
 from __future__ import annotations
 
@@ -17,16 +17,28 @@ from rtmms.wire.peer.session import Settable
 
 
 class Answering(Protocol):
-    """Answers states by itself, as long as they are usual ones."""
+    """Compiled answers to usual states."""
 
     def go(self) -> None:
-        """After Python answered one: until there is something for Python."""
+        """Answer states until Python is needed.
 
-    def close(self) -> None: ...
+        Call it after Python has answered one.
+        """
+
+    def close(self) -> None:
+        """Close its descriptors."""
 
 
 class Figures:
-    """A controller's `metrics`, reported now and then, where they are others than before."""
+    """Metrics of a controller, which are reported now and then if they have changed.
+
+    Parameters
+    ----------
+    controller : Controller
+        The controller.
+    report : Callable[[dict[str, Any]], None]
+        Sends the metrics to the plant.
+    """
 
     EACH_S = 1.0
 
@@ -36,7 +48,7 @@ class Figures:
         self._last: dict[str, Any] = {}
 
     def look(self) -> None:
-        """Report them if it is time."""
+        """Report the metrics if it is time."""
         if self._names and monotonic() >= self._next:
             self._next = monotonic() + self.EACH_S
             now = self._now()
@@ -45,7 +57,7 @@ class Figures:
                 self._report(now)
 
     def end(self) -> None:
-        """Report them a last time, changed or not: the plant waits for it."""
+        """Report the metrics a last time, changed or not, because the plant waits for them."""
         if self._names:
             self._report(self._now())
 
@@ -54,7 +66,7 @@ class Figures:
 
 
 def _placed(fault: ModelError, controller: Controller, values: object) -> ModelError:
-    """With the file and line of an update that returned what is no command."""
+    """Return an error with file and line of an update that returned no command."""
     code = getattr(inspect.unwrap(controller.update), "__code__", None)
     if isinstance(values, Mapping) or code is None:
         return fault
@@ -67,13 +79,38 @@ def run_controller(
     token: str | None = None, keys: str | os.PathLike[str] | None = None, log: Callable[[str], Any] | None = None,
     reconnect: bool = False, answering: Callable[[Link, Controller], Answering] | None = None,
 ) -> str:  # fmt: skip
-    """Connect, and answer every state until the plant ends; returns the reason for the end.
+    """Connect a controller, and answer every state until the plant ends.
 
-    keys, reconnect   as connect's; `start` is called again with each new plant
-    answering   makes what answers the usual states without Python, see rtmms.wire.answering; for a compiled update
-    log   gets what the plant refused, and once that `update` returned None, as text for a person
-    NotConnectedError if no plant takes it, ModelError where the controller has no `update`; whatever the controller
-    itself raises passes through.
+    Parameters
+    ----------
+    controller : Controller
+        The controller.
+    exchange : str | None, optional
+        The plant's exchange endpoint; None for the default.
+    name : str, default ''
+        Name of the peer; empty for the class's name.
+    timeout_s : float, default 5.0
+        Longest wait for an answer, s.
+    token, keys : str | None, optional
+        As in `connect`.
+    log : Callable[[str], Any] | None, optional
+        Receives texts for a person: refusals of the plant, and once that `update` returned None.
+    reconnect : bool, default False
+        As in `connect`; `start` is called again with each new plant.
+    answering : Callable[[Link, Controller], Answering] | None, optional
+        Creates the compiled answers of a compiled update, see rtmms.wire.answering.
+
+    Returns
+    -------
+    str
+        Reason of the end.
+
+    Raises
+    ------
+    NotConnectedError
+        If no plant admits the controller.
+    ModelError
+        If the controller has no `update`. The controller's own exceptions pass through.
     """
     if getattr(controller.update, "__func__", None) is Controller.update:
         raise ModelError(f"controller {type(controller).__name__}: it has no update(state), which returns a dict")

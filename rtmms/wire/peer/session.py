@@ -1,4 +1,4 @@
-"""A peer's session with a plant: hello, welcome, requests, refusals, and rejoining."""
+"""Session of a peer with a plant: hello, welcome, requests, refusals, and rejoining."""
 
 from __future__ import annotations
 
@@ -48,10 +48,27 @@ Change = Callable[[dict[str, Any]], None]
 
 
 class Settable:
-    """A link's. The values are in `values`, always the present ones.
+    """Tunable parameters of a link; `values` has the present ones.
 
-    values   name to number, flag, text or None, as they are at first
-    change   receives the new ones before they count, and may refuse them by raising ModelError or ValueError
+    Parameters
+    ----------
+    values : Mapping[str, Any]
+        First values by name: numbers, flags, texts or None.
+    change : Change | None, optional
+        Receives new values before they count, and may refuse them by ModelError or ValueError.
+
+    Raises
+    ------
+    ModelError
+        If a value has another type.
+
+    Examples
+    --------
+    >>> parameters = Settable({"gain": 2.0})
+    >>> parameters.take({"id": 1, "values": {"gain": 3.0}})["ok"]
+    True
+    >>> parameters.values
+    {'gain': 3.0}
     """
 
     def __init__(self, values: Mapping[str, Any], change: Change | None = None) -> None:
@@ -63,10 +80,24 @@ class Settable:
             raise ModelError(f"settable: {fault}") from None
 
     def __bool__(self) -> bool:
+        """Return whether there are any parameters."""
         return bool(self.values)
 
     def take(self, message: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a plant's message `parameters`; the values count when it confirms them."""
+        """Return the answer to a plant's message `parameters`.
+
+        The new values count if the answer confirms them.
+
+        Parameters
+        ----------
+        message : Mapping[str, Any]
+            The plant's message.
+
+        Returns
+        -------
+        dict[str, Any]
+            The answer.
+        """
         answer = {"type": "parameters", "id": message.get("id")}
         try:
             given = message.get("values")
@@ -81,7 +112,7 @@ class Settable:
         return answer | {"ok": True, "settable": self.values}
 
     def _checked(self, name: str, value: Any) -> Any:
-        """Of the kind of the present one; ModelError."""
+        """Return a value in the type of the present one; ModelError if it has another."""
         if name not in self.values:
             raise UnknownNameError("parameter", str(name), self.values)
         present = self.values[name]
@@ -104,23 +135,35 @@ class Settable:
 
 _LOOK_S = 0.1
 USUAL_S, STARTING_S = 5.0, 300.0
-"""How long an answer is waited for, and that of a plant of this user's which is starting."""
+"""Time to wait for an answer, s: in general, and for a plant of this user that is starting."""
 _HELLO_AGAIN_S = 2.0
 _HELLO_GAP_S = 8.0
 _MEANWHILE_S = 0.02
 _LINGER_MS = 200
 _STREAMS = sys.platform == "linux"
-"""Elsewhere sockets connect in other ways, and ZeroMQ knows them."""
+"""Whether the data socket is our own stream; other platforms connect in other ways, which ZeroMQ handles."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What a peer asks of a plant, and how it gets there. As in `rtmms.connect`.
+    """Requests of a peer, and its way to the plant, as in `rtmms.connect`.
 
-    hello      all that it states of itself but the token, and the present values of what is settable
-    token      the session's; None reads it from where the plant left it for this user
-    meanwhile  called about every 20 ms while an answer is waited for
-    libzmq     the data socket is ZeroMQ's, also where ours would do: to compare them
+    Parameters
+    ----------
+    exchange : str
+        The plant's exchange endpoint.
+    hello : Hello
+        The peer's hello without the token and the present values of tunable parameters.
+    token : str | None, optional
+        The session's token. None reads it from the file that the plant left for this user.
+    keys : ClientKeys | None, optional
+        Keys of the peer; None for a plant that requires none.
+    meanwhile : Callable[[], None] | None, optional
+        Called about every 20 ms while waiting for an answer.
+    libzmq : bool, default False
+        Whether the data socket is always ZeroMQ's, for comparisons.
+    settable : Settable | None, optional
+        Tunable parameters; None for none.
     """
 
     exchange: str
@@ -133,15 +176,32 @@ class Terms:
 
 
 class Attachment:
-    """The sockets of one link to one plant.
+    """Sockets of one link to one plant.
 
-    door   for hello and requests;  data  states and commands, or telemetry; there once `join` is done
-    near   the plant is on this machine, so that its clock is ours
-    note   receives each message that comes in at the exchange endpoint
+    Parameters
+    ----------
+    terms : Terms
+        Requests of the peer.
+    note : Callable[[Mapping[str, Any]], None]
+        Receives each message at the exchange endpoint.
+
+    Attributes
+    ----------
+    exchange : Dealer
+        Socket for hello and requests.
+    data : Dialled or None
+        Socket for states and commands, or telemetry; None before `join`.
+    near : bool
+        Whether the plant is on this machine, so that its clock is ours.
+
+    Raises
+    ------
+    NotConnectedError
+        If the endpoint is invalid.
     """
 
     def __init__(self, terms: Terms, note: Callable[[Mapping[str, Any]], None]) -> None:
-        """Nothing is waited for. NotConnectedError for an endpoint that cannot be."""
+        """Create the exchange socket without waiting."""
         self.terms, self._note = terms, note
         self._shared = terms.exchange.startswith(INPROC)  # a plant in this program
         self._pack = packer()
@@ -158,11 +218,25 @@ class Attachment:
             raise
 
     def join(self, timeout_s: float | None, watch_exchange: bool = False) -> PlantInfo:
-        """Get in. NotConnectedError with the plant's reason, or if nobody answers in time; all is closed then.
+        """Send a hello, and wait for the welcome.
 
-        timeout_s        None: USUAL_S, and longer where a plant of this user is starting
+        Parameters
+        ----------
+        timeout_s : float | None
+            Longest wait, s. None: USUAL_S, and longer while a plant of this user is starting.
+        watch_exchange : bool, default False
+            Whether a closed exchange connection counts as the plant's end, because another plant may send telemetry
+            then.
 
-        watch_exchange   a closed exchange connection counts as the plant's end: another plant may send telemetry then
+        Returns
+        -------
+        PlantInfo
+            The plant.
+
+        Raises
+        ------
+        NotConnectedError
+            If the plant refuses, or if nobody answers in time. Then all is closed.
         """
         try:
             welcome = self._greet(timeout_s)
@@ -178,7 +252,13 @@ class Attachment:
         return plant
 
     def read_exchange(self) -> dict[str, Any] | None:
-        """The next message at the exchange endpoint, if one is there."""
+        """Return the next message at the exchange endpoint without waiting.
+
+        Returns
+        -------
+        dict[str, Any] | None
+            None if there is none.
+        """
         received = self.exchange.next()
         if received is None:
             return None
@@ -190,11 +270,35 @@ class Attachment:
         return message
 
     def await_exchange(self, until_s: float) -> dict[str, Any] | None:
-        """The next message at the exchange endpoint; None when none has come by then, or one that cannot be read."""
+        """Wait for the next message at the exchange endpoint.
+
+        Parameters
+        ----------
+        until_s : float
+            End of the wait, monotonic time, s.
+
+        Returns
+        -------
+        dict[str, Any] | None
+            None if no readable message has come.
+        """
         return self.read_exchange() if self.exchange.wait(int(until_s * 1e9)) else None
 
     def send(self, frame: bytes, until_s: float) -> bool:
-        """At the door, as soon as there is a plant; False when there is none by then."""
+        """Send a message at the exchange endpoint as soon as there is a plant.
+
+        Parameters
+        ----------
+        frame : bytes
+            The packed message.
+        until_s : float
+            End of the wait, monotonic time, s.
+
+        Returns
+        -------
+        bool
+            False if there is no plant by then.
+        """
         while self.exchange.send(b"", frame) != SENT:
             if monotonic() >= until_s:
                 return False
@@ -202,17 +306,37 @@ class Attachment:
         return True
 
     def hello_again(self, until_s: float = 0.0) -> None:
-        """On a door whose connection broke and came again: who this is. The answer is not waited for."""
+        """Introduce the peer on a new connection to the exchange endpoint, without waiting for the answer.
+
+        Parameters
+        ----------
+        until_s : float, default 0.0
+            End of the wait for the plant, monotonic time, s.
+        """
         token = read_token(self.terms.exchange) if self.terms.token is None else self.terms.token
         self.send(self._hello(token), until_s)
 
     def watch(self) -> tuple[int, int]:
-        """Descriptors to wait on: of the data, of the exchange endpoint."""
+        """Return the descriptors to wait on.
+
+        Returns
+        -------
+        tuple[int, int]
+            Descriptors of the data and of the exchange endpoint.
+        """
         assert self.data is not None
         return self.data.descriptor, self.exchange.descriptor
 
     def gone(self) -> bool:
-        """The plant's end is closed, and stays so. A connection that broke is tried again here."""
+        """Return whether the plant's end is closed for good.
+
+        The call tries broken connections again.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """
         gone = False
         for end in (self.data, self.exchange):
             if end is not None:
@@ -221,7 +345,13 @@ class Attachment:
         return gone
 
     def close(self, last: bytes | None = None) -> None:
-        """Send a last message, if any, and close. Twice does nothing."""
+        """Send a last message, and close; a second call does nothing.
+
+        Parameters
+        ----------
+        last : bytes | None, optional
+            The packed message; None for none.
+        """
         if self._closed:
             return
         self._closed = True
@@ -235,7 +365,10 @@ class Attachment:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _greet(self, timeout_s: float | None) -> dict[str, Any]:
-        """Hello until welcome. A plant may still be starting: its token may be older than it, or not there yet."""
+        """Send hellos until the welcome.
+
+        A starting plant's token file may be older than the plant, or not exist yet.
+        """
         terms, place, handshake = self.terms, self.terms.exchange, self.exchange.handshake
         assert handshake is not None
         patient, timeout_s = timeout_s is None, USUAL_S if timeout_s is None else timeout_s
@@ -283,7 +416,7 @@ class Attachment:
         raise self._nobody(handshake, timeout_s)
 
     def _nobody(self, handshake: Handshake, timeout_s: float) -> NotConnectedError:
-        """The message when time is up."""
+        """Return the error after the time-out."""
         place, hint = self.terms.exchange, handshake.hint()
         if hint:
             return NotConnectedError(f"no plant let us in at '{place}' within {timeout_s:g} s: {hint}", "key")
@@ -298,7 +431,7 @@ class Attachment:
         return self._pack(hello_message(hello))
 
     def _listen(self, plant: PlantInfo, welcome: Mapping[str, Any]) -> None:
-        """Where the states come: with keys, within a program and for telemetry by ZeroMQ."""
+        """Open the data socket; with keys, within a program, and for telemetry it is ZeroMQ's."""
         terms, steps = self.terms, bool(plant.granted) or plant.ticks
         self._identity, step_endpoint, near, telemetry_endpoint = read_places(welcome)
         endpoint = seen_from(terms.exchange, step_endpoint if steps else telemetry_endpoint)
@@ -315,7 +448,7 @@ class Attachment:
                 raise NotConnectedError(f"cannot connect to '{endpoint}': {why}") from None
 
     def _stream(self, endpoint: str, shorter: str) -> Dealer:
-        """By the shorter way where there is one and somebody listens."""
+        """Return a stream on the local socket if a plant listens there, else on the endpoint."""
         if shorter:
             dealer = Dealer(shorter, self._identity)
             if not dealer.broken:
@@ -333,9 +466,17 @@ _KEPT = 32
 
 
 class Refusals:
-    """A link's.
+    """Refusals of the plant on a link.
 
-    how   one of ERRORS;  all: the last ones as (code, text)
+    Parameters
+    ----------
+    how : str, default COLLECT
+        One of ERRORS.
+
+    Attributes
+    ----------
+    all : deque of (str, str)
+        The last refusals, as code and text.
     """
 
     def __init__(self, how: str = COLLECT) -> None:
@@ -345,7 +486,15 @@ class Refusals:
         self._raised: RefusedError | None = None
 
     def add(self, code: str, text: str) -> None:
-        """The plant sent bye."""
+        """Record a refusal, and print the first of each kind if `how` is 'print'.
+
+        Parameters
+        ----------
+        code : str
+            Its code.
+        text : str
+            Its text.
+        """
         self.all.append((code, text))
         if self.how == RAISE:
             self._raised = self._raised or RefusedError(text, code)
@@ -355,15 +504,37 @@ class Refusals:
             print_text(f"rtmms: the plant refused: {shown(text)} ({once})", err=True)
 
     def due(self) -> None:
-        """Raise what is to be raised, once."""
+        """Raise a refusal once, if `how` is 'raise'.
+
+        Raises
+        ------
+        RefusedError
+            If the plant refused something since the last call.
+        """
         raised, self._raised = self._raised, None
         if raised is not None:
             raise raised
 
 
 def check_command(values: Mapping[str, Any], granted: Collection[str]) -> None:
-    """Names that are this peer's to drive, and finite numbers; UnknownNameError, ModelError. What the plant would
-    refuse, at the place of the mistake."""
+    """Raise an error for a command that the plant would refuse.
+
+    So the user sees the error at its origin.
+
+    Parameters
+    ----------
+    values : Mapping[str, Any]
+        Values by name of the actuator.
+    granted : Collection[str]
+        Names of the peer's actuators.
+
+    Raises
+    ------
+    UnknownNameError
+        If a name is not the peer's.
+    ModelError
+        If a value is no finite number.
+    """
     for name, value in values.items():
         if name not in granted:
             raise UnknownNameError("actuator of yours", str(name), granted)
@@ -377,13 +548,17 @@ Done = Callable[[bool, Any], None]
 
 
 class Requests:
-    """Numbers the requests of one link and finds the one that an answer belongs to.
+    """Requests of one link, and the answers to them.
 
-    A door whose connection broke and came again is a stranger's to the plant, which then answers `token`: hello is sent
-    again there, with the identity that the plant gave.
+    After a broken connection the plant treats the exchange socket as a stranger's, and answers `token`. Then a hello is
+    sent again, with the identity from the welcome.
 
-    most   bytes of a request that the plant takes, as its welcome has it; 0 where it has none
-    posted  callbacks of the answers that are still to come, by their ids
+    Attributes
+    ----------
+    most : int
+        Most bytes of a request, as the welcome states it; 0 for none.
+    posted : dict
+        Callbacks of pending answers by id.
     """
 
     def __init__(self) -> None:
@@ -393,7 +568,19 @@ class Requests:
         self._pack = packer()
 
     def post(self, at: Attachment, op: str, args: Mapping[str, Any] | None, done: Done | None) -> None:
-        """See Link.post."""
+        """Send a request without waiting; see `Link.post`.
+
+        Parameters
+        ----------
+        at : Attachment
+            Sockets of the link.
+        op : str
+            Name of the operation.
+        args : Mapping[str, Any] | None
+            Its arguments.
+        done : Done | None
+            Callback of the answer.
+        """
         ident, frame = self._request(op, args)
         while len(self.posted) >= _MOST_POSTED:
             del self.posted[next(iter(self.posted))]
@@ -401,7 +588,29 @@ class Requests:
         at.exchange.send(b"", frame)
 
     def request(self, at: Attachment, op: str, args: Mapping[str, Any] | None, timeout_s: float) -> Any:
-        """See Link.request."""
+        """Send a request, and wait for its result; see `Link.request`.
+
+        Parameters
+        ----------
+        at : Attachment
+            Sockets of the link.
+        op : str
+            Name of the operation.
+        args : Mapping[str, Any] | None
+            Its arguments.
+        timeout_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        Any
+            The result.
+
+        Raises
+        ------
+        RequestError
+            If the plant refuses, or does not answer in time.
+        """
         ident, frame = self._request(op, args)
         end, again = monotonic() + timeout_s, False
         if len(frame) > EXCHANGE_BYTES:
@@ -427,7 +636,7 @@ class Requests:
         raise RequestError(f"request '{op}': no answer within {timeout_s:g} s")
 
     def _introduce(self, at: Attachment, op: str, end: float) -> None:
-        """Hello again, until its welcome."""
+        """Send a hello again, and wait for its welcome."""
         at.hello_again(end)
         while monotonic() < end:
             message = at.await_exchange(end)
@@ -438,7 +647,15 @@ class Requests:
         raise RequestError(f"request '{op}': the plant did not answer our hello in time")
 
     def note(self, message: Mapping[str, Any], at: Attachment) -> None:
-        """A reply or an error has come at the exchange endpoint: the callback of its request is called."""
+        """Call the callback of a reply or an error.
+
+        Parameters
+        ----------
+        message : Mapping[str, Any]
+            Message at the exchange endpoint.
+        at : Attachment
+            Sockets of the link.
+        """
         ident = message.get("id")
         done = self.posted.pop(ident, None) if isinstance(ident, int) else None
         if done is None:
@@ -471,7 +688,24 @@ GONE = "the plant is gone: its connection closed without a bye"
 
 
 class Session:
-    """What a Link has beside states and commands."""
+    """Session of a link: everything except states and commands.
+
+    Parameters
+    ----------
+    terms : Terms
+        Requests of the peer.
+    timeout_s : float | None, default 5.0
+        Longest wait for an answer, s.
+    reconnect : bool, default False
+        Whether the link joins the next plant after the plant's end.
+    refusals : Refusals | None, optional
+        Reaction to refusals of the plant.
+
+    Raises
+    ------
+    NotConnectedError
+        If no plant admits the peer.
+    """
 
     # a user's own attributes, and weak references, as any object has them
     __slots__ = (
@@ -499,8 +733,10 @@ class Session:
         self.look_around()  # ZeroMQ signals on a descriptor only after a read that found nothing
 
     def look_around(self) -> None:
-        """Read what came at the exchange endpoint, and look whether the plant is there, or there again. For those who
-        wait by themselves."""
+        """Read messages at the exchange endpoint, and check whether the plant is there.
+
+        Callers that wait by themselves call this regularly.
+        """
         self._looked_at = monotonic()
         if self.lost:
             self._rejoin()
@@ -513,18 +749,52 @@ class Session:
     def post(
         self, op: str, args: Mapping[str, Any] | None = None, done: Callable[[bool, Any], None] | None = None
     ) -> None:
-        """A request whose answer nobody waits for: one who is to answer a state must not wait for what is done
-        between steps. `done(ok, result or error)` is called from `poll`, `look_around` or a wait when it has come.
-        RequestError for one that is larger than the plant takes."""
+        """Send a request without waiting for its answer.
+
+        A peer that must answer states uses it, because it must not wait for work between steps.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        args : Mapping[str, Any] | None, optional
+            Its arguments.
+        done : Callable[[bool, Any], None] | None, optional
+            Called with ok, and the result or the error, by `poll`, `look_around` or a wait.
+
+        Raises
+        ------
+        RequestError
+            If the request is larger than the plant accepts.
+        """
         self._requests.post(self._at, op, args, done)
 
     def request(self, op: str, args: Mapping[str, Any] | None = None, timeout_s: float = 5.0) -> Any:
-        """Ask the plant for something (reset, pause, resume, step, set, snapshot, restore, stop), done between steps.
+        """Send a request, and wait for its result.
 
-        Whoever drives in lockstep asks for reset, restore, pause, resume, and step by `post`: those are done when the
-        next command has come, and an answer would be waited for in vain.
+        Requests are reset, pause, resume, step, set, snapshot, restore and stop; the plant performs them between steps.
 
-        Returns its result; RequestError if it refuses, does not answer in time, or takes none of that size.
+        A claimant in lockstep sends reset, restore, pause, resume and step by `post`. The plant performs them after the
+        next command, so that it would wait for the answer in vain.
+
+        Parameters
+        ----------
+        op : str
+            Name of the operation.
+        args : Mapping[str, Any] | None, optional
+            Its arguments.
+        timeout_s : float, default 5.0
+            Longest wait, s.
+
+        Returns
+        -------
+        Any
+            The result.
+
+        Raises
+        ------
+        RequestError
+            If the plant refuses, does not answer in time, or accepts no request of that size.
         """
         if self._closed or self.lost:
             raise RequestError(f"request '{op}': {self.lost or 'this link is closed'}")
@@ -534,8 +804,18 @@ class Session:
     tell = Renamed("report_metrics")
 
     def report_metrics(self, figures: Mapping[str, Any]) -> None:
-        """Numbers, flags and short texts of this peer, for the plant's report and `rtmms status`; the last ones count.
-        ModelError for other values, or more than 16."""
+        """Send metrics of this peer for the plant's report and `rtmms status`; the last ones count.
+
+        Parameters
+        ----------
+        figures : Mapping[str, Any]
+            Numbers, flags and short texts by name, 16 at most.
+
+        Raises
+        ------
+        ModelError
+            If there are more, or other values.
+        """
         try:
             read_figures({"values": dict(figures)})
         except Refused as fault:
@@ -544,7 +824,7 @@ class Session:
         self._send_figures()
 
     def _send_metrics(self, figures: Mapping[str, Any]) -> None:
-        """Send figures of the link itself with those of the peer, as far as there is room for them."""
+        """Send metrics of the link itself with those of the peer, if there is room for them."""
         self._link_figures = figures
         self._send_figures()
 
@@ -558,9 +838,17 @@ class Session:
         self._at.exchange.send(b"", self._pack(in_version(message, self._at.protocol)))
 
     def report_watch(self, watch: Mapping[str, Any]) -> None:
-        """Send the plant, for its report, what a bridge knows of the silences and losses of its own peer.
+        """Send the silences and losses of a bridge's own peer for the plant's report; the last message counts.
 
-        The last message counts. ModelError for a map that `read_watch` refuses.
+        Parameters
+        ----------
+        watch : Mapping[str, Any]
+            Entries of `read_watch`.
+
+        Raises
+        ------
+        ModelError
+            If `read_watch` refuses them.
         """
         try:
             read_watch({"watch": dict(watch)})
@@ -571,14 +859,14 @@ class Session:
     # -- for the link ------------------------------------------------------------------------------------------------
 
     def _took_up(self) -> None:
-        """There is a plant, perhaps another one."""
+        """Prepare for the plant, which may be another one."""
         self._requests.most = self.plant.request_bytes
 
     def _let_go(self) -> None:
-        """There is none, or soon none."""
+        """Prepare for the loss of the plant."""
 
     def _lose(self, reason: str) -> None:
-        """There is no plant any more: the end, or until there is one again."""
+        """End the link, or wait for another plant."""
         self._let_go()
         if self._reconnect and not self._closed:
             if not self.lost:
@@ -588,7 +876,7 @@ class Session:
             self.ended = self.ended or reason
 
     def _rejoin(self) -> bool:
-        """One attempt, if it is time for one; later ones come at growing distances."""
+        """Try to join again if it is time; the intervals grow."""
         if monotonic() < self._again_at:
             return False
         self._at.close()

@@ -1,7 +1,7 @@
-"""States and commands of each step on a peer's side: read and written by the layout that follows from the welcome.
+"""States and commands of each step on a peer's side, by the layout that follows from the welcome.
 
-Plain Python, because a controller starts in a tenth of a second. A link passes a state of another form to the general
-reader, and writes a command of another form with msgpack.
+The code is plain Python, because a controller starts in a tenth of a second. A link passes a state of another form to
+the general reader, and writes a command of another form with msgpack.
 """
 
 from __future__ import annotations
@@ -27,18 +27,25 @@ if TYPE_CHECKING:
 
 Head = tuple[Callable[[bytes], tuple[Any, ...]], bytes, bytes, bytes, bytes, "StateReader"]
 Write = Callable[..., "bytes | None"]
-"""`write(seq, step, values)`, or `write(seq, step, age_ns, fresh_ns, values)` of commands that state an age."""
+"""`write(seq, step, values)`, or `write(seq, step, age_ns, fresh_ns, values)` for commands with an age."""
 _MAX_NAMES = 400
-"""Actuators of a command that is written by its layout."""
+"""Most actuators of a command that is written by its layout."""
 _MAX_INT64 = (1 << 63) - 1
 
 
 Fields = dict[str, tuple[Struct, int, bool]]
-"""How the numbers of an output are unpacked, from which place, and whether they are one scalar."""
+"""Unpacking function and place of the numbers of each output, and whether it is a scalar."""
 
 
 class StateReader:
     """Reader of the states of one layout that are frames with one length of head.
+
+    Parameters
+    ----------
+    layout : StepLayout
+        Layout of the states.
+    frame_start : bytes
+        Head of the frame.
 
     Attributes
     ----------
@@ -62,7 +69,18 @@ class StateReader:
             self._fields[name] = each_behind_its_type, begin + at - 1, count is None
 
     def fields(self, raw: bytes) -> Fields:
-        """Return those of a frame, none where it has another layout."""
+        """Return the fields of a frame.
+
+        Parameters
+        ----------
+        raw : bytes
+            The frame with its head.
+
+        Returns
+        -------
+        Fields
+            The fields; empty if the frame has another layout.
+        """
         end = self._end
         if raw[end:] in self._endings and int.from_bytes(raw[:end], "little") & self._mask == self._value:
             return self._fields
@@ -70,9 +88,18 @@ class StateReader:
 
 
 def state_heads(plant: PlantInfo) -> dict[int, Head]:
-    """Return what the states of this plant begin with, by the length of a frame with its head.
+    """Return the first part of this plant's states, by the length of a frame with its head.
 
-    The result is empty where the welcome is inconsistent, or promises longer lists than `decode_from_plant` accepts.
+    Parameters
+    ----------
+    plant : PlantInfo
+        The plant.
+
+    Returns
+    -------
+    dict[int, Head]
+        Heads by length. Empty if the welcome is inconsistent, or promises longer lists than `decode_from_plant`
+        accepts.
     """
     try:
         channels = [plant.output(name) for name in plant.selected]
@@ -90,7 +117,23 @@ def state_heads(plant: PlantInfo) -> dict[int, Head]:
 
 
 class ReceivedState(State):
-    """State as it was received: its outputs are read on demand. Raises ModelError for an output that is malformed."""
+    """State as it was received; its outputs are read on demand.
+
+    Reading an output raises ModelError if the message is malformed.
+
+    Parameters
+    ----------
+    raw : bytes
+        The frame with its head.
+    reader : StateReader
+        Reader of its layout.
+    step : int
+        Index of the step.
+    time : float
+        Simulated time, s.
+    info : PlantInfo
+        The plant.
+    """
 
     __slots__ = ("_fields", "_raw", "_reader")
     _fields: Fields
@@ -117,10 +160,11 @@ class ReceivedState(State):
         return self._message if name == "_message" else self.outputs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return a plain state for copies and other processes: a reader cannot be pickled."""
+        """Return a plain state for copies and other processes, because a reader cannot be pickled."""
         return State, (self._message, self._info)
 
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
+        """Return an output as a float or as an array of its shape."""
         field = self._fields.get(name)
         if field is None:
             return super().__getitem__(name)
@@ -134,16 +178,16 @@ def command_writer(actuators: Sequence[str], *, aged: bool = False) -> Write | N
 
     Parameters
     ----------
-    actuators : sequence of str
+    actuators : Sequence[str]
         The names that the welcome lists as `granted`.
     aged : bool, default False
-        The commands state the age of their values.
+        Whether the commands have the age of their values.
 
     Returns
     -------
     Write or None
-        The function returns the frame with its head, or None where the layout has no place for what it gets: other
-        names, another type than float, numbers that are not finite. None for no or too many actuators.
+        The function returns the frame with its head. It returns None for values that the layout cannot express: other
+        names, another type than float, numbers that are not finite. The result is None for no or too many actuators.
     """
     if not 0 < len(actuators) <= _MAX_NAMES:
         return None
@@ -154,9 +198,9 @@ def command_writer(actuators: Sequence[str], *, aged: bool = False) -> Write | N
 
 
 def _writer(names: tuple[str, ...], pieces: list[bytes], integers: list[str]) -> Write:
-    """Return `write`, spelt out for these names without a loop.
+    """Return `write`, generated for these names without a loop.
 
-    A loop takes twice as long when the caches are cold, which they are once in a period.
+    A loop takes twice as long when the caches are cold, which is the case once in a period.
     """
     values = [f"v{k}" for k in range(len(names))]
     parts = [word for k, number in enumerate([*integers, *values]) for word in (f"t{k}", number)]
@@ -186,7 +230,18 @@ def write({", ".join(integers)}, values, {", ".join(f"{name}={name}" for name in
 
 
 def as_floats(values: Mapping[str, Any]) -> dict[str, float] | None:
-    """Return the same values as floats; None where one of them is no real number."""
+    """Return the same values as floats.
+
+    Parameters
+    ----------
+    values : Mapping[str, Any]
+        Values by name.
+
+    Returns
+    -------
+    dict[str, float] | None
+        The values; None if one of them is no real number.
+    """
     if not all(isinstance(value, Real) and not isinstance(value, bool) for value in values.values()):
         return None
     try:
@@ -196,7 +251,17 @@ def as_floats(values: Mapping[str, Any]) -> dict[str, float] | None:
 
 
 def rehearse(heads: Mapping[int, Head], write: Write, actuators: Sequence[str]) -> None:
-    """Read a state and write a command once: the first execution takes many times as long."""
+    """Read a state and write a command once, because the first execution takes many times as long.
+
+    Parameters
+    ----------
+    heads : Mapping[int, Head]
+        Heads of the plant's states.
+    write : Write
+        Writer of the peer's commands.
+    actuators : Sequence[str]
+        Names of the peer's actuators.
+    """
     for size, head in heads.items():
         unpack, *_, reader = head
         unpack(bytes(size))

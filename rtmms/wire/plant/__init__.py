@@ -1,3 +1,4 @@
-"""The plant's side: what the loop sees as its Exchange, and who may drive it.
+"""The plant's side of the wire: the loop's `Exchange`, its peers and their claims.
 
-Every call is made by the loop's own thread, and none waits past the instant it is given."""
+The loop's own thread makes each call. No call waits past the instant that it is given.
+"""

@@ -1,7 +1,7 @@
-"""A plant within a Python program: the loop in a thread, its peers in others, ZeroMQ's inproc between them.
+"""Plant within a Python program: the loop in one thread, its peers in others, ZeroMQ's inproc between them.
 
-For tests of controllers and for programs that want a plant without processes. Two threads of Python share one
-interpreter, so nothing here is for real time.
+It is for tests of controllers, and for programs that need a plant without processes. Two threads of Python share one
+interpreter, so it is not for real time.
 """
 
 from __future__ import annotations
@@ -31,10 +31,34 @@ _numbers = itertools.count(1)
 
 
 class Embedded:
-    """A served plant: a context manager. Within, `rtmms.connect(embedded.exchange)` from any thread of this program.
+    """Served plant within this program, as a context manager.
 
-    exchange  its endpoint
-    outcome   what the run came to, once it has ended; None before
+    Within the context, `rtmms.connect(embedded.exchange)` connects from any thread of this program.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant to serve.
+    robot : str
+        Its name.
+    mode : str
+        'lockstep' or 'free'.
+    steps : int | None
+        Number of steps after which the run ends. None ends it with the context.
+    seed : int
+        Seed of the reset at the begin, at least 0.
+
+    Attributes
+    ----------
+    exchange : str
+        Its exchange endpoint.
+    outcome : Outcome or None
+        Result of the run; None before its end.
+
+    Raises
+    ------
+    ModelError
+        If mode, steps or seed is invalid.
     """
 
     def __init__(self, plant: Plant, robot: str, mode: str, steps: int | None, seed: int) -> None:
@@ -54,7 +78,25 @@ class Embedded:
         self._thread = threading.Thread(target=self._run, name="rtmms plant", daemon=True)
 
     def wait(self, timeout_s: float | None = None) -> Outcome:
-        """What the run came to, when it has ended; raises what the plant raised, TimeoutError if it goes on."""
+        """Wait for the end of the run, and return its result.
+
+        Parameters
+        ----------
+        timeout_s : float | None, optional
+            Longest wait, s. None waits for ever.
+
+        Returns
+        -------
+        Outcome
+            The result of the run.
+
+        Raises
+        ------
+        TimeoutError
+            If the run continues after the wait.
+        Exception
+            The plant's own exception, if it raised one.
+        """
         self._thread.join(timeout_s)
         if self._thread.is_alive():
             raise TimeoutError(f"the plant still runs after {timeout_s:g} s")
@@ -64,12 +106,19 @@ class Embedded:
         return self.outcome
 
     def end(self, reason: str = "stop") -> None:
-        """End the run after the present step. Twice does nothing."""
+        """End the run after the present step; a second call does nothing.
+
+        Parameters
+        ----------
+        reason : str, default 'stop'
+            Reason of the end, for the report and the peers.
+        """
         self._leave = True
         if self._loop is not None:
             self._loop.end(reason)
 
     def __enter__(self) -> Embedded:
+        """Start the run, and wait until the plant is served."""
         self._thread.start()
         self._ready.wait()
         if self._fault is not None:
@@ -77,6 +126,7 @@ class Embedded:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, _: TracebackType | None) -> None:
+        """End the run, and wait for its thread."""
         self.end()
         if kind is None:
             self.wait(_JOIN_S)
@@ -84,7 +134,7 @@ class Embedded:
             self._thread.join(_JOIN_S)
 
     def _run(self) -> None:
-        """All that touches the plant's sockets is in this thread."""
+        """Run the loop in this thread, which alone uses the plant's sockets."""
         reason = "the run ended"
         try:
             self._plant.reset(self._seed)
@@ -116,9 +166,29 @@ def embed(
 ) -> Embedded:
     """Serve a plant to peers within this program.
 
-    plant   reset with the seed when it is entered; nobody else may step it until it is left
-    robot   what it is called;  mode  lockstep (step 0 waits for the first claim) or free
-    steps   after so many the run ends; None: when the block is left
-    While it runs Python's garbage collection is off, as in every run.
+    Python's garbage collection is off during the run, as in every run.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant. It is reset with the seed at the entry; no other code may step it until the exit.
+    robot : str, default 'plant'
+        Its name.
+    mode : str, default 'lockstep'
+        'lockstep' (step 0 waits for the first claim) or 'free'.
+    steps : int | None, optional
+        Number of steps after which the run ends. None ends it with the block.
+    seed : int, default 0
+        Seed of the reset, at least 0.
+
+    Returns
+    -------
+    Embedded
+        The context manager.
+
+    Raises
+    ------
+    ModelError
+        If mode, steps or seed is invalid.
     """
     return Embedded(plant, robot, mode, steps, seed)

@@ -1,7 +1,7 @@
-"""The usual step in one compiled call: its memory, what makes a step a usual one, and what it came to.
+"""Usual steps in one compiled call: the memory, the conditions, and the results of the call.
 
-rtmms.wire.kernels.step explains what it does. Here, before it and after, is all the rest: peers, claims, counts and
-connections are those of the general path, which goes on wherever the compiled one stops.
+rtmms.wire.kernels.step describes the compiled part. This module does the rest before and after it. Peers, claims,
+counts and connections are those of the general path, which continues where the compiled one stops.
 """
 
 from __future__ import annotations
@@ -37,15 +37,24 @@ if TYPE_CHECKING:
 MOST_PEERS, MOST_STEPS = 16, 512
 _ROOM = 65536
 _WATCH_NS = 50_000_000
-"""Where there is no deadline: waiting for a command goes back to Python after so long, or twice as long."""
+"""Time after which a wait without a deadline returns to Python, ns; it may be twice as long."""
 
 Words = npt.NDArray[np.int64]
 
 
 class BatchedSteps:
-    """Many usual steps in one call, without a clock: the memory of such calls, and what they came to.
+    """Many usual steps in one call, without a clock.
 
-    dt   s;  step   (1,) of step_memory.STEP, of which the peers' part is WireFastPath's;  peers  how many at most
+    Parameters
+    ----------
+    dt : float
+        Simulated time of a step, s.
+    account : CompiledOutputs
+        Compiled outputs of the plant.
+    step : (1,) array of STEP
+        Memory of the step. `WireFastPath` fills the part of the peers.
+    peers : int
+        Most peers.
     """
 
     def __init__(self, dt: float, account: CompiledOutputs, step: npt.NDArray[Any], peers: int) -> None:
@@ -63,7 +72,22 @@ class BatchedSteps:
         words.times_at, words.states_at = address(self._times), address(self._states)
 
     def fit(self, k: int, state: StateMessage, policy: str) -> bool:
-        """The state of peer k is written to this message; False where the plant has not all of its outputs."""
+        """Use a message for the states of one peer.
+
+        Parameters
+        ----------
+        k : int
+            Index of the peer.
+        state : StateMessage
+            The message.
+        policy : str
+            Name of the applied miss policy.
+
+        Returns
+        -------
+        bool
+            False if the plant does not have all of the message's outputs.
+        """
         if state.policy != policy:
             state.set_policy(policy)
         if self._fitted.get(k) is not state:
@@ -78,7 +102,19 @@ class BatchedSteps:
         return True
 
     def write(self, step: int, deadline_ns: int, budget_ns: int, applied: Applied) -> None:
-        """The state of this step to each peer's message."""
+        """Write the state of a step to each peer's message.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        applied : Applied
+            Results of the step before.
+        """
         words = self._words
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
         words.deadline_ns, words.budget_ns, words.lateness_ns = deadline_ns, budget_ns, applied.lateness_ns
@@ -88,7 +124,28 @@ class BatchedSteps:
     def run(
         self, most: int, until_ns: int, free: bool, applied: Applied, published_ns: int, answered: bool
     ) -> Batched:  # fmt: skip
-        """Steps, at most so many, none begun after the instant."""
+        """Take steps.
+
+        Parameters
+        ----------
+        most : int
+            Most steps.
+        until_ns : int
+            Instant of CLOCK_MONOTONIC after which no step begins, ns.
+        free : bool
+            Whether the mode is free.
+        applied : Applied
+            Results of the step before.
+        published_ns : int
+            Instant at which the newest state was sent, ns.
+        answered : bool
+            Whether that state was answered.
+
+        Returns
+        -------
+        Batched
+            The steps and their times.
+        """
         words = self._words
         words.most, words.until_ns, words.free = min(most, MOST_STEPS), until_ns, free
         words.seq, words.step, words.clamped = applied.seq, applied.step, applied.clamped
@@ -108,7 +165,7 @@ class BatchedSteps:
 
 
 class _Line:
-    """A claimant and its connection.
+    """Connection of a claimant.
 
     Attributes
     ----------
@@ -138,10 +195,23 @@ class _Line:
 
 
 class WireFastPath:
-    """Implements rtmms.loop.ports.FastPath over the streams of the step socket.
+    """Implementation of rtmms.loop.ports.FastPath over the streams of the step socket.
 
-    run      the call; only after `ready`, and `commit` follows it
-    keeps    it writes the step recorder's rows
+    Parameters
+    ----------
+    port : StepPort
+        The general path.
+    socket : Answering
+        The step socket.
+    peers : Peers
+        All peers.
+
+    Attributes
+    ----------
+    run : callable
+        The compiled call. It follows `ready`, and `commit` follows it.
+    keeps : bool
+        Whether the call writes the rows of the step recorder.
     """
 
     run: Callable[[], int]
@@ -158,7 +228,22 @@ class WireFastPath:
         self.keeps = False
 
     def bind(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None = None) -> bool:
-        """Once, before the run. False where there are no such calls: then nothing else here may be called."""
+        """Prepare the memory, once, before the run.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        memory : Memory
+            The loop's memory.
+        step_recorder : StepRecorder | None, optional
+            The step recorder; None for none.
+
+        Returns
+        -------
+        bool
+            False if compiled steps are impossible here. Then nothing else of this object may be called.
+        """
         if not AVAILABLE or self._socket is None or self._socket.descriptors is None or self._port.ticks is not None:
             return False
         n = len(plant.actuators)
@@ -196,7 +281,20 @@ class WireFastPath:
     # --- before the step --------------------------------------------------------------------------------------------
 
     def prepare(self, step: int, deadline_ns: int) -> bool:
-        """The state of a step to come, for each peer, without Python; False where it is for Python, all of it."""
+        """Write the state of a coming step for each peer without Python.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            False if Python must write all of it.
+        """
         port, batch = self._port, self._batch
         if batch is None or port.free or not self._usual(step):
             return False
@@ -209,7 +307,24 @@ class WireFastPath:
         return True
 
     def ready(self, step: int, due_ns: int, deadline_ns: int) -> bool:
-        """Whether, as far as can be known, this step will be a usual one. Its state has been prepared."""
+        """Return whether this step will, as far as can be known, be a usual one.
+
+        Its state has been prepared before.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        due_ns : int
+            Begin of the step, CLOCK_MONOTONIC, ns.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            True if `run` may follow.
+        """
         if self._port.free or not self._usual(step):
             return False
         for k, line in enumerate(self._lines):
@@ -224,7 +339,26 @@ class WireFastPath:
     def run_batch(
         self, step: int, most: int, until_ns: int, published_ns: int, answered: bool
     ) -> Batched | None:  # fmt: skip
-        """See FastPath."""
+        """Take many steps in one call; see `FastPath`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the first step.
+        most : int
+            Most steps.
+        until_ns : int
+            Instant of CLOCK_MONOTONIC after which no step begins, ns.
+        published_ns : int
+            Instant at which the newest state was sent, ns.
+        answered : bool
+            Whether that state was answered.
+
+        Returns
+        -------
+        Batched | None
+            The steps, or None if the general path must take the next one.
+        """
         port, batch = self._port, self._batch
         if batch is None or port.applied.policy or not self._usual(step):  # a batch ends where a policy stands in
             return None
@@ -240,7 +374,7 @@ class WireFastPath:
         return self._commit_batch(step, found)
 
     def _usual(self, step: int) -> bool:
-        """Of what does not depend on the state that is sent."""
+        """Return whether the conditions that do not depend on the state's content are met."""
         port, socket = self._port, self._socket
         assert socket is not None
         if not port.at_rest() or not socket.at_rest():
@@ -262,14 +396,14 @@ class WireFastPath:
         return bool(self._lines)
 
     def _send(self, k: int, peer: Peer, state: StateMessage, budget_place: int) -> None:
-        """This state to this peer."""
+        """Set the state that a peer receives."""
         row = self._rows[k]
         row.state_at, row.state_bytes, row.budget_place = state.address, state.bytes, budget_place
         row.seq, row.owed, row.commands, row.clamped_all, row.stale_all = peer.seq, peer.owed, 0, 0, 0
         self._sent.append((peer, state))
 
     def _set(self, step: int, due_ns: int, deadline_ns: int) -> None:
-        """The step, its alarm, and how the plant is stepped."""
+        """Set the step, its alarm, and how the plant is stepped."""
         m, socket = self._step, self._socket
         assert socket is not None
         if deadline_ns:
@@ -289,7 +423,7 @@ class WireFastPath:
                     self._recorder.ready(step)
 
     def _renew(self) -> None:
-        """Peers came or went."""
+        """Read the connections of the peers again, because peers came or left."""
         self._seen = self._peers.changes
         self._lines.clear()
         peers, socket = self._peers, self._socket
@@ -316,7 +450,18 @@ class WireFastPath:
     # --- after it ---------------------------------------------------------------------------------------------------
 
     def commit(self, code: int) -> Progress | None:
-        """What it came to, into the books of the general path; see FastPath."""
+        """Pass the results of `run` to the general path; see `FastPath`.
+
+        Parameters
+        ----------
+        code : int
+            Result of `run`.
+
+        Returns
+        -------
+        Progress | None
+            The progress of the step; None if a signal came before its begin.
+        """
         m, port = self._step, self._port
         if code == INTERRUPTED:
             return None
@@ -345,7 +490,7 @@ class WireFastPath:
         )  # fmt: skip
 
     def _commit_batch(self, step: int, found: Batched) -> Batched:
-        """The steps that are done, into the books of the general path; then the one that was begun, if any."""
+        """Pass the finished steps to the general path, then the unfinished one, if any."""
         port = self._port
         for k, (peer, _) in enumerate(self._sent):
             row = self._rows[k]
@@ -373,7 +518,7 @@ class WireFastPath:
             peer.dies(self._port.step)
 
     def _unread(self) -> None:
-        """What came and was not usual, as it came."""
+        """Pass unusual messages to the socket, unchanged."""
         assert self._socket is not None
         for k, (peer, _) in enumerate(self._sent):
             got = self._rows[k].got

@@ -1,4 +1,4 @@
-"""The exchange socket: hello, requests, strangers, ticks, and what a peer sees of the plant."""
+"""Exchange socket: hello, requests, strangers, ticks, and a peer's view of the plant."""
 
 from __future__ import annotations
 
@@ -48,15 +48,22 @@ from rtmms.wire.protocol.port import MESSAGE, Answering, Guests
 
 MOST_WAITING = 16
 ANSWER_NS = 2_000_000_000
-"""A peer has so long to answer whether it takes the values."""
+"""Time in which a peer must accept or refuse new values, ns."""
 
 Reply = Callable[[Request, bool, Any, str | None], None]
 
 
 class Relay:
-    """What was passed on and not answered yet: MOST_WAITING at most.
+    """Requests that the plant has passed on to peers, MOST_WAITING at most.
 
-    send    sends a message to a peer's connection at the exchange endpoint;  reply  answers a request
+    Parameters
+    ----------
+    peers : Peers
+        All peers.
+    send : Callable[[bytes, Mapping[str, Any]], None]
+        Sends a message to a peer's connection at the exchange endpoint.
+    reply : Reply
+        Answers a request.
     """
 
     def __init__(self, peers: Peers, send: Callable[[bytes, Mapping[str, Any]], None], reply: Reply) -> None:
@@ -66,12 +73,27 @@ class Relay:
 
     @property
     def waiting(self) -> bool:
-        """Something was passed on and is not answered."""
+        """Whether a peer owes an answer."""
         return bool(self._waiting)
 
     def passes_on(self, request: Request) -> bool:
-        """Whether it is for a peer, which then is asked; Refused where it is for several, or the peer has no such
-        parameter."""
+        """Send a request to the peer for which it is meant.
+
+        Parameters
+        ----------
+        request : Request
+            Any request.
+
+        Returns
+        -------
+        bool
+            False if the request is not for a peer.
+
+        Raises
+        ------
+        Refused
+            If it is for several peers, or if the peer has no such parameter.
+        """
         if request.op != "set":
             return False
         named = {peer.name for peer in self._peers.all}
@@ -101,7 +123,20 @@ class Relay:
         return True
 
     def receive(self, peer: Peer, message: Mapping[str, Any]) -> None:
-        """The peer's answer; Refused for one that answers nothing that it was asked."""
+        """Read a peer's answer.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        message : Mapping[str, Any]
+            Its message.
+
+        Raises
+        ------
+        Refused
+            If the message answers no request to this peer.
+        """
         ident = message.get("id")
         waiting = self._waiting.get(ident) if type(ident) is int else None
         if waiting is None or waiting[1] is not peer:
@@ -117,7 +152,13 @@ class Relay:
         del self._waiting[ident]  # type: ignore[arg-type]
 
     def serve(self, now_ns: int) -> None:
-        """Notify those who waited in vain."""
+        """Refuse requests that their peers have not answered in time.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant of CLOCK_MONOTONIC, ns.
+        """
         if self._waiting:
             for ident in [one for one, (_, _, until_ns) in self._waiting.items() if now_ns > until_ns]:
                 request, peer, _ = self._waiting.pop(ident)
@@ -134,12 +175,26 @@ _STRANGERS_BURST = 50
 
 
 class HandshakePort:
-    """Answers hello with welcome, queues requests for the loop's owner, refuses the rest by name.
+    """Answers at the exchange socket.
 
-    token    what a claim or a request needs in its hello
-    cap      bytes of a message from one that is known;  count  receives the reason of each refusal
-    enter    makes a peer of a checked hello and returns it with its welcome message; Refused if it may not
-    allowed  the keys that may come in, each of which is as good as the token; None where the socket asks for none
+    It answers hello with welcome, queues requests for the loop's owner, and refuses everything else with a reason.
+
+    Parameters
+    ----------
+    socket : Answering
+        The exchange socket.
+    peers : Peers
+        All peers.
+    token : str
+        Token that a hello needs for a claim or a request.
+    cap : int
+        Most bytes of a message of a known peer.
+    count : Callable[[str], None]
+        Called with the reason of each refusal.
+    enter : Callable[[Hello, bytes, bool], Mapping[str, Any]]
+        Creates a peer from a checked hello and returns its welcome; it may raise Refused.
+    allowed : Allowed | None, optional
+        Admitted keys, each of which replaces the token. None if the socket requires none.
     """
 
     def __init__(
@@ -157,7 +212,18 @@ class HandshakePort:
         self._relay = Relay(peers, self.send, self.reply)
 
     def serve(self, until_ns: int) -> bool:
-        """Newcomers, and a few messages. Whether there was time to read one."""
+        """Admit newcomers, and read a few messages.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+
+        Returns
+        -------
+        bool
+            Whether there was time to read a message.
+        """
         self._socket.serve(until_ns)
         self._relay.serve(monotonic_ns())
         for k in range(_READS):
@@ -168,16 +234,16 @@ class HandshakePort:
         return True
 
     def farewells(self, figures_until_ns: int, names: Collection[str] = (), until_ns: int = 0) -> None:
-        """Read what peers send after the plant's bye, and answer nothing any more.
+        """Read messages that peers send after the plant's bye, without answering them.
 
         Parameters
         ----------
         figures_until_ns : int
-            The wait for the last figures of each peer that sent some before ends then.
-        names : collection of str
-            Peers that should read the bye before their connection closes: ZeroMQ drops what they have not read by then.
-        until_ns : int
-            The wait for their own bye, or the end of their connection, ends then.
+            End of the wait for the last metrics of each peer that sent some before, CLOCK_MONOTONIC, ns.
+        names : Collection[str], optional
+            Peers that should read the bye before their connection closes: ZeroMQ drops unread messages then.
+        until_ns : int, default 0
+            End of the wait for their own bye, or for the end of their connection, CLOCK_MONOTONIC, ns.
         """
         due = {
             peer.exchange_id: until_ns if peer.name in names else figures_until_ns
@@ -207,12 +273,29 @@ class HandshakePort:
             due = {one: end for one, end in due.items() if now_ns < end}
 
     def requests(self) -> list[Request]:
-        """What was asked since the last call, in order."""
+        """Return the requests since the last call, in order.
+
+        Returns
+        -------
+        list[Request]
+            The requests.
+        """
         taken, self._requests = self._requests, []
         return taken
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
-        """Parameters of a peer, by 'PEER.NAME', as the run itself wants them; ModelError."""
+        """Send parameters to a peer for the run itself.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by 'PEER.NAME'.
+
+        Raises
+        ------
+        ModelError
+            If there is no such peer, or if it cannot change the parameter.
+        """
         request = Request("run", "set", values, "the run")
         try:
             passed = self._relay.passes_on(request)
@@ -222,16 +305,42 @@ class HandshakePort:
             raise ModelError(f"set: no peer is called '{next(iter(values)).partition('.')[0]}'")
 
     def unanswered(self) -> bool:
-        """A peer owes an answer to what was passed on."""
+        """Return whether a peer owes an answer to a request that was passed on.
+
+        Returns
+        -------
+        bool
+            True if one does.
+        """
         return self._relay.waiting
 
     def failures(self) -> list[str]:
-        """What was refused of what the run wanted, since the last call."""
+        """Return refusals of the run's own requests since the last call.
+
+        Returns
+        -------
+        list[str]
+            One text for each refusal.
+        """
         taken, self._failures = self._failures, []
         return taken
 
     def reply(self, request: Request, ok: bool, result: Any = None, error: str | None = None) -> None:
-        """Answer a request; a result that cannot travel becomes an error."""
+        """Answer a request.
+
+        A result that cannot be packed becomes an error.
+
+        Parameters
+        ----------
+        request : Request
+            The request.
+        ok : bool
+            Whether it succeeded.
+        result : Any, optional
+            Its result.
+        error : str | None, optional
+            Its error; None for none.
+        """
         if not request.exchange_id:  # the run's own
             self._failures += [] if ok else [error or "refused"]
             return
@@ -245,6 +354,15 @@ class HandshakePort:
         self._socket.send(request.exchange_id, frame)
 
     def send(self, exchange_id: bytes, message: Mapping[str, Any]) -> None:
+        """Send a message at the exchange socket.
+
+        Parameters
+        ----------
+        exchange_id : bytes
+            Routing id of the receiver.
+        message : Mapping[str, Any]
+            The message.
+        """
         self._socket.send(exchange_id, self._pack(message))
 
     def _read_one(self) -> bool:
@@ -299,7 +417,7 @@ class HandshakePort:
             raise Refused(Reason.TYPE, f"the exchange socket takes {expected}, got type {shown(kind)}")
 
     def _take_figures(self, peer: Peer, message: dict[str, Any]) -> None:
-        """What a peer reports of itself, and of its own peer; Refused."""
+        """Store a peer's metrics, and its report about its own peer; Refused if they are invalid."""
         figures, watch = read_figures(message), read_watch(message)
         peer.figures = figures
         if watch is not None:
@@ -315,9 +433,10 @@ class HandshakePort:
             self._requests.append(request)
 
     def _send_refusal(self, exchange_id: bytes, peer: Peer | None, refusal: Refused) -> None:
-        """Answer with the reason, at most so many a second: a flood must not make us busy answering it.
+        """Answer with the reason of a refusal, at a limited rate.
 
-        Peers have a measure of their own, so that strangers cannot use up theirs.
+        A flood must not occupy the plant with answers. Each peer has a limit of its own, so that strangers cannot
+        exhaust it.
         """
         counts = self._answers_to_strangers if peer is None else peer.answers
         if not counts.take(monotonic_ns()):
@@ -335,10 +454,21 @@ class HandshakePort:
 
 
 class Ticks:
-    """One peer at a time ticks: the one that asked for it in its hello, or else the first claimant that does.
+    """Ticks of the mode external.
 
-    used      ticks that started a step
-    surplus   ticks that came while MOST_WAITING waited, or that waited when the run was paused or reset: no step
+    One peer at a time ticks: the peer that asked for it in its hello, or else the first claimant that sends a tick.
+
+    Parameters
+    ----------
+    peers : Peers
+        All peers.
+
+    Attributes
+    ----------
+    used : int
+        Number of ticks that started a step.
+    surplus : int
+        Number of unused ticks: they came while MOST_WAITING waited, or waited at a pause or a reset.
     """
 
     def __init__(self, peers: Peers) -> None:
@@ -347,7 +477,20 @@ class Ticks:
         self.used = self.surplus = 0
 
     def read_message(self, peer: Peer, message: Mapping[str, Any]) -> None:
-        """A tick of a peer that is known on the step socket; Refused if it may not, or if its seq does not rise."""
+        """Read a tick of a peer on the step socket.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        message : Mapping[str, Any]
+            Its message.
+
+        Raises
+        ------
+        Refused
+            If the peer may not tick, or if its seq does not rise.
+        """
         seq = message.get("seq")
         if type(seq) is not int:
             raise Refused(Reason.WRONG_TYPE, f"tick: expected a whole number seq, got {shown(seq)}")
@@ -368,21 +511,35 @@ class Ticks:
 
     @property
     def waiting(self) -> int:
+        """Number of waiting ticks."""
         return len(self._arrived)
 
     def take(self) -> int:
-        """The instant at which the oldest waiting tick came, in ns of CLOCK_MONOTONIC; 0 for none."""
+        """Remove the oldest waiting tick.
+
+        Returns
+        -------
+        int
+            Instant at which it came, CLOCK_MONOTONIC, ns; 0 for none.
+        """
         if not self._arrived:
             return 0
         self.used += 1
         return self._arrived.popleft()
 
     def drop(self) -> None:
-        """What waits was meant for a schedule that is no more."""
+        """Discard the waiting ticks, because the schedule has changed."""
         self.surplus += len(self._arrived)
         self._arrived.clear()
 
     def report(self) -> dict[str, Any]:
+        """Return the counts for the report.
+
+        Returns
+        -------
+        dict[str, Any]
+            `used`, `surplus`, and the name of the ticking peer.
+        """
         ticker = self._peers.ticker
         return {"used": self.used, "surplus": self.surplus, "peer": None if ticker is None else ticker.name}
 
@@ -392,9 +549,18 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Scope:
-    """
-    robot   what it is;  plant  it, through its sensors;  prefix  what names of the whole plant begin with here
-    beside  outputs that the whole plant has of it, and it has not alone: what it sees of other robots
+    """Plant as a peer sees it: the whole plant, or one of its robots under its own names.
+
+    Parameters
+    ----------
+    robot : str
+        Kind of the robot.
+    plant : Plant
+        The plant, through its sensors.
+    prefix : str, default ''
+        First characters of its names in the whole plant.
+    beside : tuple[Channel, ...], optional
+        Outputs of the robot in the whole plant that it does not have alone, such as its view of other robots.
     """
 
     robot: str
@@ -404,14 +570,22 @@ class Scope:
 
     @property
     def actuators(self) -> tuple[Channel, ...]:
+        """All actuators."""
         return self.plant.actuators
 
     @property
     def outputs(self) -> tuple[Channel, ...]:
+        """All outputs."""
         return (*self.plant.outputs, *self.beside)
 
     def as_fields(self) -> dict[str, Any]:
-        """Of the plant in a welcome: as it is now."""
+        """Return the plant's present description for a welcome.
+
+        Returns
+        -------
+        dict[str, Any]
+            Fields of the welcome.
+        """
         return {
             "robot": self.robot, "parameters": plain_parameters(self.plant), "geometry": plain_shape(self.plant),
             "environment": surroundings_fields(self.plant), "airframe": describe_plant(self.plant).airframe,
@@ -421,7 +595,20 @@ class Scope:
 
 
 class Scopes:
-    """Of one plant.  whole  all of it"""
+    """Scopes of one plant.
+
+    Parameters
+    ----------
+    robot : str
+        Name of the plant.
+    plant : Plant
+        The plant.
+
+    Attributes
+    ----------
+    whole : Scope
+        The whole plant.
+    """
 
     def __init__(self, robot: str, plant: Plant) -> None:
         self.whole = Scope(robot, plant)
@@ -433,7 +620,23 @@ class Scopes:
             }  # fmt: skip
 
     def of(self, robot: str) -> Scope:
-        """By a robot's name, '' for all; Refused."""
+        """Return the scope of a robot.
+
+        Parameters
+        ----------
+        robot : str
+            Name of the robot; empty for the whole plant.
+
+        Returns
+        -------
+        Scope
+            The scope.
+
+        Raises
+        ------
+        Refused
+            If there is no such robot.
+        """
         if not robot:
             return self.whole
         if robot not in self._robots:
@@ -442,7 +645,13 @@ class Scopes:
         return self._robots[robot]
 
     def robots(self) -> dict[str, Any]:
-        """What a welcome has of each robot; nothing where there is but one."""
+        """Return the description of each robot for a welcome.
+
+        Returns
+        -------
+        dict[str, Any]
+            Descriptions by name; empty for a single robot.
+        """
         return {name: scope.as_fields() for name, scope in self._robots.items()}
 
 

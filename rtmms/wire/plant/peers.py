@@ -1,4 +1,4 @@
-"""Peers as the plant knows them: states, claims, allowances."""
+"""Peers of the plant: their states, claims, and limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,13 @@ ALLOWED_A_SECOND = 50
 
 
 class RateLimit:
-    """A bucket of `burst` tokens that fills by ALLOWED_A_SECOND a second; a flood takes what comes in, and no more."""
+    """Token bucket that fills with ALLOWED_A_SECOND tokens a second.
+
+    Parameters
+    ----------
+    burst : int
+        Most tokens in the bucket.
+    """
 
     __slots__ = ("_burst", "_left", "_since_ns")
 
@@ -36,7 +42,18 @@ class RateLimit:
         self._burst, self._left, self._since_ns = burst, float(burst), monotonic_ns()
 
     def take(self, now_ns: int) -> bool:
-        """Whether it may be done now; counted if so."""
+        """Take a token, if there is one.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant of CLOCK_MONOTONIC, ns.
+
+        Returns
+        -------
+        bool
+            Whether there was a token.
+        """
         self._left = min(self._burst, self._left + (now_ns - self._since_ns) * 1e-9 * ALLOWED_A_SECOND)
         self._since_ns = now_ns
         if self._left < 1.0:
@@ -46,11 +63,23 @@ class RateLimit:
 
 
 class Multirate:
-    """A claimant's.
+    """Rates of a claimant that does not answer each state within its step.
 
-    every    steps from state to state;  delay  steps from a state to the one that its command is for
-    plain    a state a step, answered within it: there is nothing to look up
-    linear   values are reached in equal parts over the `every` steps from theirs on; else at once
+    Parameters
+    ----------
+    every : int
+        Steps from state to state.
+    delay : int
+        Steps from a state to the step for which its command counts.
+    interpolation : str
+        'hold' or 'linear'.
+
+    Attributes
+    ----------
+    plain : bool
+        Whether the claimant answers each state within its step, so that no look-up is needed.
+    linear : bool
+        Whether new values are reached in equal parts over `every` steps.
     """
 
     __slots__ = ("_first", "_ways", "delay", "every", "linear", "plain")
@@ -62,32 +91,80 @@ class Multirate:
         self._ways: dict[int, tuple[int, float | None, float]] = {}  # of an actuator: first step, from where, to where
 
     def forget(self) -> None:
-        """It was asked for nothing yet, and nothing is on its way: the loop went back."""
+        """Discard all expected commands, because the loop went back in time."""
         self._first = -1
         self._ways.clear()
 
     def asks(self, step: int) -> bool:
-        """The state of this step is one of its own."""
+        """Return whether the peer receives the state of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            True if it does.
+        """
         return step % self.every == 0
 
     def asked(self, step: int) -> None:
-        """That state goes out."""
+        """Record that the state of a step is sent.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        """
         if self._first < 0:
             self._first = step
 
     def owes(self, step: int) -> bool:
-        """Its command for this step was asked for. Without a delay that is asked with the step itself."""
+        """Return whether the peer owes a command for a step.
+
+        Without a delay the peer is asked with the step itself.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+
+        Returns
+        -------
+        bool
+            True if a state that was sent asks for it.
+        """
         since = step - self.delay
         return since % self.every == 0 and (self.delay == 0 or 0 <= self._first <= since)
 
     # -- between two commands ----------------------------------------------------------------------------------------
 
     def aim(self, actuator: int, step: int, goal: float) -> None:
-        """From `step` on, the actuator goes from where it is then to a value of a command."""
+        """Set the next value of an actuator.
+
+        Parameters
+        ----------
+        actuator : int
+            Index of the actuator.
+        step : int
+            First step of the move from the present value.
+        goal : float
+            Value of the command.
+        """
         self._ways[actuator] = (step, None, goal)
 
     def move(self, step: int, command: Array) -> None:
-        """Write the values of this step; again for the same step: the same."""
+        """Write the values of a step; a second call for the same step writes the same.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            The step's command, changed in place.
+        """
         for actuator, (begun, start, goal) in list(self._ways.items()):
             parts = step - begun + 1
             if start is None:
@@ -101,16 +178,29 @@ class Multirate:
                     del self._ways[actuator]
 
     def drop(self, actuator: int) -> None:
-        """It is another one's now."""
+        """Stop moving an actuator, because another peer has claimed it.
+
+        Parameters
+        ----------
+        actuator : int
+            Index of the actuator.
+        """
         self._ways.pop(actuator, None)
 
 
 WARMING, READY, LIVE, DEAD, GONE = "warming", "ready", "live", "dead", "gone"
-"""Answering the warm-up; done with it, to be admitted between two steps; at work, or an observer; its connection broke
-or it has long sent nothing, but its claim is kept; it sent bye, or lost its place to another one."""
+"""States of a peer.
+
+WARMING: it answers the warm-up. READY: it is warm, and is admitted between two steps. LIVE: it works, or observes.
+DEAD: its connection broke or it has long sent nothing, but its claim remains. GONE: it sent bye, or lost its place.
+"""
 
 WARM, ADMITTED, LOST, RECEIVED, LEFT = "warm", "admitted", "lost", "received", "left"
-"""What happens: the last warm-up state is answered; a step may begin; it died; a message of it came; it leaves."""
+"""Events of a peer.
+
+WARM: it answered the last warm-up state. ADMITTED: a step may begin. LOST: it died. RECEIVED: it sent a message. LEFT:
+it leaves.
+"""
 
 _BECOMES = {
     (WARMING, WARM): READY,
@@ -125,8 +215,20 @@ _BECOMES = {
 
 
 class PeerState:
-    """One peer's. Nobody else writes `state`; RuntimeError for what is not in the table, which none of a peer's words
-    can bring about."""
+    """State machine of one peer.
+
+    Only this class writes `state`.
+
+    Parameters
+    ----------
+    observer : bool
+        Whether the peer claims nothing, so that it needs no warm-up.
+
+    Attributes
+    ----------
+    state : str
+        WARMING, READY, LIVE, DEAD or GONE.
+    """
 
     __slots__ = ("state",)
 
@@ -134,7 +236,18 @@ class PeerState:
         self.state = LIVE if observer else WARMING
 
     def on(self, event: str) -> None:
-        """This has happened."""
+        """Change the state after an event.
+
+        Parameters
+        ----------
+        event : str
+            WARM, ADMITTED, LOST, RECEIVED or LEFT.
+
+        Raises
+        ------
+        RuntimeError
+            If the event cannot follow in this state; no message of a peer can cause this.
+        """
         state = _BECOMES.get((self.state, event))
         if state is None:
             raise RuntimeError(f"a peer that is {self.state} cannot become what follows '{event}'")
@@ -145,32 +258,83 @@ ERROR_BURST = 10
 
 
 class Peer(PeerState):
-    """One that sent a hello with the session's token.
+    """Peer that sent a hello with the session's token.
 
-    identity    its routing id on the step socket, made by us and known to it alone
-    exchange_id        its routing id on the exchange socket
-    asked       its hello
-    key         the key by which it came in, b"" where none was asked for
-    actuators   indices it holds; `index` is the same by name
-    settable    its own parameters that can change while it runs, with their values as last reported
-    figures     the metrics that it last reported
-    warm_step   the warm-up state it owes an answer to
-    owed        states sent since its last message;  probes  likewise, and on this connection
-    early       its command for the next step has come (free mode)
-    last_frame  its last good command, as it came
-    link        what impairs its messages; None for nothing
-    turns       when it is asked for a command, and for which step
-    ticks       it sends the ticks of the mode external, or asked to (wants_ticks);  tick_seq  of the newest
-    message_count  messages of it that were read one by one since the step began;  floods  steps on end with too many
-    queue       commands for steps ahead, AHEAD_STEPS at most, by step: (seq, values, came at, expiry)
-    expiry_ns   instant from which the values in use are stale, 0 for never;  is_stale  at the present step
-    stale, missed   steps with old values of its, and without its command in time
-    connected, first_command, left   steps: the first that it holds actuators in, that of its first command, the one in
-                which it left; -1 for none
-    lost        steps in which it died, the first MAX_SILENCES of them;  restarts  how often it came back
-    watch       what it reported of its own peer last, see `read_watch`; None for nothing
-    error       the next one to be sent: (code, text, unknown name)
-    refusal     the text of the last one;  rejected  how many there were;  refused_step  step in which it was
+    Parameters
+    ----------
+    hello : Hello
+        Its hello.
+    exchange_id : bytes
+        Its routing id on the exchange socket.
+    index : dict[str, int]
+        Indices of its actuators by name.
+    selection : Selection
+        States with its outputs.
+    now_ns : int
+        Present instant of CLOCK_MONOTONIC, ns.
+    prefix : str, default ''
+        First characters of its names in the whole plant.
+
+    Attributes
+    ----------
+    identity : bytes
+        Its routing id on the step socket. The plant creates it, and only the peer knows it.
+    asked : Hello
+        Its hello.
+    key : bytes
+        Key of its connection; b"" if none was required.
+    actuators : list of int
+        Actuators that it holds; `index` has the same by name.
+    settable : dict
+        Its parameters that can change while it runs, with their values as last reported.
+    figures : dict
+        Its last reported metrics.
+    warm_step : int
+        The warm-up state that it must answer.
+    owed : int
+        States sent since its last message.
+    probes : int
+        The same, on the present connection.
+    early : bool
+        Whether its command for the next step has come (free mode).
+    last_frame : bytes
+        Its last good command, as it came.
+    link : ImpairedLink or None
+        Impairment of its messages; None for none.
+    multirate : Multirate
+        When it owes a command, and for which step.
+    ticks, wants_ticks : bool
+        Whether it sends the ticks of the mode external, or asked for it.
+    tick_seq : int
+        Number of its newest tick.
+    message_count : int
+        Messages that were read one by one since the step began.
+    floods : int
+        Consecutive steps with too many messages.
+    queue : dict
+        Commands for coming steps, AHEAD_STEPS at most: seq, values, arrival and expiry by step.
+    expiry_ns : int
+        Instant from which the present values are stale, CLOCK_MONOTONIC, ns; 0 for never.
+    is_stale : bool
+        Whether they are stale at the present step.
+    stale, missed : int
+        Steps with stale values, and steps without its command in time.
+    connected, first_command, left : int
+        Step of its admission, of its first command, and of its bye; -1 for none.
+    lost : list of int
+        Steps in which it died, the first MAX_SILENCES of them.
+    restarts : int
+        Number of its returns.
+    watch : dict or None
+        Last report about its own peer, see `read_watch`.
+    error : tuple or None
+        Next error to be sent: code, text, unknown name.
+    refusal : str
+        Text of the last refusal.
+    rejected : int
+        Number of refusals.
+    refused_step : int
+        Step of the last refusal.
     """
 
     __slots__ = (
@@ -223,10 +387,15 @@ class Peer(PeerState):
         self.commands = self.late = self.clamped = self.rejected = self.skipped = self.stale = self.missed = 0
 
     def dies(self, step: int, *, starved: bool = False) -> None:
-        """It has gone, or long sent nothing: until its next message another one may take its place.
+        """Record that the peer is dead: another one may now replace it, until it sends a message.
 
-        step      the present one
-        starved   its connection stands: its process may be there, and not run"""
+        Parameters
+        ----------
+        step : int
+            The present step.
+        starved : bool, default False
+            Whether its connection still exists, so that its process may be there and not run.
+        """
         self.on(LOST)
         if len(self.lost) < MAX_SILENCES:
             self.lost.append(step)
@@ -234,15 +403,37 @@ class Peer(PeerState):
         self.forget_queue()
 
     def comes_back(self) -> None:
-        """A message of it has come after it died, and nobody has taken its place."""
+        """Record a message of a dead peer that nobody has replaced."""
         self.on(RECEIVED)
         self.restarts += 1
 
     def forget_queue(self) -> None:
+        """Discard its commands for coming steps."""
         self.queue.clear()
 
     def queue_up(self, step: int, seq: int, values: dict[str, float], now: int, expiry_ns: int) -> None:
-        """Keep a command for a step ahead; Refused when too many wait. Those of steps that are past give way."""
+        """Store a command for a coming step.
+
+        Commands for past steps are discarded first.
+
+        Parameters
+        ----------
+        step : int
+            Step of the command.
+        seq : int
+            Number of the command.
+        values : dict[str, float]
+            Values by name of the actuator.
+        now : int
+            The present step.
+        expiry_ns : int
+            Instant from which the values are stale, CLOCK_MONOTONIC, ns; 0 for never.
+
+        Raises
+        ------
+        Refused
+            If too many commands wait.
+        """
         if len(self.queue) >= AHEAD_STEPS and step not in self.queue:
             for past in [one for one in self.queue if one < now]:
                 del self.queue[past]
@@ -251,12 +442,26 @@ class Peer(PeerState):
         self.queue[step] = (seq, values, monotonic_ns(), expiry_ns)
 
     def refused(self, text: str, step: int = -1) -> None:
-        """Something of its was.  step: the present one, of a command"""
+        """Record a refusal.
+
+        Parameters
+        ----------
+        text : str
+            Its text.
+        step : int, default -1
+            The present step, if a command was refused.
+        """
         self.rejected += 1
         self.refusal, self.refused_step = text, step
 
     def summary(self) -> dict[str, Any]:
-        """For the final report."""
+        """Return the peer's counts for the report.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return {
             "name": self.name, "claim": list(self.claim), "state": self.state,
             "starved": self.state is DEAD and self.starved, "commands": self.commands,
@@ -267,12 +472,25 @@ class Peer(PeerState):
 
 
 def timeline(peer: Peer, step: int, dt: float, free: bool) -> dict[str, Any]:
-    """When a peer came, fell silent, was lost and left, in simulated s, and its steps by outcome; for the report.
+    """Return the times of a peer and its steps by outcome, for the report.
 
-    Of a bridge that watches its own peer, the first command, the silences and the losses are those of that peer.
+    If a bridge watches its own peer, the first command, the silences and the losses are those of that peer.
 
-    step, dt   the present step, and its length in s
-    free       no step waits for it: only those with a new command count
+    Parameters
+    ----------
+    peer : Peer
+        The peer.
+    step : int
+        The present step.
+    dt : float
+        Simulated time of a step, s.
+    free : bool
+        Whether no step waits for the peer; then only steps with a new command count.
+
+    Returns
+    -------
+    dict[str, Any]
+        Times in simulated s, counts, and the list of events.
     """
 
     def seconds(at: int) -> float | None:
@@ -308,18 +526,18 @@ def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list
 
     Parameters
     ----------
-    times : mapping
+    times : Mapping[str, Any]
         connected_s, first_command_s, silences and losses of the peer, simulated s.
     silent : bool
-        Whether its last silence goes on.
-    left_s : float or None
-        When it announced that it leaves, simulated s.
+        Whether its last silence continues.
+    left_s : float | None
+        Time of its bye, simulated s.
 
     Returns
     -------
-    list of dict
-        t_s and event: connected, first_command, silent (with length_s), resumed, lost, restarted, left. A peer that
-        was lost restarted where something came from it after the loss.
+    list[dict[str, Any]]
+        Entries with t_s and event: connected, first_command, silent (with length_s), resumed, lost, restarted, left. A
+        lost peer restarted if a message of it came after the loss.
     """
     found: list[tuple[float, str, dict[str, Any]]] = []
     for name, key in (("connected", "connected_s"), ("first_command", "first_command_s")):
@@ -340,7 +558,20 @@ def events(times: Mapping[str, Any], silent: bool, left_s: float | None) -> list
 
 
 class Missing:
-    """A peer whose command was not there at a deadline; see rtmms.loop.ports.Silent."""
+    """Peer without a command at a deadline; see rtmms.loop.ports.Silent.
+
+    Parameters
+    ----------
+    peer : Peer
+        The peer.
+    step : int
+        The step.
+
+    Attributes
+    ----------
+    refused : bool
+        Whether the plant refused a command of it in this step.
+    """
 
     __slots__ = ("_commands", "_peer", "refused")
 
@@ -349,10 +580,12 @@ class Missing:
 
     @property
     def gone(self) -> bool:
+        """Whether the peer has left or died, and has sent no command since."""
         return self._peer.state in (DEAD, GONE) and self._peer.commands == self._commands
 
     @property
     def starved(self) -> bool:
+        """Whether its connection exists, so that its process may be there and not run."""
         return self._peer.starved
 
 
@@ -361,22 +594,47 @@ class Missing:
 
 MOST_PEERS = 64
 RESERVED = 1
-"""Places beyond them for a peer with the token that drives nothing: `status` and `stop` are always possible."""
+"""Places beyond MOST_PEERS for an observer with the token, so that `status` and `stop` are always possible."""
 
 
 class Peers:
-    """All peers and the owner of each actuator.
+    """All peers, and the owner of each actuator.
 
-    claimed    (n_actuators,) bool, held by an admitted peer, dead or alive
-    claimants  admitted peers that hold at least one actuator, in the order of their coming
-    linear     those of them whose values are reached by and by
-    listeners  those that get every state: the claimants, and one that only ticks
-    ticker     the one peer that may tick (mode external)
-    gone       what is left to report of those that went;  changes   counts comings and goings
-    departed   identities of those that sent bye: what was still under way from them is no stranger's
-    links      the impaired ones, by the name of the peer
-    present_step, dt, free   returns the step that commands are for; its length in s; the mode: the owner sets them
-    displaced  those that lost all they held to another one, and its name, to be reported
+    Parameters
+    ----------
+    actuators : Sequence[Channel]
+        The plant's actuators.
+    links : Mapping[str, ImpairedLink] | None, optional
+        Impaired links by the name of the peer.
+
+    Attributes
+    ----------
+    claimed : (n_actuators,) bool array
+        Whether an admitted peer holds the actuator, dead or alive.
+    claimants : list of Peer
+        Admitted peers that hold actuators, in the order of their admission.
+    linear : list of Peer
+        Claimants whose values are reached over several steps.
+    listeners : list of Peer
+        Peers that receive every state: the claimants, and a peer that only ticks.
+    ticker : Peer or None
+        The peer that may tick (mode external).
+    gone : list of dict
+        Summaries of the peers that left.
+    changes : int
+        Number of arrivals and departures.
+    departed : collection of bytes
+        Identities of peers that sent bye, whose late messages are not a stranger's.
+    links : dict
+        Impaired links by the name of the peer.
+    present_step : callable
+        Returns the step for which commands count. The owner sets it.
+    dt : float
+        Simulated time of a step, s. The owner sets it.
+    free : bool
+        Whether the mode is free. The owner sets it.
+    displaced : list of (Peer, str)
+        Peers that lost all actuators to another one, with its name.
     """
 
     def __init__(self, actuators: Sequence[Channel], links: Mapping[str, ImpairedLink] | None = None) -> None:
@@ -399,13 +657,40 @@ class Peers:
         self.present_step: Callable[[], int] = lambda: -1
 
     def summary(self, peer: Peer) -> dict[str, Any]:
-        """For the final report."""
+        """Return a peer's entry in the report.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         return peer.summary() | timeline(peer, self.present_step(), self.dt, self.free)
 
     def match(self, claim: Iterable[str], prefix: str = "") -> dict[str, int]:
-        """The actuators that the patterns name, in the plant's order; Refused for a pattern that names none.
+        """Return the actuators that patterns name, in the plant's order.
 
-        prefix   of those that it may name, always among them"""
+        Parameters
+        ----------
+        claim : Iterable[str]
+            The patterns.
+        prefix : str, default ''
+            First characters of the actuators that the patterns may name.
+
+        Returns
+        -------
+        dict[str, int]
+            Indices by name without the prefix.
+
+        Raises
+        ------
+        Refused
+            If a pattern names no actuator.
+        """
         own = {name.removeprefix(prefix): i for name, i in self._names.items() if name.startswith(prefix)}
         wanted: set[str] = set()
         matching = Matching()
@@ -419,23 +704,65 @@ class Peers:
         return {name: i for name, i in own.items() if name in wanted}
 
     def came(self, identity: bytes) -> None:
-        """This one has a new connection: nothing was sent on it yet."""
+        """Record a new connection of a peer.
+
+        Parameters
+        ----------
+        identity : bytes
+            Its routing id on the step socket.
+        """
         peer = self.by_identity.get(identity)
         if peer is not None:
             peer.probes = 0
 
     def known(self, name: str) -> bool:
-        """Whether there is such an actuator, of all the plant's."""
+        """Return whether the whole plant has an actuator.
+
+        Parameters
+        ----------
+        name : str
+            Name of the actuator.
+
+        Returns
+        -------
+        bool
+            True if it has.
+        """
         return name in self._names
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of all actuators."""
         return tuple(self._names)
 
     def welcome(
         self, hello: Hello, exchange_id: bytes, selection: Selection, now_ns: int, prefix: str = ""
     ) -> Peer:  # fmt: skip
-        """A new peer, with its actuators kept for it but not yet claimed; Refused if another one lives on them."""
+        """Create a peer with its actuators reserved but not yet claimed.
+
+        Parameters
+        ----------
+        hello : Hello
+            Its hello.
+        exchange_id : bytes
+            Its routing id on the exchange socket.
+        selection : Selection
+            States with its outputs.
+        now_ns : int
+            Present instant of CLOCK_MONOTONIC, ns.
+        prefix : str, default ''
+            First characters of its names in the whole plant.
+
+        Returns
+        -------
+        Peer
+            The new peer.
+
+        Raises
+        ------
+        Refused
+            If another live peer holds its actuators or ticks, or if there are too many peers.
+        """
         index = self.match(hello.claim, prefix)
         for name, i in index.items():
             for other in self.all:
@@ -467,7 +794,20 @@ class Peers:
         return name if name not in taken else next(one for one in numbered if one not in taken)
 
     def known_again(self, identity: bytes, exchange_id: bytes) -> None:
-        """The peer's connection to the exchange socket broke, and this is its new one; Refused if there is none."""
+        """Store the new connection of a peer at the exchange socket.
+
+        Parameters
+        ----------
+        identity : bytes
+            Its routing id on the step socket.
+        exchange_id : bytes
+            Its new routing id on the exchange socket.
+
+        Raises
+        ------
+        Refused
+            If there is no such peer.
+        """
         peer = self.by_identity.get(identity)
         if peer is None:
             raise Refused(Reason.TOKEN, "hello: no peer of this identity is here (any more)")
@@ -477,7 +817,15 @@ class Peers:
         self.by_exchange_id[exchange_id] = peer
 
     def admit(self, peer: Peer) -> None:
-        """The peer is warm: it owns its actuators from the next step; what a dead one held passes to it."""
+        """Give a warm peer its actuators from the next step on.
+
+        Actuators of a dead peer pass to it.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         for i in peer.actuators:
             before = self._owner[i]
             if before is not None and before is not peer:
@@ -507,7 +855,15 @@ class Peers:
             self.let_tick(peer)
 
     def let_tick(self, peer: Peer) -> None:
-        """From now on this peer ticks; one that did and only did so is done."""
+        """Let a peer tick from now on.
+
+        An earlier ticker that did nothing else loses its place.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         before, self.ticker, peer.ticks = self.ticker, peer, True
         if before is not None and before is not peer:
             before.ticks = False
@@ -516,12 +872,26 @@ class Peers:
                 self.displaced.append((before, peer.name))
 
     def depart(self, peer: Peer) -> None:
-        """The peer sent bye, perhaps on one socket before its last commands on the other one were read."""
+        """Release a peer that sent bye.
+
+        Its last commands on the other socket may still be unread.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         self.departed.append(peer.identity)
         self.release(peer)
 
     def release(self, peer: Peer) -> None:
-        """The peer left, or never became warm: its actuators are free."""
+        """Free the actuators of a peer that left or never became warm.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         for i in peer.actuators:
             if self._owner[i] is peer:
                 self._owner[i] = None
@@ -549,7 +919,7 @@ class Peers:
             del self.by_exchange_id[peer.exchange_id]
 
     def _drop_one_observer(self) -> bool:
-        """Observers leave no trace when they go: the oldest gives way."""
+        """Remove the oldest observer, and return whether there was one; observers leave no entry."""
         for peer in self.all:
             if peer.observer:
                 self._forget(peer)
@@ -561,21 +931,42 @@ class Peers:
 
 
 _EVERY_S, _LEAST = 200e-6, 4
-"""To read a message by itself takes some 40 us: together not more than a fifth of a period."""
+"""Shortest mean time between messages that are read one by one, s.
+
+Reading one takes some 40 us, so all of them take at most a fifth of a period.
+"""
 FLOOD_STEPS = 100
 
 
 def max_messages(period_s: float) -> int:
-    """Messages of a peer, in a period of the schedule."""
+    """Return the limit of a peer's messages in a period.
+
+    Parameters
+    ----------
+    period_s : float
+        Wall time of a step, s.
+
+    Returns
+    -------
+    int
+        Number of messages.
+    """
     return max(_LEAST, round(period_s / _EVERY_S))
 
 
 class Allowance:
-    """Of all peers at the step socket.
+    """Limit of the messages of each peer on the step socket.
 
-    most     messages of one from the beginning of a step to that of the next; 0: as many as it likes
-    count    is called with a reason for each that is closed, after FLOOD_STEPS such steps on end
-    expel    takes a peer's place away, where its connection cannot be closed by itself: libzmq's ROUTER cannot
+    Parameters
+    ----------
+    socket : Answering
+        The step socket.
+    most : int
+        Most messages of a peer from the begin of a step to that of the next; 0 for no limit.
+    count : Callable[[str], None]
+        Called with a reason for each peer that is closed, after FLOOD_STEPS such steps in a row.
+    expel : Callable[[Peer, str], None]
+        Removes a peer if its connection alone cannot be closed, as with libzmq's ROUTER.
     """
 
     def __init__(
@@ -586,7 +977,15 @@ class Allowance:
         self._spoke: list[Peer] = []
 
     def take(self, peer: Peer) -> None:
-        """One message more: where it is the last one, nothing is read of this peer until the next step."""
+        """Count a message of a peer.
+
+        After its last permitted message, the peer is not read until the next step.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         if not self.most:
             return
         if peer.message_count == 0:
@@ -596,11 +995,22 @@ class Allowance:
             self._holding.hold(peer.identity)
 
     def used_up(self, peer: Peer) -> bool:
-        """What it may still send is not looked at in this step."""
+        """Return whether a peer is not read any more in this step.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+
+        Returns
+        -------
+        bool
+            True if it has sent its most.
+        """
         return 0 < self.most <= peer.message_count
 
     def renew(self) -> None:
-        """Another step begins."""
+        """Begin the next step."""
         spoke, self._spoke = self._spoke, []
         for peer in spoke:
             if not self.used_up(peer):

@@ -56,13 +56,48 @@ _T = TypeVar("_T", bound=Hosting)
 
 
 class Sockets:
-    """Bound sockets. They may be made before there is a plant: peers wait in them.
+    """Bound sockets of a plant.
 
-    exchange, step, telemetry   the sockets
-    endpoints  dict exchange, step, telemetry -> the address really bound
-    near_step  another address of the step socket, for this user's processes; '' where there is none
-    notes      what could not be set up, for the report
-    allowed    the keys that may come in; None where no keys are asked for
+    They may exist before there is a plant; peers wait in them. The sockets are streams of our own, which strangers may
+    reach. With keys, or within one program, they are libzmq's. An endpoint that is None is the default one. A busy
+    default moves to a free port if `free_ports` is set.
+
+    Parameters
+    ----------
+    exchange, step, telemetry : str | None, optional
+        Endpoints to bind.
+    free_ports : bool, default False
+        Whether a free port replaces a busy default.
+    threads : Threads | None, optional
+        Cores and priority of ZeroMQ's I/O threads.
+    keys : ServerKeys | None, optional
+        Keys of a CURVE server.
+    inproc : bool, default False
+        Whether the endpoints are inproc://NAME in the program's own context (zmq.Context.instance), see embed.py.
+    libzmq : bool, default False
+        Whether libzmq replaces our own streams, to compare them; it does not withstand strangers.
+
+    Attributes
+    ----------
+    exchange : Answering
+        The exchange socket.
+    step : Answering
+        The step socket.
+    telemetry : Publishing
+        The telemetry socket.
+    endpoints : dict of str to str
+        Bound address of exchange, step and telemetry.
+    near_step : str
+        Another address of the step socket, for this user's processes; empty for none.
+    notes : list of str
+        Failures of the set-up, for the report.
+    allowed : Allowed or None
+        Admitted keys; None if no keys are required.
+
+    Raises
+    ------
+    EndpointError
+        If an endpoint is busy; it names the endpoint.
     """
 
     exchange: Answering
@@ -74,14 +109,7 @@ class Sockets:
         free_ports: bool = False, threads: Threads | None = None, keys: ServerKeys | None = None, inproc: bool = False,
         libzmq: bool = False,
     ) -> None:  # fmt: skip
-        """Bind: streams of our own where strangers come, libzmq where keys keep them out or it is all one program.
-
-        An endpoint that is None is the default, and moves to a free port if that is busy and free_ports is set; any
-        other that is busy raises EndpointError naming it.
-        keys    as servers of CURVE
-        inproc  endpoints inproc://NAME in the program's own context (zmq.Context.instance), see embed.py
-        libzmq  also where ours would do: to compare them; it is not proof against strangers
-        """
+        """Bind the sockets; see the class."""
         self._given = {"exchange": exchange, "step": step, "telemetry": telemetry}
         self._free_ports, self._keyed = free_ports, keys is not None
         self.notes: list[str] = []
@@ -147,7 +175,13 @@ class Sockets:
             self.telemetry = self._kept(bound, publisher)
 
     def close(self, linger_ms: int = 100) -> None:
-        """Close all, giving a last bye linger_ms to leave. Twice does nothing."""
+        """Close all sockets; a second call does nothing.
+
+        Parameters
+        ----------
+        linger_ms : int, default 100
+            Time for a last bye to leave, ms.
+        """
         if not self._closed:
             self._linger_ms, self._closed = linger_ms, True
             self._unlink()  # while they are ours: afterwards they may be the next plant's
@@ -155,7 +189,7 @@ class Sockets:
 
     @property
     def io_thread(self) -> bool:
-        """Whether a thread of ZeroMQ's stands between the loop and its peers."""
+        """Whether a thread of ZeroMQ is between the loop and its peers."""
         return self.step.threaded
 
     def _kept(self, bound: contextlib.ExitStack, socket: _T) -> _T:
@@ -176,7 +210,7 @@ class Sockets:
 
 
 def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None:
-    """AddressError for two endpoints at one address, unless the later one is a default that may move."""
+    """Raise AddressError for two endpoints at one address, unless the later one is a default that may move."""
     roles: dict[str, str] = {}
     for role, given in asked.items():
         endpoint = checked(given or DEFAULTS[role], role, inproc=inproc)
@@ -192,8 +226,20 @@ def _apart(asked: dict[str, str | None], free_ports: bool, inproc: bool) -> None
 
 
 class Telemetry:
-    """
-    robot   the topic;  hz   states per second of wall time, at most
+    """States for observers at a steady rate of wall time.
+
+    They are packed when there is time, and sent in the slack.
+
+    Parameters
+    ----------
+    socket : Publishing
+        The telemetry socket.
+    plant : Plant
+        The plant.
+    robot : str
+        Topic of the messages.
+    hz : float
+        Most states a second of wall time.
     """
 
     def __init__(self, socket: Publishing, plant: Plant, robot: str, hz: float) -> None:
@@ -205,26 +251,50 @@ class Telemetry:
 
     @property
     def due(self) -> bool:
-        """The next one is to be packed now: there may be somebody who gets it."""
+        """Whether the next state is to be packed now, because somebody may receive it."""
         return monotonic_ns() >= self._due_ns and self._socket.wanted
 
     def pack(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:
-        """One state. The next is due on a grid, so that the mean rate is kept where steps come at about that rate;
-        from now after a gap."""
+        """Pack one state.
+
+        The next one is due on a grid, so that the mean rate is kept if steps come at about that rate. After a gap it is
+        due a period from now.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         now_ns, due_ns = monotonic_ns(), self._due_ns + self._gap_ns
         self._due_ns = due_ns if due_ns > now_ns else now_ns + self._gap_ns
         self._frame = self._selection.packed(step, time, deadline_ns, budget_ns, outputs, applied)
 
     def send(self) -> None:
-        """What was packed."""
+        """Send the packed state."""
         if self._frame:
             frame, self._frame = self._frame, b""
             self._socket.send(self._topic, frame)
 
     def serve(self, until_ns: int) -> None:
-        """Newcomers, and those that are still to be sent it."""
+        """Admit newcomers, and continue unfinished messages.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self._socket.serve(until_ns)
 
 
@@ -237,11 +307,19 @@ _PROBES = 2
 _WARM_LIMIT_NS = 5_000_000_000
 _PROMPT_NS = 5_000_000
 SILENT_NS = 1_500_000_000
-"""One that has used up its credits and sends nothing for so long counts as dead, though its connection stands."""
+"""Silence after which a peer without credits counts as dead, ns, even if its connection exists."""
 
 
 class Tending:
-    """What peers on the step socket are sent outside the steps."""
+    """Messages to peers on the step socket outside the steps: warm-up states, probes, and pending errors.
+
+    Parameters
+    ----------
+    port : StepPort
+        The step socket's port.
+    peers : Peers
+        All peers.
+    """
 
     def __init__(self, port: StepPort, peers: Peers) -> None:
         self._port, self._peers = port, peers
@@ -251,7 +329,15 @@ class Tending:
         })  # fmt: skip
 
     def serve(self, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """One round; outputs are for the warm-up states."""
+        """Serve each peer once.
+
+        Parameters
+        ----------
+        now_ns : int
+            Present instant of CLOCK_MONOTONIC, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs, for the warm-up states.
+        """
         while self._peers.displaced:
             peer, heir = self._peers.displaced.pop()
             self._port.send(peer, {"type": "bye", "reason": f"your claim passed to '{heir}' while you were gone"})
@@ -276,11 +362,25 @@ class Tending:
                 self._look_for(peer, now_ns)
 
     def ask(self, peer: Peer) -> None:
-        """Find out whether its connection stands."""
+        """Send a probe that shows whether a connection exists.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        """
         self._port.transmit(peer, self._probe)
 
     def hasten(self, until_ns: int, outputs: Mapping[str, Any]) -> None:
-        """Further rounds of warm-up while there is time: one who comes back is admitted within a few steps."""
+        """Continue the warm-up while there is time, so that a returning peer is admitted within a few steps.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs, for the warm-up states.
+        """
         while (now_ns := monotonic_ns()) < until_ns and any(self._answers(peer, now_ns) for peer in self._peers.all):
             self._port.await_answer(min(until_ns, now_ns + _PROMPT_NS))
             self._port.read_in_slack(until_ns)
@@ -289,13 +389,14 @@ class Tending:
 
     @staticmethod
     def _answers(peer: Peer, now_ns: int) -> bool:
-        """It was just sent a warm-up state: its answer may be waited for."""
+        """Return whether a peer was just sent a warm-up state, so that its answer may be waited for."""
         return peer.state is WARMING and peer.owed > 0 and now_ns - peer.since_ns < _PROMPT_NS
 
     def _warm_up(self, peer: Peer, now_ns: int, outputs: Mapping[str, Any]) -> None:
-        """States as in earnest but for their steps, which make both sides' first exchanges before they count.
+        """Send warm-up states, which perform both sides' first exchanges before they count.
 
-        A newcomer that is not (or no longer) connected after a while loses its place; one that is takes its time.
+        They differ from usual states by their steps. A newcomer that is not connected any more after a while loses its
+        place. A connected one has as much time as it needs.
         """
         if peer.state is READY:
             return
@@ -310,10 +411,11 @@ class Tending:
             self._peers.release(peer)
 
     def _look_for(self, peer: Peer, now_ns: int) -> bool:
-        """Is it still, or again, there? An empty state of step -1 shows it: a peer answers it like a warm-up state.
+        """Return whether a peer is connected, if necessary by a probe.
 
-        Few of them lie unanswered on a connection: one that sleeps must not wake to a heap of them. Where only sending
-        shows whether the connection is open, more follow, slowly.
+        A probe is an empty state of step -1; a peer answers it like a warm-up state. Few probes may be unanswered on a
+        connection, because a sleeping process must not wake to many of them. If only a send shows whether the
+        connection is open, more follow slowly.
         """
         gap_ns = _PROBE_GAP_NS
         if peer.probes >= _PROBES:
@@ -341,27 +443,61 @@ _LEAST_BEHIND = 16
 _FAREWELL_S, _LAST_FIGURES_NS, _BYE_NS = 0.02, 250_000_000, 1_000_000_000
 _LOOK_NS = 50_000
 _WAKE_NS = 150_000
-"""Waits in the slack end so long before it does: they may wake up late."""
+"""Margin of waits in the slack before its end, ns, because they may wake up late."""
 _STRANGE_NS = 250_000
-"""What strangers send is looked at until so long before the slack ends, or for its first half: the rest is needed for
-the next state, and a call that reads from one that floods may take a tenth of a millisecond."""
+"""Margin before the end of the slack, ns, in which strangers' messages are not read.
+
+They are read for half of the slack at least. The rest is needed for the next state, and reading from a flooding
+stranger may take a tenth of a millisecond.
+"""
 _LEAST_NS = 100_000
-"""Where there is less, they have all of it: somebody must be able to ask for an end."""
+"""Slack up to which strangers have all of it, ns, so that a request to end the run is always read."""
 
 
 class Server:
-    """Peers, their claims, commands and requests, for one plant. Implements rtmms.loop.ports.Exchange.
+    """The plant's side of the wire: peers, claims, commands and requests; it implements rtmms.loop.ports.Exchange.
 
-    plant       its actuators, outputs and dt are read; it is observed once here and never stepped
-    mode        'realtime', 'lockstep', 'free' or 'external', as peers receive it
-    rate        simulated over wall time
-    deadline_s  time for an answer, as peers receive it; None where nobody waits on a clock. May be set later.
-    sockets     already bound ones (their endpoints win); else they are bound here, see Sockets
-    token       what a claim needs; None makes one, and leaves it where this user's `connect` finds it
-    keys        encrypts, and lets in the keys of a folder alone, which then need no token: see wire/endpoints/keys.py
-    links       impaired ones, by the name of the peer
-    telemetry_hz   states sent to observers, at most, per second of wall time
-    duration_s  simulated time of the run; None: it has no end of its own
+    Parameters
+    ----------
+    plant : Plant
+        The plant. Its actuators, outputs and dt are read; it is observed once here and never stepped.
+    robot : str
+        Name of the plant, and topic of its telemetry.
+    mode : str, default 'realtime'
+        'realtime', 'lockstep', 'free' or 'external', as peers receive it.
+    rate : float, default 1.0
+        Simulated over wall time.
+    deadline_s : float | None, optional
+        Time for an answer, s, as peers receive it. None if no clock paces the steps. It may be set later.
+    exchange, step, telemetry : str | None, optional
+        Endpoints to bind; None for the defaults.
+    seed : int, default 0
+        Seed of the run, as peers receive it.
+    token : str | None, optional
+        Token for claims. None creates one, and stores it where this user's `connect` finds it.
+    free_ports : bool, default False
+        Whether a free port replaces a busy default.
+    io_priority : int | None, optional
+        SCHED_FIFO priority of ZeroMQ's step thread.
+    threads : Threads | None, optional
+        Cores and priority of ZeroMQ's I/O threads.
+    sockets : Sockets | None, optional
+        Bound sockets, which replace the endpoints.
+    telemetry_hz : float, default 100.0
+        Most states a second of wall time for observers.
+    keys : ServerKeys | None, optional
+        Keys that encrypt, and that replace the token, see rtmms/wire/endpoints/keys.py.
+    links : Mapping[str, ImpairedLink] | None, optional
+        Impaired links by the name of the peer.
+    duration_s : float | None, optional
+        Simulated time of the run, s. None if it has no fixed end.
+
+    Raises
+    ------
+    EndpointError
+        If an endpoint cannot be bound.
+    ModelError
+        If the plant's outputs differ from its channels.
     """
 
     def __init__(
@@ -424,8 +560,25 @@ class Server:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
-        """State to the claimants. What observers will get is packed in the slack where there is one, else while the
-        claimants think; `serve` sends it."""
+        """Send the state to the claimants.
+
+        The observers' state is packed in the slack, or without slack while the claimants compute; `serve` sends it.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         self._outputs = outputs
         self._port.publish(step, time, deadline_ns, budget_ns, outputs, applied)
         if step != self._prepared and self._telemetry.due:
@@ -434,7 +587,21 @@ class Server:
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:  # fmt: skip
-        """See Preparing."""
+        """Pack a state ahead of its step; see `Preparing`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; -1 discards the prepared state.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         self._prepared = step
         if step >= 0:
             self._outputs = outputs
@@ -443,7 +610,20 @@ class Server:
             self._telemetry.pack(step, time, deadline_ns, max(0, deadline_ns - monotonic_ns()), outputs, applied)
 
     def prepare_alone(self, step: int, deadline_ns: int) -> bool:
-        """See Compiling."""
+        """Write the state of a coming step without Python; see `Compiling`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
+
+        Returns
+        -------
+        bool
+            False if Python must prepare it.
+        """
         if self._telemetry.due or not self._direct.prepare(step, deadline_ns):
             return False
         self._prepared = step
@@ -452,11 +632,34 @@ class Server:
         return True
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
-        """Commands for `step` into `command`; see Exchange."""
+        """Read commands for a step; see `Exchange`.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            The step's command, changed in place.
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether all commands have come.
+        """
         return self._port.collect(step, command, until_ns)
 
     def serve(self, until_ns: int) -> None:
-        """Newcomers, requests, warm-up, telemetry: bounded, and back before until_ns."""
+        """Do the work of the slack: newcomers, requests, warm-up, telemetry.
+
+        The work is bounded, and ends before the given instant.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self._telemetry.send()
         left_ns = until_ns - monotonic_ns()
         strange_ns = until_ns - (min(_STRANGE_NS, left_ns // 2) if left_ns > _LEAST_NS else 0)
@@ -471,7 +674,15 @@ class Server:
         self._tend(until_ns)
 
     def look(self, until_ns: int) -> None:
-        """See Admitting: the handshake endpoint first, and the connections of those who were welcomed."""
+        """Serve newcomers even without slack; see `Admitting`.
+
+        The handshake endpoint comes first, then the connections of welcomed peers.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self.looks += 1
         self._forced_looks += 1
         self._handshakes.serve(until_ns)
@@ -481,46 +692,105 @@ class Server:
         self._tend(until_ns)
 
     def _tend(self, until_ns: int) -> None:
-        """The peers that are joining, and those that may be gone."""
+        """Serve the peers that are joining, and those that may have left."""
         now_ns = monotonic_ns()
         if now_ns < until_ns and self._peers.all:
             self._tending.serve(now_ns, self._outputs)
             self._tending.hasten(until_ns - _WAKE_NS, self._outputs)
 
     def fast_path(self, plant: Plant, memory: Memory, step_recorder: StepRecorder | None) -> FastPath | None:
-        """See Compiling."""
+        """Return the compiled steps; see `Compiling`.
+
+        Parameters
+        ----------
+        plant : Plant
+            The plant.
+        memory : Memory
+            The loop's memory.
+        step_recorder : StepRecorder | None
+            The step recorder; None for none.
+
+        Returns
+        -------
+        FastPath | None
+            None if compiled steps are impossible.
+        """
         return self._direct if self._direct.bind(plant, memory, step_recorder) else None
 
     def next_tick(self, until_ns: int) -> int:
-        """See Ticking."""
+        """Wait for a tick; see `Ticking`.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        int
+            Instant at which the oldest waiting tick came, ns; 0 for none.
+        """
         return self._port.next_tick(until_ns)
 
     def ticks_waiting(self) -> int:
-        """See Ticking."""
+        """Return the number of waiting ticks; see `Ticking`.
+
+        Returns
+        -------
+        int
+            Number of ticks.
+        """
         ticks = self._port.ticks
         assert ticks is not None
         self._port.read_in_slack(until_ns=monotonic_ns() + _LOOK_NS)
         return ticks.waiting
 
     def ticker(self) -> str:
-        """Name of the live peer that ticks; '' for none."""
+        """Return the name of the live peer that ticks.
+
+        Returns
+        -------
+        str
+            Its name; empty for none.
+        """
         peer = self._peers.ticker
         return peer.name if peer is not None and peer.state is LIVE else ""
 
     def drop_ticks(self) -> None:
-        """See Ticking."""
+        """Discard the waiting ticks; see `Ticking`."""
         assert self._port.ticks is not None
         self._port.ticks.drop()
 
     def waiting_for(self) -> tuple[str, ...]:
+        """Return the claimants without a command for the present step.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Their names.
+        """
         return tuple(peer.name for peer in self._peers.claimants if not peer.fresh)
 
     def silent(self) -> tuple[Missing, ...]:
-        """The same peers, to be asked later whether they had died."""
+        """Return the same peers, which can report later whether they had died.
+
+        Returns
+        -------
+        tuple[Missing, ...]
+            The peers.
+        """
         return tuple(Missing(peer, self._port.step) for peer in self._peers.claimants if not peer.fresh)
 
     def report(self) -> dict[str, Any]:
-        """Also asks each claimant whether it is still there: where none was published to since, nobody would know."""
+        """Return the counts for the report.
+
+        It sends a probe to each claimant. Without a state since its end, a peer's death would be unknown.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by name.
+        """
         if not self._closed:
             for peer in list(self._peers.claimants):
                 self._tending.ask(peer)
@@ -534,7 +804,15 @@ class Server:
         }  # fmt: skip
 
     def final_reports(self) -> list[dict[str, Any]]:
-        """What each peer of the report has sent of itself, in its order: after `close` with what came at the end."""
+        """Return the last reports of each peer, in the order of the report's peers.
+
+        After `close` they include the messages that came at the end.
+
+        Returns
+        -------
+        list[dict[str, Any]]
+            One entry for each peer.
+        """
         now = self._peers.summary
         changing = (
             "metrics",
@@ -554,16 +832,35 @@ class Server:
     # -- for the owner of the run ------------------------------------------------------------------------------------
 
     def admitted(self) -> set[str]:
-        """Names of the peers that are here and warm, observers (with the token) too."""
+        """Return the names of the admitted peers, observers with the token included.
+
+        Returns
+        -------
+        set[str]
+            Their names.
+        """
         return {peer.name for peer in self._peers.all if peer.state is LIVE}
 
     def claimants(self) -> list[dict[str, Any]]:
-        """Return the summaries of the peers that hold actuators and are alive, as the report has them."""
+        """Return the summaries of the live peers that hold actuators, as the report has them.
+
+        Returns
+        -------
+        list[dict[str, Any]]
+            One entry for each peer.
+        """
         return [peer.summary() for peer in self._peers.claimants if peer.state is LIVE]
 
     def set_points(self) -> dict[str, Any]:
-        """What the peers that hold actuators track, by name (of one robot: NAME.quantity), with the present values; and
-        the motion that they plan with others that they tried, where they reported it."""
+        """Return the set-points of the claimants, with their present values.
+
+        They include a planned motion, with the alternatives that the planner evaluated, if the peer reported it.
+
+        Returns
+        -------
+        dict[str, Any]
+            Values by the name of the quantity; of one of several robots by NAME.quantity.
+        """
         found = {
             peer.prefix + name: peer.settable.get(name, value)
             for peer in self._peers.claimants for name, value in peer.asked.tracks.items()
@@ -575,36 +872,96 @@ class Server:
         return found
 
     def holders(self) -> set[str]:
-        """Names of the peers that hold an actuator, also of dead ones."""
+        """Return the names of the peers that hold actuators, dead ones included.
+
+        Returns
+        -------
+        set[str]
+            Their names.
+        """
         return {peer.name for peer in self._peers.claimants}
 
     def dead(self) -> tuple[str, ...]:
-        """Names of the claimants whose connection is gone; they keep their claim until it is taken over."""
+        """Return the names of the dead claimants.
+
+        A dead claimant keeps its claim until another peer takes it.
+
+        Returns
+        -------
+        tuple[str, ...]
+            Their names.
+        """
         return tuple(peer.name for peer in self._peers.claimants if peer.state is DEAD)
 
     def requests(self) -> list[Request]:
-        """What peers asked for since the last call; each must get a `reply`."""
+        """Return the requests of peers since the last call.
+
+        Each must be answered by `reply`.
+
+        Returns
+        -------
+        list[Request]
+            The requests.
+        """
         return self._handshakes.requests()
 
     def reply(self, request: Request, ok: bool = True, result: Any = None, error: str | None = None) -> None:
+        """Answer a request.
+
+        Parameters
+        ----------
+        request : Request
+            The request.
+        ok : bool, default True
+            Whether it succeeded.
+        result : Any, optional
+            Its result.
+        error : str | None, optional
+            Its error; None for none.
+        """
         self._handshakes.reply(request, ok, result, error)
 
     def pass_on(self, values: Mapping[str, Any]) -> None:
-        """See rtmms.loop.ports.Passing."""
+        """Send parameters to a peer for the run itself; see rtmms.loop.ports.Passing.
+
+        Parameters
+        ----------
+        values : Mapping[str, Any]
+            New values by 'PEER.NAME'.
+        """
         self._handshakes.pass_on(values)
 
     def unanswered(self) -> bool:
-        """See Passing."""
+        """Return whether a peer owes an answer; see `Passing`.
+
+        Returns
+        -------
+        bool
+            True if one does.
+        """
         return self._handshakes.unanswered()
 
     def failures(self) -> list[str]:
-        """See Passing."""
+        """Return refusals of the run's own requests since the last call; see `Passing`.
+
+        Returns
+        -------
+        list[str]
+            One text for each refusal.
+        """
         return self._handshakes.failures()
 
     def close(self, reason: str = "the run ended", names: Collection[str] = ()) -> None:
-        """Send bye to every peer, receive the last figures, close the sockets, take the token away. Twice does nothing.
+        """Send bye to every peer, receive their last metrics, close the sockets, and remove the token.
 
-        names   of peers that have a second to read the bye before their connection closes
+        A second call does nothing.
+
+        Parameters
+        ----------
+        reason : str, default 'the run ended'
+            Reason in the bye.
+        names : Collection[str], optional
+            Peers that have a second to read the bye before their connection closes.
         """
         if self._closed:
             return
@@ -623,15 +980,17 @@ class Server:
         self._sockets.close()
 
     def __enter__(self) -> Server:
+        """Return the server itself."""
         return self
 
     def __exit__(self, *_: object) -> None:
+        """Close the server."""
         self.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _look_at_keys(self, allowed: Allowed) -> None:
-        """Whose key was taken away must go."""
+        """Release the peers with keys that are not admitted any more."""
         allowed.look(monotonic_ns())
         if allowed.changes == self._allowed_seen:
             return
@@ -646,7 +1005,10 @@ class Server:
             self._peers.release(peer)
 
     def _enter(self, hello: Hello, exchange_id: bytes, trusted: bool) -> Mapping[str, Any]:
-        """The welcome for a checked hello. Who has no token is welcome to look, and leaves no trace here."""
+        """Return the welcome for a checked hello.
+
+        A peer without a token may only observe, and leaves no entry here.
+        """
         scope = self._scopes.of(hello.robot)
         channels = select(scope.outputs, hello.outputs, PEERS_WORK if trusted else STRANGERS_WORK)
         if hello.ticks and self.mode != "external":
@@ -679,7 +1041,10 @@ class Server:
         }  # fmt: skip
 
     def _selection(self, scope: Scope, names: tuple[str, ...], delay: int) -> Selection:
-        """Peers that want the same outputs share one, and a state is packed once for all of them."""
+        """Return the selection of some outputs.
+
+        Peers with the same outputs share one, so that a state is packed once for all of them.
+        """
         if len(self._selections) > 64:
             self._selections.clear()
         later_ns = round(delay * self._plant.dt / self.rate * 1e9) if self.mode == "realtime" else 0
@@ -691,7 +1056,7 @@ class Server:
 
 
 def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
-    """One observation, held to the channels the plant declares; ModelError where it is not what it declares."""
+    """Return one observation of the plant; ModelError if it differs from the plant's channels."""
     outputs = plant.observe()
     for channel in plant.outputs:
         if channel.name not in outputs:
@@ -703,7 +1068,7 @@ def _checked_outputs(plant: Plant) -> Mapping[str, Any]:
 
 
 def _snapshot_size(plant: Plant) -> int:
-    """Bytes of a snapshot; 0 of a plant that can give none, as some FMUs."""
+    """Return the bytes of a snapshot; 0 for a plant without snapshots, such as some FMUs."""
     try:
         return len(plant.snapshot())
     except ModelError:

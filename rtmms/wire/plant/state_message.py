@@ -1,4 +1,4 @@
-"""Which outputs a peer gets, and the state messages with these outputs."""
+"""Selection of a peer's outputs, and the state messages with these outputs."""
 
 from __future__ import annotations
 
@@ -31,27 +31,54 @@ from rtmms.wire.protocol.step_layout import (
 from rtmms.wire.stream.zmtp import frame_head
 
 STRANGERS_WORK = 150
-"""Steps of comparison, some 0.3 us each, for all the patterns of one without the token: a display's names cost
-one each, and a pattern of letters and stars one or two for each output."""
+"""Most comparisons, some 0.3 us each, for all patterns of a peer without the token.
+
+The names of a display cost one each. A pattern of letters and stars costs one or two for each output.
+"""
 PEERS_WORK = 1 << 18
-"""The same for one that did."""
+"""Most comparisons for all patterns of a peer with the token."""
 
 _WILD = frozenset("*?[")
 Run = str | list[str]
 
 
 class Matching:
-    """Patterns matched against names.  work   steps that are left; Refused when it is used up
+    """Matching of patterns against names, with limited work.
 
-    fnmatch makes a regular expression of each pattern first. That takes 44 us for `left.*`, all that a stranger may
-    take, and 640 us for 128 letters and stars; to match as here takes 6 and 38 us.
+    Parameters
+    ----------
+    work : int, default PEERS_WORK
+        Most comparisons; Refused is raised when they are used up.
+
+    Notes
+    -----
+    fnmatch makes a regular expression of each pattern first. This takes 44 us for `left.*`, the whole allowance of a
+    stranger, and 640 us for 128 letters and stars. This class takes 6 and 38 us.
     """
 
     def __init__(self, work: int = PEERS_WORK) -> None:
         self.work = work
 
     def matched(self, pattern: str, names: Collection[str]) -> list[str]:
-        """Those of the names that the pattern matches, in their order."""
+        """Return the names that a pattern matches, in their order.
+
+        Parameters
+        ----------
+        pattern : str
+            Text with `*`, `?`, `[a-c]` and `[!a-c]` as in fnmatch.
+        names : Collection[str]
+            The names.
+
+        Returns
+        -------
+        list[str]
+            The matching names.
+
+        Raises
+        ------
+        Refused
+            If the allowed work is used up.
+        """
         if _WILD.isdisjoint(pattern):
             self._spend(1)
             return [pattern] if pattern in names else []
@@ -63,8 +90,11 @@ class Matching:
         return [name for name in names if self._matches(runs, name)]
 
     def _matches(self, runs: list[Run], name: str) -> bool:
-        """The runs between the stars, in their order: the first and the last at the ends, each other one as far left
-        as it goes, so that what was given to those before it need not be taken back."""
+        """Return whether the runs between the stars occur in a name, in their order.
+
+        The first and the last run are at the ends. Each other run is placed as far left as possible, so that no earlier
+        placement need be changed.
+        """
         self._spend(1)
         first, last = runs[0], runs[-1]
         at, end = len(first), len(name) - len(last)
@@ -80,14 +110,17 @@ class Matching:
         return True
 
     def _found(self, run: Run, name: str, at: int, end: int) -> int:
-        """Where a run lies first between the two; -1: nowhere."""
+        """Return the first place of a run between two positions; -1 for none."""
         if isinstance(run, str):
             self._spend(1)
             return name.find(run, at, end)
         return next((here for here in range(at, end - len(run) + 1) if self._fits(run, name, here)), -1)
 
     def _fits(self, run: Run, name: str, at: int) -> bool:
-        """Letters are compared all at once, a run of wild ones each; the name is long enough."""
+        """Return whether a run is at a place of a name that is long enough.
+
+        Letters are compared all at once, wildcards one by one.
+        """
         if isinstance(run, str):
             return name.startswith(run, at)
         for k, part in enumerate(run, at):
@@ -103,7 +136,7 @@ class Matching:
 
 
 def _runs(pattern: str) -> list[Run]:
-    """What lies between the stars: a text, or parts where there are others than letters."""
+    """Return the runs between the stars: a text, or a list of parts with wildcards."""
     runs: list[list[str]] = [[]]
     for part in _parts(pattern):
         if part == "*":
@@ -114,7 +147,10 @@ def _runs(pattern: str) -> list[Run]:
 
 
 def _parts(pattern: str) -> Iterable[str]:
-    """'a?[b-d]*' -> 'a', '?', '[b-d]', '*'. Stars side by side are one; a bracket that nothing closes is itself."""
+    """Yield the parts of a pattern: 'a?[b-d]*' has 'a', '?', '[b-d]', '*'.
+
+    Adjacent stars are one. A bracket that is not closed is a letter.
+    """
     at, last = 0, ""
     while at < len(pattern):
         end = at + 1
@@ -136,7 +172,7 @@ def _one(part: str, letter: str) -> bool:
 
 
 def _among(letters: str, letter: str) -> bool:
-    """'a-cx': one of a, b, c and x."""
+    """Return whether a letter is in a set such as 'a-cx': a, b, c and x."""
     at = 0
     while at < len(letters):
         if at + 2 < len(letters) and letters[at + 1] == "-":
@@ -151,17 +187,35 @@ def _among(letters: str, letter: str) -> bool:
 
 
 FIELD_DIMENSIONS = 3
-"""An output of so many dimensions or more is a field: it travels only where it is asked for."""
+"""Dimensions from which an output is a field, which is sent only if a peer names it."""
 
 NOTHING = "none"
 
 
 def select(outputs: Sequence[Channel], patterns: Sequence[str], work: int = PEERS_WORK) -> tuple[Channel, ...]:
-    """The outputs that match one of the patterns, in the plant's order; Refused for a pattern that names none.
+    """Return the outputs that match patterns, in the plant's order.
 
-    Without patterns: all but the fields, such as the joints of every chain of every fin, and the truth that sensors
-    hide, which only a pattern that begins with its word matches. NOTHING alone: none.
-    work   that matching them may take, see Matching
+    Without patterns these are all but two groups. Fields, such as the joints of every chain of every fin, are left out.
+    So is the truth that sensors hide; only a pattern that begins with its word matches it. NOTHING alone selects none.
+
+    Parameters
+    ----------
+    outputs : Sequence[Channel]
+        The plant's outputs.
+    patterns : Sequence[str]
+        The patterns.
+    work : int, default PEERS_WORK
+        Most comparisons, see `Matching`.
+
+    Returns
+    -------
+    tuple[Channel, ...]
+        The selected outputs.
+
+    Raises
+    ------
+    Refused
+        If a pattern names no output, or takes too long.
     """
     if tuple(patterns) == (NOTHING,):
         return ()
@@ -194,20 +248,29 @@ _INTEGER = Struct(">q")
 
 
 class StateMessage:
-    """A state in memory: its numbers are written where the layout has them, by Python here or by compiled code.
+    """State in memory; Python or compiled code writes its numbers at the places of the layout.
+
+    Parameters
+    ----------
+    layout : StepLayout
+        Layout of the message.
+    channels : Sequence[Channel]
+        Outputs of the message, in order.
+    prefix : str, default ''
+        First characters of the plant's names, which the message leaves out.
 
     Attributes
     ----------
     names : tuple of str
         The plant's names of the outputs, in the order of the message.
     address, bytes : int
-        Where the frame begins, its head included, and how many bytes it has.
+        Address and bytes of the frame, its head included.
     begin, size : int
-        Where the message begins in `buffer`, and how many bytes it has.
+        Offset of the message in `buffer`, and its bytes.
     """
 
     def __init__(self, layout: StepLayout, channels: Sequence[Channel], prefix: str = "") -> None:
-        """prefix  what the plant's names begin with, and the message leaves out"""
+        """Reserve the memory and write all that does not change."""
         self.layout, self.begin = layout, _HEAD_BYTES
         self.names = tuple(prefix + channel.name for channel in channels)
         room = len(layout.body) + max(map(len, layout.endings))
@@ -236,17 +299,23 @@ class StateMessage:
 
     @property
     def frame(self) -> bytes:
-        """The message behind the head of its frame, as it is sent."""
+        """The message with the head of its frame, as it is sent."""
         end = self.begin + self.size
         return self.buffer[end - self.bytes : end].tobytes()
 
     @property
     def budget_at(self) -> int:
-        """Where the eight bytes of the budget begin in `frame`."""
+        """Offset of the budget's eight bytes in `frame`."""
         return self.bytes - self.size + self.layout.integers[STATE_BUDGET]
 
     def set_policy(self, policy: str) -> None:
-        """Write the end of the message, and the head of the frame, whose length depends on it."""
+        """Write the end of the message, and the head of the frame, whose length depends on it.
+
+        Parameters
+        ----------
+        policy : str
+            Name of the applied policy; empty for none.
+        """
         self.policy = policy
         tail = ending(policy, False)
         self.size = len(self.layout.body) + len(tail)
@@ -258,7 +327,23 @@ class StateMessage:
     def write(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:
-        """Write all numbers and the ending."""
+        """Write all numbers and the ending.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         if applied.policy != self.policy:
             self.set_policy(applied.policy)
         self._time[...] = time
@@ -274,18 +359,49 @@ class StateMessage:
         self._bytes[self.begin + self.size - 1] = TRUE if applied.clamped else FALSE
 
     def dated(self, payload: bytes, deadline_ns: int, budget_ns: int) -> bytes:
-        """Return a state of this layout with another deadline and budget."""
+        """Return a state of this layout with another deadline and budget.
+
+        Parameters
+        ----------
+        payload : bytes
+            The state.
+        deadline_ns : int
+            New deadline, CLOCK_MONOTONIC, ns.
+        budget_ns : int
+            New budget, ns.
+
+        Returns
+        -------
+        bytes
+            The new message.
+        """
         at, behind = self.layout.integers[STATE_DEADLINE], self.layout.integers[STATE_BUDGET] + NUMBER_BYTES
         between = payload[at + NUMBER_BYTES : behind - NUMBER_BYTES]
         return b"".join((payload[:at], _INTEGER.pack(deadline_ns), between, _INTEGER.pack(budget_ns), payload[behind:]))
 
 
 class Selection:
-    """States with a fixed set of outputs, in one message whose memory is used again for each.
+    """States with a fixed set of outputs, in one message whose memory is reused.
 
-    prefix     what the plant's names of these outputs begin with, and the message leaves out
-    later_ns   of those whose command is for a later step: how much later its deadline is than the state's own
-    message    the newest state, or the prepared one
+    Parameters
+    ----------
+    channels : Sequence[Channel]
+        The outputs.
+    kind : str, default 'state'
+        The message's `type`.
+    later_ns : int, default 0
+        Time by which the deadline is later than the state's own, ns, for commands of a later step.
+    prefix : str, default ''
+        First characters of the plant's names, which the message leaves out.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the outputs in the message.
+    message : StateMessage
+        The newest state, or the prepared one.
+    payload : bytes
+        The newest packed state.
     """
 
     def __init__(
@@ -301,13 +417,36 @@ class Selection:
 
     @property
     def later_ns(self) -> int:
-        """See the class."""
+        """Time by which the deadline is later than the state's own, ns."""
         return self._later_ns
 
     def packed(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
-        """One state message; `outputs` may hold more than this selection, each an array of the channel's shape."""
+        """Return a state message.
+
+        `outputs` may have more than this selection, each an array of the channel's shape.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+
+        Returns
+        -------
+        bytes
+            The packed message.
+        """
         if self._ahead[0] >= 0 and self._copy is None:  # the prepared state is still to be sent
             self._copy = self.message.payload.tobytes()
         self._write(step, time, deadline_ns, budget_ns, outputs, applied)
@@ -323,7 +462,21 @@ class Selection:
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> None:  # fmt: skip
-        """Pack a state ahead of its instant, except the budget, which the sending adds; step -1 discards it."""
+        """Pack a state ahead of its instant, except the budget, which `due` adds.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; -1 discards the prepared state.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        outputs : Mapping[str, Any]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         if step < 0:
             self._ahead = (-1, 0)
             return
@@ -331,21 +484,63 @@ class Selection:
         self.prepared(step, deadline_ns)
 
     def prepared(self, step: int, deadline_ns: int) -> None:
-        """`message` is the state of this step."""
+        """Record that `message` is the state of a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns.
+        """
         self._ahead, self._copy = (step, deadline_ns), None
 
     def ready(self, step: int, deadline_ns: int) -> StateMessage | None:
-        """The prepared state of this step and deadline, to be sent once from its memory; None where it is not there."""
+        """Return the prepared state of a step, to be sent once from its memory.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns.
+
+        Returns
+        -------
+        StateMessage | None
+            None if the state is not prepared.
+        """
         return self.message if self._copy is None and self._ahead == (step, deadline_ns) else None
 
     def sent(self) -> None:
-        """What was `ready` has left, or is about to."""
+        """Record that the state of `ready` has left, or is about to."""
         self._ahead = (-1, 0)
 
     def due(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Any], applied: Applied
     ) -> bytes:
-        """The same as `packed`, in a tenth of the time where this state was prepared."""
+        """Return a state message, in a tenth of the time of `packed` if the state was prepared.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Any]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+
+        Returns
+        -------
+        bytes
+            The packed message.
+        """
         if self._ahead != (step, deadline_ns):
             return self.packed(step, time, deadline_ns, budget_ns, outputs, applied)
         ready = self.message.payload.tobytes() if self._copy is None else self._copy

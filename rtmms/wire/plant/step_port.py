@@ -1,6 +1,6 @@
-"""The step socket: state out to the claimants, their commands in, by the deadline. The critical path of the wire.
+"""Step socket: states to the claimants, and their commands by the deadline.
 
-Only peers that were welcomed at the exchange endpoint have an identity here; the messages of others are dropped.
+This is the critical path of the wire. Only welcomed peers have an identity here; messages of others are dropped.
 """
 
 from __future__ import annotations
@@ -41,8 +41,25 @@ _HINT_LENGTH = 40
 
 
 def read_head(newest: int, message: Mapping[str, Any]) -> tuple[int, int, dict[str, Any]]:
-    """seq, step and values of a command; Refused if they are not what they should be,
-    or if seq does not rise above the newest."""
+    """Return seq, step and values of a command.
+
+    Parameters
+    ----------
+    newest : int
+        Newest seq of the peer.
+    message : Mapping[str, Any]
+        The command.
+
+    Returns
+    -------
+    tuple[int, int, dict[str, Any]]
+        seq, step and values.
+
+    Raises
+    ------
+    Refused
+        If a field has a wrong type, or if seq does not rise.
+    """
     seq, step, values = message.get("seq"), message.get("step"), message.get("values")
     if type(seq) is not int or type(step) is not int or type(values) is not dict:
         raise Refused(Reason.WRONG_TYPE, "command: expected whole numbers seq and step, and a map values")
@@ -55,9 +72,24 @@ LONG_AGO_NS = 1
 
 
 def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
-    """The instant from which the values of a command are stale; 0 for never; Refused for an age that is none.
+    """Return the instant from which the values of a command are stale.
 
-    now_ns   instant at which the command came
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The command.
+    now_ns : int
+        Instant at which it came, CLOCK_MONOTONIC, ns.
+
+    Returns
+    -------
+    int
+        Instant, ns; 0 for never.
+
+    Raises
+    ------
+    Refused
+        If the age is invalid.
     """
     age_ns, fresh_ns = message.get("age_ns", 0), message.get("fresh_ns", 0)
     if type(age_ns) is not int or type(fresh_ns) is not int or not (0 <= age_ns < 1 << 62 and 0 <= fresh_ns < 1 << 62):
@@ -71,9 +103,28 @@ def read_expiry(message: Mapping[str, Any], now_ns: int) -> int:
 
 
 def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
-    """How far ahead of the present step it is (negative: behind); Refused where it is too far off.
+    """Return how far a command's step is ahead of the present step.
 
-    delay   steps from a state to the one that the peer's command for it is for
+    Parameters
+    ----------
+    step : int
+        Step of the command.
+    now : int
+        The present step.
+    behind : int
+        Most steps behind.
+    delay : int, default 0
+        Steps from a state to the step for which the peer's command counts.
+
+    Returns
+    -------
+    int
+        Steps ahead; negative if behind.
+
+    Raises
+    ------
+    Refused
+        If it is too far ahead or behind.
     """
     ahead, most = step - now, max(AHEAD_STEPS, delay)
     if ahead > most:
@@ -84,8 +135,24 @@ def check_step(step: int, now: int, behind: int, delay: int = 0) -> int:
 
 
 def check_values(index: Mapping[str, int], values: dict[str, Any], warm: bool, known: Callable[[str], bool]) -> None:
-    """Finite numbers for actuators of the peer's (index), made floats in place; Refused otherwise, or before the
-    warm-up is done."""
+    """Check the values of a command, and convert them to float in place.
+
+    Parameters
+    ----------
+    index : Mapping[str, int]
+        Indices of the peer's actuators by name.
+    values : dict[str, Any]
+        Values by name, changed in place.
+    warm : bool
+        Whether the peer is warm.
+    known : Callable[[str], bool]
+        Returns whether the plant has an actuator of a name.
+
+    Raises
+    ------
+    Refused
+        If a value is not finite, if the peer does not hold an actuator, or before the end of the warm-up.
+    """
     for name, value in values.items():
         if name not in index:
             _refuse_name(name, known)
@@ -109,7 +176,24 @@ def _refuse_name(name: object, known: Callable[[str], bool]) -> None:
 
 
 def with_hint(text: str, unknown: str, names: Sequence[str]) -> str:
-    """The text of an error with near misses. They take some 100 us to find: in the slack, when it is sent."""
+    """Return the text of an error with similar names.
+
+    The search takes some 100 us. So the caller does it in the slack, when it sends the error.
+
+    Parameters
+    ----------
+    text : str
+        Text of the error.
+    unknown : str
+        The unknown name; empty for none.
+    names : Sequence[str]
+        Names to search.
+
+    Returns
+    -------
+    str
+        The text.
+    """
     if not unknown or len(names) > _HINTS_AMONG:
         return text
     return f"{text}; {str(UnknownNameError('actuator', unknown, names)).partition('; ')[2]}"
@@ -122,14 +206,37 @@ _TICK_READS = 64
 
 
 class StepPort:
-    """Commands in, state out, on one socket.
+    """States out and commands in, on one socket.
 
-    claimed, fresh, renewed, applied   as in rtmms.loop.ports.Exchange
-    free                      the mode
-    behind_steps              a command older than this is refused, a younger one counts as late
-    credits                   states that may lie unanswered with a peer
-    ticks                     of the mode external; None in all others
-    max_messages                 messages of a peer that are looked at in a step, where it has a deadline; see Allowance
+    Parameters
+    ----------
+    socket : Answering
+        The step socket.
+    peers : Peers
+        All peers.
+    actuators : tuple[Channel, ...]
+        The plant's actuators.
+    free : bool
+        Whether the mode is free.
+    behind_steps : int
+        Commands that are older are refused; younger ones count as late.
+    external : bool, default False
+        Whether the mode is external.
+    max_messages : int, default 0
+        Most messages of a peer in a step with a deadline, see `Allowance`.
+    coupled : tuple[CoupledLimit, ...], optional
+        Limits of two actuators together.
+
+    Attributes
+    ----------
+    claimed, fresh, renewed : bool array
+        As in rtmms.loop.ports.Exchange.
+    applied : Applied
+        As in rtmms.loop.ports.Exchange.
+    credits : int
+        Most unanswered states of a peer.
+    ticks : Ticks or None
+        Ticks of the mode external; None in all others.
     """
 
     def __init__(
@@ -170,6 +277,23 @@ class StepPort:
     def publish(
         self, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:
+        """Send the state to the claimants.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        budget_ns : int
+            Rest of the time until the deadline, ns.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         if self._ready:
             self.admit_ready()
         self.begin(step, deadline_ns)
@@ -196,7 +320,7 @@ class StepPort:
         self, peer: Peer, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array],
         applied: Applied,
     ) -> None:  # fmt: skip
-        """Into the payload of its selection, once for all that share it."""
+        """Pack the state into the payload of its selection, once for all peers that share it."""
         selection = peer.selection
         if selection.round != self._round:  # not the step: that one comes again after a reset
             selection.due(step, time, deadline_ns, budget_ns, outputs, applied)
@@ -205,7 +329,21 @@ class StepPort:
     def prepare(
         self, step: int, time: float, deadline_ns: int, outputs: Mapping[str, Array], applied: Applied
     ) -> None:  # fmt: skip
-        """In the slack: pack what `publish` will send at the instant of `step`."""
+        """Pack, in the slack, the state that `publish` will send at the instant of its step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step; -1 discards the prepared state.
+        time : float
+            Simulated time of the state, s.
+        deadline_ns : int
+            Deadline for the commands, CLOCK_MONOTONIC, ns; 0 for none.
+        outputs : Mapping[str, Array]
+            The plant's outputs by name.
+        applied : Applied
+            Results of the step before.
+        """
         self._round += 1
         for peer in self._peers.listeners:
             if peer.selection.round != self._round and (peer.multirate.asks(step) or step < 0 or self._free):
@@ -215,7 +353,22 @@ class StepPort:
             self._socket.arm(deadline_ns)
 
     def transmit(self, peer: Peer, payload: bytes) -> bool:
-        """Send without waiting; False if nobody is there. One that has gone is dead within a step of its going."""
+        """Send a message without waiting.
+
+        A peer whose connection has closed is dead within a step.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        payload : bytes
+            The packed message.
+
+        Returns
+        -------
+        bool
+            False if the peer is not connected.
+        """
         became = self._socket.send(peer.identity, payload)
         if became == FULL:
             peer.skipped += 1  # it does not read: its queue is full, and stays as long as it is
@@ -231,7 +384,7 @@ class StepPort:
         self, peer: Peer, step: int, time: float, deadline_ns: int, budget_ns: int, outputs: Mapping[str, Array],
         applied: Applied,
     ) -> None:  # fmt: skip
-        """The state of this step sets out; the newest of those that have come is the peer's."""
+        """Put the state on the impaired link, and deliver the newest one that has arrived."""
         link, turns = peer.link, peer.multirate
         assert link is not None
         if peer.state is not DEAD and (self._free or turns.asks(step)) and link.sends(step, turns.every):
@@ -240,7 +393,7 @@ class StepPort:
         self._deliver(peer, step, deadline_ns, budget_ns)
 
     def _deliver(self, peer: Peer, step: int, deadline_ns: int, budget_ns: int) -> None:
-        """What the link has brought the peer by this step goes to it. It owes an answer then, and only then."""
+        """Send a peer the newest state that its link has delivered; only then does it owe an answer."""
         link = peer.link
         assert link is not None
         found = link.states.take(step)
@@ -263,7 +416,7 @@ class StepPort:
                 self.fresh[i] = False
 
     def _impair_command(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
-        """A command sets out, at the step at which it is owed, or later where it came too late for that."""
+        """Put a command on the impaired link, at the step at which it is owed, or later if it is late."""
         link, now = peer.link, self._step
         assert link is not None
         number = step - (0 if self._free else peer.multirate.delay)
@@ -286,7 +439,7 @@ class StepPort:
             self._take_impaired(peer)
 
     def _take_impaired(self, peer: Peer) -> None:
-        """The newest command that the link has brought by this step is applied from now on."""
+        """Apply the newest command that the link has delivered by this step."""
         assert peer.link is not None
         found = peer.link.commands.take(self._step)
         if found is not None:
@@ -296,23 +449,48 @@ class StepPort:
             self._note(seq, step, 0, clamped)
 
     def send(self, peer: Peer, message: Mapping[str, Any]) -> None:
-        """An error or a bye, if it can be sent at once."""
+        """Send an error or a bye, if that is possible at once.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+        message : Mapping[str, Any]
+            The message.
+        """
         self.transmit(peer, self._pack(message))
 
     # -- a compiled step, see direct.py ------------------------------------------------------------------------------
 
     @property
     def step(self) -> int:
-        """The one that commands are for."""
+        """The step for which commands count."""
         return self._step
 
     def at_rest(self) -> bool:
-        """Nothing waits for the next step that the general path would have to see to."""
+        """Return whether nothing waits for the next step that the general path must handle.
+
+        Returns
+        -------
+        bool
+            True if nothing waits.
+        """
         return not (self._ready or self._held or self._held_note is not None)
 
     def took(self, peers: Sequence[Peer], note: tuple[int, int, bool], complete: bool | None, stale: bool) -> None:
-        """Of these the command for the present step was taken.  note: newest seq, its lateness, clamped; complete: all
-        had theirs, None where the step is still being collected; stale: one has values that are too old."""
+        """Record commands that compiled code has taken for the present step.
+
+        Parameters
+        ----------
+        peers : Sequence[Peer]
+            Peers of these commands.
+        note : tuple[int, int, bool]
+            Newest seq, its lateness in ns, and whether a value was clamped.
+        complete : bool | None
+            Whether all commands have come; None while the step is still collecting.
+        stale : bool
+            Whether a peer has stale values.
+        """
         for peer in peers:
             peer.owed = peer.probes = 0
             peer.commands += 1
@@ -330,7 +508,15 @@ class StepPort:
                 self._count()
 
     def finished(self, peers: Sequence[Peer], complete: bool) -> None:
-        """After steps that were taken without us, `begin` of the last of them: of these it had a command."""
+        """Record the last of several compiled steps.
+
+        Parameters
+        ----------
+        peers : Sequence[Peer]
+            Peers with a command in it.
+        complete : bool
+            Whether all commands had come.
+        """
         for peer in peers:
             peer.fresh = True
             for i in peer.actuators:
@@ -341,7 +527,15 @@ class StepPort:
     # -- in ----------------------------------------------------------------------------------------------------------
 
     def begin(self, step: int, deadline_ns: int) -> None:
-        """Commands are for this step from now on."""
+        """Begin a step, for which commands count from now on.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        deadline_ns : int
+            Its deadline, CLOCK_MONOTONIC, ns; 0 for none.
+        """
         if step < self._step:  # the loop went back (reset, restore): what waits was meant for another future
             for peer in self._peers.claimants:
                 peer.forget_queue()
@@ -364,7 +558,7 @@ class StepPort:
         self._seen = self._peers.changes
 
     def _count(self) -> None:
-        """Count the present step for each peer that had no command for it, or old values."""
+        """Count the present step for each peer that had no command for it, or stale values."""
         for peer in self._peers.claimants:
             if peer.fresh:
                 peer.stale += peer.is_stale
@@ -372,12 +566,28 @@ class StepPort:
                 peer.missed += 1
 
     def _spared(self, peer: Peer, step: int) -> bool:
-        """Nothing was asked of it for this step: its last command stands."""
+        """Return whether a peer owes nothing for this step, so that its last command remains."""
         if peer.link is not None:
             return peer.state is LIVE and not (peer.owed if self._free else peer.link.owes(step))
         return not peer.multirate.owes(step) and peer.state is LIVE and not self._free
 
     def collect(self, step: int, command: Array, until_ns: int) -> bool:
+        """Read commands for a step.
+
+        Parameters
+        ----------
+        step : int
+            Index of the step.
+        command : Array
+            The step's command, changed in place.
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether all commands have come.
+        """
         if step != self._step:
             self.begin(step, 0)
             for peer in self._peers.claimants:  # in free not every state is published, and links go on
@@ -412,7 +622,7 @@ class StepPort:
             self._command = None
 
     def _has_stale(self) -> bool:
-        """Whether a claimant's values have been stale since before now; marked with each."""
+        """Return whether a claimant's values are stale, and mark each such claimant."""
         now_ns, found = monotonic_ns(), False
         for peer in self._peers.claimants:
             peer.is_stale = 0 != peer.expiry_ns < now_ns
@@ -420,15 +630,15 @@ class StepPort:
         return found
 
     def _recount(self) -> None:
-        """Peers came or went within the step."""
+        """Count the missing commands again, because peers came or left within the step."""
         self._seen = self._peers.changes
         self._missing = sum(not peer.fresh for peer in self._peers.claimants)
 
     def _gather(self, until_ns: int) -> bool:
-        """Wait and read until all is in hand, or the clock reads until_ns.
+        """Wait and read until all commands have come, or the clock reads until_ns.
 
-        What already lies in the socket then is still looked at, a few messages and no more. Where there is a deadline
-        nobody waits for the dead, nor for one that sends too much: what is missing of them alone is missed at once.
+        Then a few messages that are already in the socket are still read. With a deadline the port waits neither for
+        dead peers nor for those that send too much. If only their commands are missing, they are missed at once.
         """
         wait, past = self._socket.wait, 0
         while self._missing or self._free:
@@ -444,12 +654,23 @@ class StepPort:
         return self._missing == 0
 
     def _nobody_comes(self) -> bool:
-        """Whether nobody who lives, and is still received, owes a command for this step."""
+        """Return whether no live peer that is still read owes a command for this step."""
         used_up = self._allowance.used_up
         return all(peer.fresh or peer.state is DEAD or used_up(peer) for peer in self._peers.claimants)
 
     def next_tick(self, until_ns: int) -> int:
-        """When the oldest waiting tick came, in ns; 0 when there is none by until_ns (0: what is there, no waiting)."""
+        """Wait for a tick.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns; 0 to read waiting ticks only.
+
+        Returns
+        -------
+        int
+            Instant at which the oldest waiting tick came, ns; 0 for none.
+        """
         assert self.ticks is not None
         reads = 0
         while not self.ticks.waiting:
@@ -464,17 +685,29 @@ class StepPort:
         return self.ticks.take()
 
     def await_answer(self, until_ns: int) -> None:
-        """In the slack: until a message may have come, or then."""
+        """Wait, in the slack, until a message may have come.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self._socket.wait(until_ns)
 
     def read_in_slack(self, until_ns: int) -> None:
-        """Answers to warm-up states, byes and late commands, off the critical path: a few messages at most."""
+        """Read a few answers to warm-up states, byes and late commands.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         for _ in range(_SLACK_READS):
             if monotonic_ns() >= until_ns or not self._read_one():
                 return
 
     def _read_one(self) -> bool:
-        """Read and deal with one message; False when there is none."""
+        """Read and handle one message, and return whether there was one."""
         found = self._socket.next()
         if found is None:
             return False
@@ -505,16 +738,33 @@ class StepPort:
         return True
 
     def _expel(self, peer: Peer, why: str) -> None:
-        """Its place is taken away: what it sends from now on is nobody's, and its link ends by the bye."""
+        """Remove a peer: its later messages are ignored, and the bye ends its link."""
         self.send(peer, {"type": "bye", "reason": why})
         self._peers.release(peer)
 
     def connected(self, peer: Peer) -> bool | None:
-        """See Answering."""
+        """Return whether a peer is connected; see `Answering`.
+
+        Parameters
+        ----------
+        peer : Peer
+            The peer.
+
+        Returns
+        -------
+        bool | None
+            None if only a send shows it.
+        """
         return self._socket.connected(peer.identity)
 
     def count(self, reason: str) -> None:
-        """Something was refused."""
+        """Count a refusal.
+
+        Parameters
+        ----------
+        reason : str
+            Its code.
+        """
         self.rejected[reason] = self.rejected.get(reason, 0) + 1
 
     def _receive(self, peer: Peer, message: dict[str, Any]) -> None:
@@ -532,7 +782,7 @@ class StepPort:
             raise Refused(Reason.TYPE, f"the step socket takes command, tick and bye, got type {shown(kind)}")
 
     def _take_command(self, peer: Peer, message: dict[str, Any]) -> None:
-        """Check all of it before any of it counts: a command is taken whole or not at all."""
+        """Check and take a command; it is taken as a whole or not at all."""
         seq, step, values = read_head(peer.seq, message)
         if peer.state is DEAD:
             peer.comes_back()
@@ -568,7 +818,7 @@ class StepPort:
             self._hold(peer, seq, step, values, expiry_ns)
 
     def _hold(self, peer: Peer, seq: int, step: int, values: Mapping[str, float], expiry_ns: int) -> None:
-        """Too late for its step: from the next one on it is the value that is held."""
+        """Store a command that is too late for its step as the value held from the next one on."""
         peer.late += 1
         self.late += 1
         for i in peer.actuators:
@@ -582,14 +832,16 @@ class StepPort:
             self._note(seq, step, lateness_ns, clamped)
 
     def _closed(self) -> bool:
-        """The present step has gone on, when no commands are being collected: all was in hand, or it is past the
-        deadline."""
+        """Return whether the present step has gone on, while no commands are being collected.
+
+        Then all commands had come, or the deadline has passed.
+        """
         return self._done or 0 < self._deadline_ns < monotonic_ns()
 
     def _use(
         self, peer: Peer, seq: int, step: int, values: Mapping[str, float], came_ns: int, expiry_ns: int
     ) -> None:  # fmt: skip
-        """This is the command for the present step. Actuators it does not name hold."""
+        """Apply a command to the present step; actuators that it does not name hold."""
         clamped = self._set(peer, values, self._step, expiry_ns) or (self.applied.clamped and not self._first)
         if self._free and self._command is None:  # it came between two steps, and is news for the second
             peer.early, self._held_note = True, (seq, step, 0, clamped)
@@ -603,8 +855,10 @@ class StepPort:
                 self.fresh[i] = True
 
     def _set(self, peer: Peer, values: Mapping[str, float], step: int, expiry_ns: int) -> bool:
-        """Whether one of the values had to be moved to a limit.  step: the one that they count from; expiry_ns: the
-        instant from which they are stale, 0 for never."""
+        """Set the values of a command from a step on, and return whether a value was clamped.
+
+        The values are stale from expiry_ns on, 0 for never.
+        """
         peer.expiry_ns, peer.is_stale = expiry_ns, False
         index, lower, upper, command = peer.index, self._lower, self._upper, self._command
         clamped, linear = False, peer.multirate.linear
@@ -626,7 +880,7 @@ class StepPort:
         return clamped
 
     def _valued(self, i: int) -> float:
-        """The command of an actuator as it stands."""
+        """Return the present command of an actuator."""
         return self._held.get(i, self._neutral[i]) if self._command is None else float(self._command[i])
 
     def _note(self, seq: int, step: int, lateness_ns: int, clamped: bool) -> None:
@@ -650,7 +904,10 @@ class StepPort:
                 self._ready = True
 
     def admit_ready(self) -> None:
-        """Between steps only: a claim that began within a step would wait for a command nobody was asked for."""
+        """Admit warm peers, between steps only.
+
+        A claim that began within a step would wait for a command that nobody was asked for.
+        """
         if self._ready:
             self._ready = False
             for peer in list(self._peers.all):

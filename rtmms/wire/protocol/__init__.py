@@ -1,3 +1,4 @@
-"""Messages and their meaning: messages, checks, states and the one port of transport.
+"""Messages and their meaning: names, checks, states and the interface of the transport.
 
-No socket in here, and nothing that only a plant needs."""
+The package has no socket and nothing that only a plant needs.
+"""

@@ -1,4 +1,7 @@
-"""Messages of versions 1 and 2: names, limits, frames, strict reading, and faults."""
+"""Messages of versions 1 and 2: names, limits, frames, strict reading, and faults.
+
+Plants and peers use the module; docs/protocol.md is the specification.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +22,32 @@ from rtmms.wire.protocol.port import OVERSIZE
 
 
 COMMAND_BYTES = 32 * 1024
-"""Longest message that is read on the step socket: 500 actuators of 40 bytes and room to spare."""
+"""Most bytes of a message on the step socket: 500 actuators of 40 bytes, with a margin."""
 
 EXCHANGE_BYTES = 64 * 1024
-"""Longest message that is read on the exchange socket, before room for the plant's own snapshots is added."""
+"""Most bytes of a message on the exchange socket, without the room for the plant's own snapshots."""
 
 NAME_LENGTH = 64
 PATTERNS = 256
 PATTERN_LENGTH = 128
 LIST_LENGTH = 16
 SHAPE = 1 << 15
-"""Characters of what a plant sends viewers to draw, at most."""
+"""Most characters of the drawing that a plant sends to viewers."""
 AHEAD_STEPS = 64
-"""A command may be at most this many steps ahead of now: the length of the queue in which it waits its turn."""
+"""Most steps by which a command may be ahead; also the length of the queue in which it waits."""
 
 WARM_STEPS = 10
-"""States that are exchanged with a claimant, with steps -10 to -1, before it counts as admitted."""
+"""Number of states exchanged with a claimant, with steps -10 to -1, before the plant admits it."""
 
 MOST_EVERY = 10_000
-"""A claimant may ask for each n-th state only; n is at most this."""
+"""Largest n for a claimant that asks for each n-th state only."""
 
 MOST_SETTABLE = 64
 MAX_METRICS, TEXT_LENGTH = 16, 128
 MOST_TRACKS, TRACK_LENGTH = 16, 4096
 
 CREDITS = 4
-"""States that may lie unanswered with a claimant before the plant stops sending it more."""
+"""Number of unanswered states after which the plant stops sending states to a claimant."""
 
 
 # Messages of the wire: names, limits, and the strict reading of each message.
@@ -60,18 +63,23 @@ IN_VERSION_1: Mapping[str, str] = {
     "interpolation": "between", "local_step_endpoint": "near_step_endpoint", "robot_name": "member",
     "geometry": "shape", "environment": "surroundings", "metrics": "figures", "malformed": "garbled",
 }  # fmt: skip
-"""Names of version 1 for fields, types and codes of messages that version 2 calls otherwise."""
+"""Names of version 1 for fields, types and codes of messages that version 2 renamed."""
 METRICS = ("metrics", IN_VERSION_1["metrics"])
-"""Types of the message in which a peer reports numbers of its own."""
+"""Types of the message in which a peer reports its own metrics."""
 
 HOLD, LINEAR = "hold", "linear"
 INTERPOLATIONS = (HOLD, LINEAR)
-"""What stands between two commands of a claimant that answers each n-th state: its last values, or a straight line
-from where the actuators are to the new ones, reached after n steps."""
+"""Interpolations between two commands of a claimant that answers each n-th state.
+
+`hold` applies the last values. `linear` applies a straight line from the present values to the new ones, over n steps.
+"""
 
 
 class Reason:
-    """Why a message was refused: the codes of `error` messages and the keys of `rejected` in the report."""
+    """Codes of refused messages.
+
+    They are the codes of `error` messages and the keys of `rejected` in the report.
+    """
 
     MALFORMED = "malformed"
     OVERSIZE = "oversize"
@@ -95,10 +103,23 @@ class Reason:
 
 
 class Refused(Exception):
-    """A message that is not accepted: `code` is one of Reason, `text` is for a person. Never leaves the wire.
+    """Refusal of a message.
 
-    unknown   a name that there is none of, for which near misses may be listed when the error is sent
-    id        of the request that is refused; None where it is none, or its id cannot be read
+    The exception never leaves the wire.
+
+    Parameters
+    ----------
+    code : str
+        One of `Reason`.
+    text : str
+        Explanation for a person.
+    unknown : str, default ''
+        An unknown name, for which the error message may list similar names.
+
+    Attributes
+    ----------
+    id : int or str or None
+        Id of the refused request. None if the message is no request or its id is unreadable.
     """
 
     def __init__(self, code: str, text: str, unknown: str = "") -> None:
@@ -108,7 +129,20 @@ class Refused(Exception):
 
 
 def not_a_message(kind: str, cap: int) -> Refused:
-    """What came was one only in part: see the kinds of port.py."""
+    """Return the refusal of an oversized or malformed message.
+
+    Parameters
+    ----------
+    kind : str
+        Kind of the message, see rtmms.wire.protocol.port.
+    cap : int
+        Most bytes of a message here.
+
+    Returns
+    -------
+    Refused
+        The refusal, not raised.
+    """
     if kind == OVERSIZE:
         return Refused(Reason.OVERSIZE, f"a message may have {cap} bytes here, got more")
     return Refused(Reason.MALFORMED, "a message is one frame here")
@@ -116,11 +150,22 @@ def not_a_message(kind: str, cap: int) -> Refused:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Something asked of the owner of the loop, to be done between steps and answered by `Server.reply`.
+    """Request to the owner of the loop.
 
-    op    one of OPERATIONS
-    args  what came with it, unchecked beyond being a map with text keys
-    peer  name of the one who asks
+    The loop performs it between steps and answers by `Server.reply`.
+
+    Parameters
+    ----------
+    id : int | str
+        Id that the peer chose for the request.
+    op : str
+        One of OPERATIONS.
+    args : Mapping[str, Any]
+        Arguments with text keys; nothing else about them has been checked.
+    peer : str
+        Name of the peer.
+    exchange_id : bytes, default b''
+        Routing id of the peer on the exchange socket.
     """
 
     id: int | str
@@ -131,7 +176,18 @@ class Request:
 
 
 def shown(value: Any) -> str:
-    """A stranger's value for a message to a person: short, and never what it claims to be."""
+    """Return a peer's value as short text for a message to a person.
+
+    Parameters
+    ----------
+    value : Any
+        Any value of a message.
+
+    Returns
+    -------
+    str
+        At most 40 characters; the type's name for anything but numbers, flags and text.
+    """
     text = repr(value) if isinstance(value, (str, int, float, bool, type(None))) else type(value).__name__
     return text if len(text) <= 40 else text[:37] + "..."
 
@@ -209,11 +265,10 @@ def _interpolation(value: Any, _: Any) -> str:
 def _declared(
     read: Callable[[Any, Any], Any], default: Any = MISSING, *, always: bool = False, same: bool = True
 ) -> Any:
-    """A field of a hello.
+    """Return a field of a hello.
 
-    read    the value as it came, and the fields before it by name, to the value; Refused
-    always  sent where it has its default, too
-    same    of two hellos that ask for the same place it is the same
+    `read` takes the received value and the fields before it by name; it returns the value or raises Refused. A field
+    with `always` is sent even with its default. A field with `same` counts when two hellos are compared.
     """
     made: Any = {"default_factory": dict} if default == {} else {"default": default}
     return field(compare=same, metadata={"read": read, "always": always}, **made)
@@ -221,9 +276,39 @@ def _declared(
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What a peer asks for: each field is declared here, with how it is read, and is on the wire in that form.
+    """Hello of a peer.
 
-    Two are equal that ask for the same place; what states are to hold is looked at apart.
+    Each field declares how it is read, and has the same form on the wire. Two hellos are equal if they ask for the same
+    place; the selection of outputs does not count.
+
+    Parameters
+    ----------
+    name : str, optional
+        Name of the peer.
+    claim : tuple[str, ...], optional
+        Patterns of the actuators that the peer claims.
+    outputs : tuple[str, ...], optional
+        Patterns of the outputs that its states contain.
+    token : str, optional
+        Token of the session; empty for none.
+    every : int, optional
+        The peer receives each n-th state.
+    ticks : bool, optional
+        Whether its ticks start the steps.
+    identity : bytes, optional
+        The 16 bytes of an earlier welcome; empty for a new peer.
+    delay : int, optional
+        Steps from a state to the step for which its command counts.
+    interpolation : str, optional
+        One of INTERPOLATIONS.
+    settable : Mapping[str, Any], optional
+        The peer's parameters that can change while it runs.
+    tracks : Mapping[str, Any], optional
+        The peer's set-points by the names of their quantities.
+    robot : str, optional
+        Name of one of several robots; empty for all.
+    protocol : int, default PROTOCOL
+        Version of the protocol.
     """
 
     name: str = _declared(_name)
@@ -245,12 +330,38 @@ _HELLO_FIELDS = tuple(one for one in fields(Hello) if one.metadata)
 
 
 def name_in(version: int, name: str) -> str:
-    """Return what a version of the protocol calls a field, a type or a code of version 2."""
+    """Return the name of a field, type or code in a version of the protocol.
+
+    Parameters
+    ----------
+    version : int
+        Version of the protocol.
+    name : str
+        Name in version 2.
+
+    Returns
+    -------
+    str
+        Name in that version.
+    """
     return IN_VERSION_1.get(name, name) if version == 1 else name
 
 
 def in_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return a message with the names of fields, type and code of a version of the protocol."""
+    """Return a message with the names of fields, type and code of a version of the protocol.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with the names of version 2.
+    version : int
+        Version of the protocol.
+
+    Returns
+    -------
+    dict[str, Any]
+        A new message.
+    """
     if version != 1:
         return dict(message)
     found = {IN_VERSION_1.get(name, name): value for name, value in message.items()}
@@ -266,7 +377,20 @@ _IN_VERSION_2 = {old: new for new, old in IN_VERSION_1.items()}
 
 
 def from_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
-    """Return a welcome of a version of the protocol with the names of version 2."""
+    """Return a welcome of a version of the protocol with the names of version 2.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The welcome as received.
+    version : int
+        Version of the protocol.
+
+    Returns
+    -------
+    dict[str, Any]
+        A new message.
+    """
     if version != 1:
         return dict(message)
     found = {_IN_VERSION_2.get(name, name): value for name, value in message.items()}
@@ -277,7 +401,18 @@ def from_version(message: Mapping[str, Any], version: int) -> dict[str, Any]:
 
 
 def hello_message(hello: Hello) -> dict[str, Any]:
-    """As it is sent."""
+    """Return a hello as a message.
+
+    Parameters
+    ----------
+    hello : Hello
+        The hello to send.
+
+    Returns
+    -------
+    dict[str, Any]
+        The message with the names of its version.
+    """
     message: dict[str, Any] = {"type": "hello", "protocol": hello.protocol}
     for one in _HELLO_FIELDS:
         value = getattr(hello, one.name)
@@ -289,7 +424,23 @@ def hello_message(hello: Hello) -> dict[str, Any]:
 
 
 def read_hello(message: Mapping[str, Any]) -> Hello:
-    """The fields of a hello; Refused if the version is not spoken here or a field is not what it should be."""
+    """Return the fields of a hello.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The message as received.
+
+    Returns
+    -------
+    Hello
+        The hello.
+
+    Raises
+    ------
+    Refused
+        If the version is unknown or a field has a wrong value.
+    """
     version = message.get("protocol")
     if type(version) is not int or version not in SPOKEN:
         spoken = ", ".join(map(str, SPOKEN))
@@ -305,7 +456,23 @@ def read_hello(message: Mapping[str, Any]) -> Hello:
 
 
 def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A peer's parameters that can change while it runs: names to numbers, flags, short texts or nil; Refused."""
+    """Return a peer's parameters that can change while it runs.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `settable`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Names, with numbers, flags, short texts or None.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
     given = message.get("settable")
     if given is None:
         return {}
@@ -318,7 +485,23 @@ def read_settable(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_figures(message: Mapping[str, Any]) -> dict[str, Any]:
-    """What a peer reports of itself: names to numbers, flags, short texts or nil; Refused."""
+    """Return the metrics that a peer reports about itself.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `values`.
+
+    Returns
+    -------
+    dict[str, Any]
+        Names, with numbers, flags, short texts or None.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
     given = message.get("values")
     if type(given) is not dict or len(given) > MAX_METRICS:
         raise Refused(Reason.WRONG_TYPE, f"metrics: values must be a map of at most {MAX_METRICS} names")
@@ -333,13 +516,33 @@ _COUNTS = ("silences_count", "losses_count", "restarts_count")
 
 
 def read_watch(message: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a bridge reports of its own peer, beside its figures; None where it reports nothing; Refused.
+    """Return a bridge's report about its own peer.
 
-    watched, learned   the silence of the peer is judged; its period is learned
-    period_s, first_s  s; None where they are not known: wall time of a period, simulated time of the first message
-    silences           [begin, step at the begin, length] of each, simulated s; the length is None of one that lasts
-    losses             begins of the losses, simulated s
-    silences_count, losses_count, restarts_count   how many there were, also of those that are not listed
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message that may have a field `watch`.
+
+    Returns
+    -------
+    dict[str, Any] | None
+        The entries below, or None if the message has no report.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+
+    Notes
+    -----
+    Entries:
+
+    - `watched`, `learned`: whether the bridge judges the peer's silence, and whether it learned the peer's period.
+    - `period_s`, `first_s`: wall time of a period, and simulated time of the first message, s. None if unknown.
+    - `silences`: [begin (simulated s), step at the begin, length (simulated s)] of each silence. The length of
+      a silence that lasts is None.
+    - `losses`: begins of the losses, simulated s.
+    - `silences_count`, `losses_count`, `restarts_count`: numbers of all events, also of those that are not listed.
     """
     given = message.get("watch")
     if given is None:
@@ -369,12 +572,28 @@ def _is_silence(value: Any) -> bool:
 
 
 def _plain(value: Any) -> bool:
-    """A number, a flag, a short text or nil."""
+    """Return whether a value is a number, a flag, a short text or None."""
     return value is None or type(value) in (bool, int, float) or (type(value) is str and len(value) <= TEXT_LENGTH)
 
 
 def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
-    """A peer's set-points by the name of what they are of: a number, or a text with more; Refused."""
+    """Return a peer's set-points.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        Message with a field `tracks`.
+
+    Returns
+    -------
+    dict[str, Any]
+        A number or a text for the name of each quantity.
+
+    Raises
+    ------
+    Refused
+        If the field has another form.
+    """
     given = message.get("tracks")
     if given is None:
         return {}
@@ -388,7 +607,27 @@ def read_tracks(message: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> Request:
-    """The fields of a request; Refused if one is not what it should be."""
+    """Return the fields of a request.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The message as received.
+    peer : str
+        Name of its sender.
+    exchange_id : bytes
+        Routing id of its sender.
+
+    Returns
+    -------
+    Request
+        The request.
+
+    Raises
+    ------
+    Refused
+        If a field has a wrong value.
+    """
     ident, op, args = read_id(message), message.get("op"), message.get("args")
     if ident is None:
         ident = message.get("id")
@@ -402,7 +641,18 @@ def read_request(message: Mapping[str, Any], peer: str, exchange_id: bytes) -> R
 
 
 def read_id(message: Mapping[str, Any]) -> int | str | None:
-    """That of a request; None if it is not what it should be."""
+    """Return the id of a request.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The message as received.
+
+    Returns
+    -------
+    int | str | None
+        The id, or None if it is neither a whole number nor a short text.
+    """
     ident = message.get("id")
     if type(ident) is int or (isinstance(ident, str) and len(ident) <= NAME_LENGTH):
         return ident
@@ -410,7 +660,18 @@ def read_id(message: Mapping[str, Any]) -> int | str | None:
 
 
 def channel_map(channel: Channel) -> dict[str, Any]:
-    """A channel as it stands in `welcome`."""
+    """Return a channel as an entry of the welcome.
+
+    Parameters
+    ----------
+    channel : Channel
+        An actuator or an output.
+
+    Returns
+    -------
+    dict[str, Any]
+        The channel's fields by name.
+    """
     return {
         "name": channel.name, "unit": channel.unit, "shape": list(channel.shape), "frame": channel.frame,
         "lower": channel.lower, "upper": channel.upper, "neutral": channel.neutral,
@@ -418,7 +679,18 @@ def channel_map(channel: Channel) -> dict[str, Any]:
 
 
 def read_channel(entry: Mapping[str, Any]) -> Channel:
-    """The channel that `channel_map` wrote, defaults where a field is missing."""
+    """Return the channel of an entry of the welcome.
+
+    Parameters
+    ----------
+    entry : Mapping[str, Any]
+        Entry that `channel_map` wrote.
+
+    Returns
+    -------
+    Channel
+        The channel, with defaults for missing fields.
+    """
     return Channel(
         name=str(entry["name"]), unit=str(entry.get("unit") or ""),
         shape=tuple(int(size) for size in entry.get("shape") or ()), frame=str(entry.get("frame") or ""),
@@ -427,7 +699,18 @@ def read_channel(entry: Mapping[str, Any]) -> Channel:
 
 
 def plain_parameters(plant: object) -> dict[str, Any]:
-    """The plant's `parameters` (a mapping or dataclass): finite numbers, flags, short text, short lists of numbers."""
+    """Return the plant's parameters in the form of the welcome.
+
+    Parameters
+    ----------
+    plant : object
+        A plant whose `parameters` are a mapping or a dataclass.
+
+    Returns
+    -------
+    dict[str, Any]
+        Finite numbers, flags, short texts and short lists of numbers; other values are left out.
+    """
     source = describe_plant(plant).parameters()
     if source is None:
         return {}
@@ -448,7 +731,18 @@ def plain_parameters(plant: object) -> dict[str, Any]:
 
 
 def surroundings_fields(plant: Plant) -> dict[str, Any]:
-    """Of what the plant moves in: see PlantInfo. What is not finite is left out."""
+    """Return the surroundings of a plant in the form of the welcome.
+
+    Parameters
+    ----------
+    plant : Plant
+        The plant.
+
+    Returns
+    -------
+    dict[str, Any]
+        The entries of `PlantInfo.surroundings` that are finite.
+    """
     around = describe_plant(plant).surroundings()
     fields = {"gravity_m_s2": list(around.gravity), "water_kg_m3": around.density, "surface_m": around.surface}
     return {
@@ -458,8 +752,18 @@ def surroundings_fields(plant: Plant) -> dict[str, Any]:
 
 
 def plain_shape(plant: object) -> str:
-    """JSON of the plant's shape (rtmms.plant.protocol.PlantDescription); '' for none, no JSON, or one longer than
-    SHAPE."""
+    """Return the plant's drawing as JSON.
+
+    Parameters
+    ----------
+    plant : object
+        A plant whose description may have a shape, see rtmms.plant.protocol.PlantDescription.
+
+    Returns
+    -------
+    str
+        The JSON text. It is empty if there is no shape, if JSON cannot express it, or if it is longer than SHAPE.
+    """
     source = describe_plant(plant).shape()
     if not isinstance(source, Mapping) or not source:
         return ""
@@ -471,7 +775,18 @@ def plain_shape(plant: object) -> str:
 
 
 def read_shape(text: object) -> dict[str, Any]:
-    """What `plain_shape` wrote; {} for anything else."""
+    """Return the drawing of a welcome.
+
+    Parameters
+    ----------
+    text : object
+        Text that `plain_shape` wrote.
+
+    Returns
+    -------
+    dict[str, Any]
+        The drawing; {} for any other value.
+    """
     if not isinstance(text, str) or not 0 < len(text) <= SHAPE:
         return {}
     try:
@@ -494,11 +809,19 @@ _unpack: Callable[..., Any] = unpackb
 LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT = 16 * 1024 * 1024, 65536
 _LONGEST_LIST, _LONGEST_MAP = 1024, 4096
 _SHORT = 1024
-"""A frame of so many bytes can claim no more of anything than is allowed: unpackb's own limits are its length."""
+"""Bytes up to which a frame's own length limits its lists and maps sufficiently."""
 
 
 def packer() -> Callable[[Any], bytes]:
-    """A packing function to keep: its buffer is reused. Other libraries' numbers (float32, int64) travel as float64."""
+    """Return a packing function that reuses its buffer.
+
+    Numbers of other libraries (float32, int64) become float64.
+
+    Returns
+    -------
+    Callable[[Any], bytes]
+        The function from a message to bytes.
+    """
     pack: Callable[[Any], bytes] = _new_packer(default=float).pack
     return pack
 
@@ -506,10 +829,26 @@ def packer() -> Callable[[Any], bytes]:
 def decode(
     frame: bytes, cap: int, longest_list: int = _LONGEST_LIST, longest_map: int = _LONGEST_MAP
 ) -> dict[str, Any]:
-    """The message in a frame of at most `cap` bytes.
+    """Return the message of a frame.
 
-    longest_list, longest_map  entries a list or a map may claim; each claim costs memory before its entries are read
-    Refused (oversize, malformed, unknown_type) for anything that is not one whole msgpack map with a text `type`.
+    Parameters
+    ----------
+    frame : bytes
+        The received bytes.
+    cap : int
+        Most bytes of the frame.
+    longest_list, longest_map : int, default _LONGEST_LIST
+        Most entries that a list or a map may claim. Each claim costs memory before its entries are read.
+
+    Returns
+    -------
+    dict[str, Any]
+        The message.
+
+    Raises
+    ------
+    Refused
+        With code oversize, malformed or unknown_type, unless the frame is one whole msgpack map with a text `type`.
     """
     size = len(frame)
     if size > cap:
@@ -537,7 +876,25 @@ def decode(
 
 
 def decode_from_plant(frame: bytes) -> dict[str, Any]:
-    """A message from a plant that the peer has chosen to trust: states may carry long lists, and many outputs."""
+    """Return a message of a plant that the peer has chosen to trust.
+
+    States may have long lists and many outputs.
+
+    Parameters
+    ----------
+    frame : bytes
+        The received bytes.
+
+    Returns
+    -------
+    dict[str, Any]
+        The message.
+
+    Raises
+    ------
+    Refused
+        As `decode` raises it.
+    """
     return decode(frame, LONGEST_OF_PLANT, LONGEST_LIST_OF_PLANT, LONGEST_LIST_OF_PLANT)
 
 
@@ -545,11 +902,22 @@ def decode_from_plant(frame: bytes) -> dict[str, Any]:
 
 
 class EndpointError(RtmmsError):
-    """An endpoint that cannot be bound or connected as asked; the text names it, the reason and a way out."""
+    """Failure to bind or connect an endpoint.
+
+    The text names the endpoint, the reason and a remedy.
+    """
 
 
 class BusyError(EndpointError):
-    """An endpoint at which another process is; `endpoint` is its address."""
+    """Failure to bind an endpoint that another process uses.
+
+    Parameters
+    ----------
+    text : str
+        The error message.
+    endpoint : str
+        Address of the endpoint.
+    """
 
     def __init__(self, text: str, endpoint: str) -> None:
         super().__init__(text)
@@ -557,15 +925,23 @@ class BusyError(EndpointError):
 
 
 class AddressError(EndpointError, ModelError):
-    """An endpoint whose words are wrong, or that may not be bound as asked: nothing is in its way but the asking."""
+    """Endpoint of a wrong form, or one that may not be bound as requested."""
 
 
 WRONG_WORDS = frozenset(("unknown_actuator", "unknown_output"))
-"""Codes of a refusal that is due to what was asked for: exit status 2."""
+"""Codes of refusals that the request itself causes: exit status 2."""
 
 
 class NotConnectedError(RtmmsError, ConnectionError):
-    """No plant answered, or it turned the peer away; `code` is the plant's reason ('' where nobody answered)."""
+    """Failure to connect: no plant answered, or it refused the peer.
+
+    Parameters
+    ----------
+    text : str
+        The error message.
+    code : str, default ''
+        The plant's reason; empty if no plant answered.
+    """
 
     def __init__(self, text: str, code: str = "") -> None:
         super().__init__(text)
@@ -573,7 +949,15 @@ class NotConnectedError(RtmmsError, ConnectionError):
 
 
 class RequestError(RtmmsError):
-    """A request (reset, stop, ...) that the plant refused (`refused`) or did not answer in time."""
+    """Failure of a request such as reset or stop.
+
+    Parameters
+    ----------
+    text : str
+        The error message.
+    refused : bool, default False
+        Whether the plant refused it. Otherwise no answer came in time.
+    """
 
     def __init__(self, text: str, refused: bool = False) -> None:
         super().__init__(text)
@@ -581,7 +965,15 @@ class RequestError(RtmmsError):
 
 
 class RefusedError(RtmmsError):
-    """The plant refused something of this peer's, as `connect(errors="raise")` raises it; `code` is its kind."""
+    """Refusal of a message of this peer, as `connect(errors="raise")` raises it.
+
+    Parameters
+    ----------
+    text : str
+        The error message.
+    code : str
+        The plant's reason.
+    """
 
     def __init__(self, text: str, code: str) -> None:
         super().__init__(text)

@@ -1,6 +1,7 @@
-"""The one port of transport: messages in and out of a socket, whoever carries them.
+"""Interface of the transport: messages in and out of a socket.
 
-Two rooms implement it: stream, in the caller's own thread, and libzmq, with keys or within one program.
+Two packages implement it: rtmms.wire.stream in the caller's own thread, and rtmms.wire.libzmq with keys or within one
+program.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 MESSAGE, OVERSIZE, MALFORMED = "message", "oversize", "malformed"
-"""Kinds of what comes: one whole frame; one that was too long, of which nothing is kept; several frames, or none. Those
-that are no message are named as the reasons for refusing them, see messages.Reason."""
+"""Kinds of what comes: one whole frame, a message that was too long, and one of several frames or none.
+
+The socket keeps nothing of an oversized message. The last two have the names of `messages.Reason`.
+"""
 
 SENT, FULL, GONE = 0, 1, 2
-"""What became of a message: on its way; left out, as the other side does not read; nobody is there."""
+"""Results of a send: the message left, was dropped as the receiver does not read, or has no receiver."""
 
 Received = tuple[bytes, str, bytes, bytes | None]
-"""(who, kind, frame, key): by what the sender is known here, and the key it came in with (None: it has none)."""
+"""Sender's name on this socket, kind, frame, and key of the sender (None if it has none)."""
 
 
 def _nobody(who: bytes) -> bool:
@@ -29,11 +32,17 @@ def _nothing(_: object) -> None: ...
 
 @dataclass(frozen=True, slots=True)
 class Guests:
-    """What a socket that others connect to asks of its owner, and reports to it.
+    """Callbacks of the owner of a socket to which others connect.
 
-    known    whether this one is more than a stranger: it stays when there are too many, and may send more at a time
-    entered  a known one has a new connection (where it names itself when it connects)
-    refused  something was refused that `next` does not return; why, one of messages.Reason
+    Parameters
+    ----------
+    known : Callable[[bytes], bool], default _nobody
+        Returns whether a peer is more than a stranger. A known peer stays when there are too many, and may send more at
+        a time.
+    entered : Callable[[bytes], None], default _nothing
+        Called when a known peer has a new connection, on sockets where peers name themselves.
+    refused : Callable[[str], None], default _nothing
+        Called with one of `messages.Reason` when the socket refused something that `next` does not return.
     """
 
     known: Callable[[bytes], bool] = _nobody
@@ -42,107 +51,269 @@ class Guests:
 
 
 class Messages(Protocol):
-    """A socket. Nothing here waits but `wait`; instants are of CLOCK_MONOTONIC."""
+    """Socket for messages.
+
+    Only `wait` waits. Instants are of CLOCK_MONOTONIC.
+    """
 
     def next(self) -> Received | None:
-        """The next message; None when there is none."""
+        """Return the next message.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """SENT, FULL or GONE. A publisher's `who` is the topic; a peer has but one to talk to, b''."""
+        """Send a message.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the receiver. For a publisher it is the topic, for a peer b''.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
 
     def serve(self, until_ns: int) -> None:
-        """What need not be done within a step, in pieces: newcomers, handshakes, what could not leave at once."""
+        """Do work that a step need not wait for, in pieces.
+
+        Such work is the admission of newcomers, handshakes, and messages that could not leave at once.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
 
     def wait(self, until_ns: int) -> bool:
-        """Until something may have come (True), or the clock reads until_ns."""
+        """Wait for a message.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
 
     def close(self, linger_ms: int = 0) -> None:
-        """What was sent may leave within linger_ms. Twice does nothing."""
+        """Close the socket.
+
+        A second call does nothing.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Time for sent messages to leave, ms.
+        """
 
 
 class Hosting(Messages, Protocol):
-    """A bound socket of a plant."""
+    """Bound socket of a plant."""
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """Whose guests come here, and how many bytes a message of a known one may have."""
+        """Set the callbacks and the limit of the connections.
+
+        Parameters
+        ----------
+        guests : Guests
+            Callbacks of the socket's owner.
+        cap : int
+            Most bytes of a message from a known peer.
+        """
 
 
 class Answering(Hosting, Protocol):
-    """One whose peers are known one by one.
+    """Bound socket whose peers are known individually.
 
-    threaded  a thread stands between the caller and those who are connected
+    Attributes
+    ----------
+    threaded : bool
+        Whether a thread is between the caller and the connected peers.
     """
 
     threaded: bool
 
     def arm(self, instant_ns: int) -> None:
-        """In the slack: the next `wait` will be until then."""
+        """Prepare, in the slack, for the next wait.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
+        """
 
     def connected(self, who: bytes) -> bool | None:
-        """As far as is known without sending something; None where only sending shows it."""
+        """Return whether a peer is connected, without sending anything.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+
+        Returns
+        -------
+        bool | None
+            None if only a send shows it.
+        """
 
 
 @runtime_checkable
 class Bypassed(Protocol):
-    """An Answering whose connections compiled code may read and write past it, while nobody calls it."""
+    """Answering socket whose connections compiled code may read and write while nobody calls it."""
 
     @property
     def descriptors(self) -> tuple[int, int] | None:
-        """An epoll of all connections within the step and of an alarm, and the alarm's; None where there is none."""
+        """An epoll of all connections and of an alarm, and the alarm's descriptor; None if there is none."""
 
     def arm_by(self, earliest_ns: int, instant_ns: int) -> None:
-        """As `arm`, unless the alarm rings at the instant already, or at some other from the earliest on."""
+        """Set the alarm like `arm`, unless it is already set suitably.
+
+        A suitable alarm rings at the instant itself, or at another one from the earliest instant on.
+
+        Parameters
+        ----------
+        earliest_ns, instant_ns : int
+            Instants of CLOCK_MONOTONIC, ns.
+        """
 
     def line(self, who: bytes) -> int:
-        """Descriptor of a connection on which nothing is under way, either way; -1 where it is, or there is none."""
+        """Return the descriptor of an idle connection.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+
+        Returns
+        -------
+        int
+            -1 if data are under way in either direction, or if there is no connection.
+        """
 
     def at_rest(self) -> bool:
-        """`next` has returned all that was taken from the kernel."""
+        """Return whether `next` has returned all that was read from the kernel.
+
+        Returns
+        -------
+        bool
+            True if nothing is left.
+        """
 
     def went(self, who: bytes, frame: bytes, sent: int) -> int:
-        """Of a frame with its head, only so many bytes left, or -errno: SENT, as `send` would have it, or GONE."""
+        """Continue a frame that compiled code has sent in part.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+        frame : bytes
+            The frame with its head.
+        sent : int
+            Bytes that left, or -errno.
+
+        Returns
+        -------
+        int
+            SENT as from `send`, or GONE.
+        """
 
     def came(self, who: bytes, data: bytes) -> None:
-        """What was read, for `next` to return; b"": the other end has gone."""
+        """Accept bytes that compiled code has read, for `next` to return.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+        data : bytes
+            The bytes; b"" if the other end has closed.
+        """
 
 
 @runtime_checkable
 class Holding(Protocol):
-    """An Answering that can leave one of its peers unread."""
+    """Answering socket that can leave one of its peers unread."""
 
     def hold(self, who: bytes) -> None:
-        """`next` returns nothing more of this one, and `wait` does not end because of it."""
+        """Stop reading a peer.
+
+        `next` returns no more of its messages, and they do not end a `wait`.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+        """
 
     def let_go(self, who: bytes) -> None:
-        """As before."""
+        """Read a peer again.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+        """
 
     def cut_off(self, who: bytes) -> None:
-        """Its connection is closed, by and by."""
+        """Close a peer's connection soon.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the peer on this socket.
+        """
 
 
 class Publishing(Hosting, Protocol):
-    """One that answers all alike."""
+    """Bound socket that sends the same messages to all peers."""
 
     @property
     def wanted(self) -> bool:
-        """Somebody may listen: where it is known that nobody does, nothing needs to be packed."""
+        """Whether somebody may listen; if not, no message needs to be packed."""
 
     def hang_up(self) -> None:
-        """On all that are connected: who may come in comes again."""
+        """Close all connections.
+
+        Peers with access connect again.
+        """
 
 
 class Dialled(Messages, Protocol):
-    """A socket that a peer has connected, to be waited on beside others."""
+    """Connected socket of a peer, which can wait on it beside others."""
 
     @property
     def descriptor(self) -> int:
-        """To wait on. Another one after the connection broke. It may signal news only once."""
+        """File descriptor to wait on.
+
+        It changes when the connection breaks. It may signal a message only once.
+        """
 
     def woken(self) -> None:
-        """The descriptor has just signalled that something came: the next `next` need not ask."""
+        """Record that the descriptor has signalled a message.
+
+        The next `next` then need not ask for it.
+        """
 
     def stands(self) -> None:
-        """What came last could be read: the connection is a good one."""
+        """Record that the last message could be read, so that the connection is good."""
 
     def gone(self) -> bool:
-        """The plant's end is closed, and stays so. `serve` first: it tries a connection that broke again."""
+        """Return whether the plant's end is closed for good.
+
+        Call `serve` first, because it tries to connect again.
+
+        Returns
+        -------
+        bool
+            True if it is.
+        """

@@ -1,4 +1,4 @@
-"""What a controller gets to see: the plant it is linked to, and its state at each step."""
+"""The plant and its state at each step, as a controller sees them."""
 
 from __future__ import annotations
 
@@ -17,25 +17,61 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlantInfo:
-    """The plant as its welcome describes it.
+    """Plant as its welcome describes it.
 
-    dt           s         a step
-    period_s     s         wall time of a step; None where nobody paces it (lockstep, free)
-    deadline_s   s         time for an answer; None where nobody waits on a clock
-    actuators, outputs     all of the plant's channels; `granted` and `selected` are the names of yours
-    telemetry_hz   states for those who only watch, per second of wall time, at most
-    request_bytes  of a request, at most; 0 where the plant does not state it
-    ticks        your ticks start the steps (mode external)
-    every, delay   of yours: steps from state to state, and from a state to the step that your command for it is for
-    parameters   what the plant states of itself by name, SI units; may be empty
-    surroundings what the plant moves in: gravity_m_s2 (3, world), water_kg_m3 (0: none), surface_m; may be empty
-    shape        what viewers draw of it (rtmms.plant.protocol.PlantDescription); may be empty
-    telemetry_endpoint   of all its states, as it is bound; '' where the plant does not state it
-    topic        what messages of its telemetry begin with
-    robots       of several robots on one clock: each by its name, as it is alone; empty where there is one
-    member       the name of the one robot that you asked for; '' for all that there is
-    airframe     name of the layout of its rotors or thrusters, such as 'quad_plus'; '' where the plant has none
-    duration_s   simulated time of the run, s; None: it has no end of its own
+    Parameters
+    ----------
+    robot : str
+        Name of the robot.
+    dt : float
+        Simulated time of a step, s.
+    mode : str
+        How steps are paced.
+    period_s : float | None
+        Wall time of a step, s. None if no clock paces the steps (lockstep, free).
+    deadline_s : float | None
+        Time for an answer, s. None if the plant does not wait on a clock.
+    actuators, outputs : tuple[Channel, ...]
+        All of the plant's channels.
+    granted, selected : tuple[str, ...], optional
+        Names of the actuators that you command, and of the outputs that your states contain.
+    parameters : Mapping[str, Any], optional
+        Parameters that the plant exposes, SI units; may be empty.
+    session : str, default ''
+        Name of the session.
+    seed : int, default 0
+        Seed of the run.
+    ticks : bool, default False
+        Whether your ticks start the steps (mode external).
+    telemetry_hz : float, default 100.0
+        Most states a second of wall time for observers.
+    request_bytes : int, default 0
+        Most bytes of a request; 0 if the plant does not state it.
+    every, delay : int, default 1
+        Steps from state to state, and from a state to the step for which your command counts.
+    shape : Mapping[str, Any], optional
+        Drawing for viewers, see rtmms.plant.protocol.PlantDescription; may be empty.
+    telemetry_endpoint : str, default ''
+        Bound address of all its states; empty if the plant does not state it.
+    surroundings : Mapping[str, Any], optional
+        `gravity_m_s2` (3, world), `water_kg_m3` (0: none) and `surface_m`; may be empty.
+    robots : Mapping[str, PlantInfo], optional
+        Each of several robots on one clock, by its name; empty for a single robot.
+    member : str, default ''
+        Name of the one robot that you asked for; empty for all.
+    topic : str, default ''
+        First bytes of its telemetry messages.
+    airframe : str, default ''
+        Layout of its rotors or thrusters, such as 'quad_plus'; empty if the plant has none.
+    duration_s : float | None, optional
+        Simulated time of the run, s. None if the run has no fixed end.
+
+    Examples
+    --------
+    >>> from rtmms import Channel, PlantInfo
+    >>> info = PlantInfo("boat", 0.01, "free", None, None, (), (Channel("depth", "m"),))
+    >>> info.output("depth").unit
+    'm'
     """
 
     robot: str
@@ -66,7 +102,11 @@ class PlantInfo:
 
     @property
     def gravity(self) -> tuple[float, float, float]:
-        """m/s2, world; where it is not sent, the parameter gravity_m_s2, else the standard one, downwards."""
+        """Gravity, m/s2, world frame.
+
+        If the plant does not send it, the parameter gravity_m_s2 replaces it. Otherwise it is the standard gravity,
+        downwards.
+        """
         gravity = self.surroundings.get("gravity_m_s2")
         if gravity is not None:
             return gravity[0], gravity[1], gravity[2]
@@ -77,13 +117,47 @@ class PlantInfo:
 
     @property
     def budget_s(self) -> float | None:
-        """The same as deadline_s: each state carries what is left of it."""
+        """Time for an answer, s, which equals deadline_s; each state has its remainder."""
         return self.deadline_s
 
     def actuator(self, name: str) -> Channel:
+        """Return an actuator of the plant.
+
+        Parameters
+        ----------
+        name : str
+            Name of the actuator.
+
+        Returns
+        -------
+        Channel
+            The channel.
+
+        Raises
+        ------
+        UnknownNameError
+            If the plant has no such actuator.
+        """
         return _channel("actuator", name, self.actuators)
 
     def output(self, name: str) -> Channel:
+        """Return an output of the plant.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output.
+
+        Returns
+        -------
+        Channel
+            The channel.
+
+        Raises
+        ------
+        UnknownNameError
+            If the plant has no such output.
+        """
         return _channel("output", name, self.outputs)
 
 
@@ -95,14 +169,32 @@ def _channel(kind: str, name: str, channels: tuple[Channel, ...]) -> Channel:
 
 
 class State:
-    """The plant at the beginning of a step.
+    """State of the plant at the beginning of a step.
 
-    step, time         k, t_k in simulated s
-    budget_s           time to answer from the moment it was sent; 0 where nobody waits on a clock
-    deadline_ns        the same as an instant of CLOCK_MONOTONIC, for peers on the plant's machine; 0 for none
-    applied            what was used for the step before
-    outputs            the values as they came: a number, or a list in row-major order
-    state["velocity"]  a float for a scalar, else a numpy array of the channel's shape (numpy loads at the first)
+    `state["velocity"]` is a float for a scalar, else a numpy array of the channel's shape. The first array loads numpy.
+
+    Parameters
+    ----------
+    message : Mapping[str, Any]
+        The state's message.
+    info : PlantInfo
+        The plant.
+
+    Attributes
+    ----------
+    step : int
+        Index k of the step.
+    time : float
+        Simulated time t_k, s.
+    outputs : dict of str to (float or list of float)
+        The values as received; lists are in row-major order.
+
+    Examples
+    --------
+    >>> from rtmms import Channel, PlantInfo
+    >>> info = PlantInfo("boat", 0.01, "free", None, None, (), (Channel("depth", "m"),))
+    >>> State({"step": 3, "timestamp": 0.03, "outputs": {"depth": 1.5}}, info)["depth"]
+    1.5
     """
 
     __slots__ = ("_info", "_message", "outputs", "step", "time")
@@ -115,27 +207,42 @@ class State:
 
     @property
     def plant(self) -> PlantInfo:
-        """Whose state this is."""
+        """The plant of this state."""
         return self._info
 
     @property
     def budget_s(self) -> float:
+        """Time for an answer when the state was sent, s; 0 if the plant does not wait on a clock."""
         return float(self._message.get("budget_ns", 0)) * 1e-9
 
     @property
     def deadline_ns(self) -> int:
+        """Deadline of CLOCK_MONOTONIC on the plant's machine, ns; 0 for none."""
         return int(self._message.get("deadline_ns", 0))
 
     @property
     def applied(self) -> Applied:
+        """The commands that the plant applied in the step before."""
         given = self._message.get("applied") or {}
         return Applied(**{name: given[name] for name in Applied.__slots__ if name in given})
 
     def with_outputs(self, outputs: dict[str, Any]) -> State:
-        """The same state with other outputs."""
+        """Return the same state with other outputs.
+
+        Parameters
+        ----------
+        outputs : dict[str, Any]
+            New values by name.
+
+        Returns
+        -------
+        State
+            A new state.
+        """
         return State({**self._message, "outputs": outputs}, self._info)
 
     def __getitem__(self, name: str) -> float | npt.NDArray[np.float64]:
+        """Return an output as a float or as an array of its shape."""
         try:
             value = self.outputs[name]
         except KeyError:
@@ -150,7 +257,27 @@ class State:
             raise ModelError(f"output '{name}': not the numbers that the plant's welcome promised: {fault}") from None
 
     def shaped(self, name: str, value: Sequence[float]) -> npt.NDArray[np.float64]:
-        """Numbers as an array of the output's shape; ModelError, TypeError, ValueError where they are not."""
+        """Return numbers as an array of an output's shape.
+
+        Parameters
+        ----------
+        name : str
+            Name of the output.
+        value : Sequence[float]
+            Numbers in row-major order.
+
+        Returns
+        -------
+        npt.NDArray[np.float64]
+            The array.
+
+        Raises
+        ------
+        ModelError
+            If the output is unknown.
+        TypeError, ValueError
+            If the value has no numbers of that shape.
+        """
         import numpy
 
         array = numpy.array(value, dtype=numpy.float64)
@@ -158,10 +285,13 @@ class State:
         return array if len(shape) < 2 else array.reshape(shape)
 
     def __contains__(self, name: object) -> bool:
+        """Return whether the state has an output of this name."""
         return name in self.outputs
 
     def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the outputs."""
         return iter(self.outputs)
 
     def __repr__(self) -> str:
+        """Return the step, the time and the names of the outputs."""
         return f"State(step={self.step}, time={self.time:.6g}, outputs={sorted(self.outputs)})"

@@ -71,7 +71,7 @@ class StepLayout:
 
     @cached_property
     def pieces(self) -> tuple[bytes, ...]:
-        """The bytes before each number of the body, its type byte included, and those behind the last number."""
+        """The bytes before each number of the body (with its type byte), and those after the last number."""
         begins = [0, *(at + NUMBER_BYTES for at in self._offsets)]
         ends = [*self._offsets, len(self.body)]
         return tuple(self.body[begin:end] for begin, end in zip(begins, ends, strict=True))
@@ -87,7 +87,18 @@ class StepLayout:
         return int.from_bytes(self.mask, "little"), int.from_bytes(self.body, "little")
 
     def matches(self, frame: bytes) -> bool:
-        """Return whether a frame is a message of this layout."""
+        """Return whether a frame is a message of this layout.
+
+        Parameters
+        ----------
+        frame : bytes
+            The received bytes.
+
+        Returns
+        -------
+        bool
+            True if all bytes other than numbers agree.
+        """
         end = len(self.body)
         mask, body = self._bits
         return (
@@ -132,10 +143,15 @@ def state_layout(channels: Iterable[Channel], kind: str = "state") -> StepLayout
 
     Parameters
     ----------
-    channels : iterable of Channel
+    channels : Iterable[Channel]
         The outputs that the welcome lists as `selected`.
-    kind : str
+    kind : str, default 'state'
         The message's `type`.
+
+    Returns
+    -------
+    StepLayout
+        The layout.
     """
     body, channels = _Body(), tuple(channels)
     body.map(7)
@@ -157,7 +173,20 @@ def state_layout(channels: Iterable[Channel], kind: str = "state") -> StepLayout
 
 
 def ending(policy: str, clamped: bool) -> bytes:
-    """Return the end of a state."""
+    """Return the end of a state.
+
+    Parameters
+    ----------
+    policy : str
+        Name of the applied policy.
+    clamped : bool
+        Whether a value was clamped.
+
+    Returns
+    -------
+    bytes
+        The packed bytes.
+    """
     return bytes(_packer.pack(policy) + _packer.pack("clamped") + _packer.pack(clamped))
 
 
@@ -166,10 +195,15 @@ def command_layout(actuators: Sequence[str], *, aged: bool = False) -> StepLayou
 
     Parameters
     ----------
-    actuators : sequence of str
+    actuators : Sequence[str]
         The names that the welcome lists as `granted`.
     aged : bool, default False
-        The command states the age of its values.
+        Whether the command has the age of its values.
+
+    Returns
+    -------
+    StepLayout
+        The layout.
     """
     body = _Body()
     keys = ("seq", "step", *(("age_ns", "fresh_ns") if aged else ()))

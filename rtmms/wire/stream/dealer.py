@@ -1,8 +1,7 @@
-"""A peer's socket at the plant's step endpoint, on which its states come and its commands leave: a DEALER without a
-thread.
+"""DEALER socket of a peer at the plant's step endpoint, without a thread.
 
-ZeroMQ's hands each message to an I/O thread: two more switches and a dozen more system calls each way. Here the
-caller's own thread reads and writes, and zmtp.py speaks.
+ZeroMQ's socket passes each message to an I/O thread. This costs two more switches and a dozen more system calls each
+way. Here the caller's own thread reads and writes, and zmtp.py encodes.
 """
 
 from __future__ import annotations
@@ -25,19 +24,36 @@ _AGAIN_S = 0.05
 _UNDER_WAY = frozenset((0, errno.EINPROGRESS))
 _ROUTERS = frozenset((b"ROUTER",))
 _WAITS = sys.platform == "linux"
-"""Elsewhere a time-out is given, and kept, in other ways."""
+"""Whether a time-out can be set on a receive; other platforms set it in other ways."""
 
 
 class Dealer:
-    """Messages of one plant.
+    """Connection to one plant.
 
-    broken   there is no connection, nor is one being made
+    A broken connection is tried again until `close`. `gone` reports when the attempts have failed for long.
 
-    A connection that breaks is tried again while nobody closes it: `gone` shows when that has been in vain for long.
+    Parameters
+    ----------
+    endpoint : str
+        The plant's step endpoint.
+    identity : bytes
+        The identity of 16 bytes that the welcome contains.
+
+    Attributes
+    ----------
+    broken : bool
+        Whether there is neither a connection nor an attempt at one.
+
+    Raises
+    ------
+    OSError
+        If the host is not found.
+    ValueError, OverflowError
+        If the endpoint is invalid.
     """
 
     def __init__(self, endpoint: str, identity: bytes) -> None:
-        """Begin to connect. OSError for a host that cannot be found; ValueError, OverflowError for no endpoint."""
+        """Begin to connect."""
         self._family, self._address = _address(endpoint)
         self._hello = GREETING + ready(b"DEALER", identity)
         self._other_end: socket.socket | None = None
@@ -48,14 +64,23 @@ class Dealer:
 
     @property
     def descriptor(self) -> int:
-        """See Dialled."""
+        """File descriptor to wait on."""
         return self._connection.descriptor
 
     def woken(self) -> None:
-        """See Dialled."""
+        """Do nothing, because `next` reads the kernel anyway."""
 
     def next(self) -> Received | None:
-        """All that the kernel holds is looked at before there is none: who asks for the newest state gets it."""
+        """Return the next message.
+
+        It reads all that the kernel holds before it returns None, so that a caller who wants the newest state receives
+        it.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
         connection = self._connection
         frame = connection.frame
         if frame is not None:
@@ -82,19 +107,36 @@ class Dealer:
         return None
 
     def at_hand(self) -> socket.socket | None:
-        """The socket of a connection on which nothing is under way, for one who reads and writes there himself: he puts
-        back what he can make nothing of, and hands on the rest of what did not leave. None where there is something
-        for `next`."""
+        """Return the socket of an idle connection, for a caller that reads and writes there itself.
+
+        The caller passes unreadable data to `put_back`, and an unsent rest to `left`.
+
+        Returns
+        -------
+        socket.socket | None
+            None if there is something for `next`.
+        """
         if self.line() < 0:
             return None
         self._tried_at = None
         return self._connection.socket
 
     def waits(self, longest_s: float) -> bool:
-        """A receive at hand waits from now on, for so long at most; False where it cannot. All others never wait.
+        """Make a receive at hand wait from now on; all other methods never wait.
 
-        Its timer is one of the kernel's coarse ones, which costs a wait nothing: that of poll(2) is a fine one, and in
-        a virtual machine a way to the host and back."""
+        Its timer is one of the kernel's coarse ones, which cost nothing. The timer of poll(2) is a fine one, and in a
+        virtual machine it exits to the host and back.
+
+        Parameters
+        ----------
+        longest_s : float
+            Longest wait, s.
+
+        Returns
+        -------
+        bool
+            False if it cannot wait.
+        """
         if not _WAITS:
             return False
         plain = self._connection.socket
@@ -105,26 +147,55 @@ class Dealer:
         return True
 
     def put_back(self, raw: bytes) -> None:
-        """For `next`."""
+        """Store received data for `next`.
+
+        Parameters
+        ----------
+        raw : bytes
+            The data.
+        """
         self._connection.take(raw)
         self._more = self._connection.frame is None
 
     def line(self) -> int:
-        """Descriptor of a connection on which nothing is under way, either way; -1 where there is something."""
+        """Return the descriptor of an idle connection.
+
+        Returns
+        -------
+        int
+            -1 if data are under way in either direction.
+        """
         connection = self._connection
         busy = self._more or self.broken or connection.unsent or connection.frame is not None
         return -1 if busy or not connection.reader.idle else connection.descriptor
 
     def left(self, rest: bytes) -> None:
-        """So much of a frame did not leave past us: it goes first."""
+        """Store the unsent rest of a frame, which leaves first.
+
+        Parameters
+        ----------
+        rest : bytes
+            The rest.
+        """
         self._connection.unsent += rest
 
     def post(self, raw: bytes) -> int:
-        """`send`, of a frame that has its head."""
+        """Send a frame that has its head.
+
+        Parameters
+        ----------
+        raw : bytes
+            The frame.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         return self._connection.send(raw) if self._connection.reader.ready else GONE
 
     def _received(self, connection: Connection) -> Received | None:
-        """What came in pieces, or beside other things. What a plant sends in several frames is none of ours."""
+        """Return a message that came in pieces or beside others; messages of several frames are ignored."""
         try:
             while (found := connection.reader.next()) is not None:
                 if found[0] == MESSAGE:
@@ -136,12 +207,33 @@ class Dealer:
         return None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """See Messages. Reading reports a broken connection after all that arrived."""
+        """Send a message to the plant.
+
+        Reading reports a broken connection, after all that arrived.
+
+        Parameters
+        ----------
+        who : bytes
+            Unused, because there is one plant.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         connection = self._connection
         return connection.send(framed(frame)) if connection.reader.ready else GONE
 
     def serve(self, until_ns: int) -> None:
-        """Send on what was not sent; try a connection again that broke."""
+        """Send unsent data, and try a broken connection again.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         now = monotonic()
         if self._connection.unsent:
             self._connection.flush()
@@ -157,28 +249,51 @@ class Dealer:
                 before.socket.close()
 
     def wait(self, until_ns: int) -> bool:
-        """See Messages."""
+        """Wait for a message.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         with selectors.DefaultSelector() as waiting:
             waiting.register(self.descriptor, selectors.EVENT_READ)
             return bool(waiting.select(max(0.0, (until_ns - monotonic_ns()) * 1e-9)))
 
     def stands(self) -> None:
-        """See Dialled."""
+        """Record that a message could be read."""
         self._tried_at = None
 
     def gone(self) -> bool:
-        """See Dialled."""
+        """Return whether the connection has been broken for long.
+
+        Returns
+        -------
+        bool
+            True if it has.
+        """
         return self._tried_at is not None and monotonic() - self._tried_at > _GRACE_S
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close the connection.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Unused: the kernel sends what has been written.
+        """
         self._connection.end()
         self._close_other_end()
 
     # --- inside -----------------------------------------------------------------------------------------------------
 
     def _connected(self) -> Connection:
-        """Begin to. What we have to send leaves as soon as it can; nothing of the plant's is waited for."""
+        """Begin to connect; our greeting leaves as soon as possible, without waiting for the plant."""
         plain = socket.socket(self._family, socket.SOCK_STREAM)
         connection = Connection(plain, Reader(_ROUTERS, _LONGEST), unsent=self._hello)
         try:
@@ -198,7 +313,10 @@ class Dealer:
             self._connection = self._broken(self._connection)
 
     def _broken(self, before: Connection) -> Connection:
-        """There is no connection. What stands for it is never readable: who waits on it must not turn in circles."""
+        """Replace a broken connection by a placeholder that is never readable.
+
+        Otherwise a caller that waits on its descriptor would loop without pause.
+        """
         self.broken, self._more, self._again_at = True, False, monotonic() + _AGAIN_S
         try:
             here, there = socket.socketpair()
@@ -217,7 +335,7 @@ class Dealer:
 
 
 def _address(endpoint: str) -> tuple[int, str | tuple[str, int]]:
-    """(family, address) of an endpoint tcp://HOST:PORT or ipc://PATH."""
+    """Return family and address of an endpoint tcp://HOST:PORT or ipc://PATH."""
     if endpoint.startswith("ipc://"):
         path = endpoint.removeprefix("ipc://")
         return socket.AF_UNIX, "\0" + path[1:] if path.startswith("@") else path

@@ -28,45 +28,130 @@ IN, OUT = 1, 4
 
 
 class Poller(Protocol):
-    """As select.epoll."""
+    """Interface of select.epoll."""
 
-    def register(self, descriptor: int, events: int, /) -> None: ...
+    def register(self, descriptor: int, events: int, /) -> None:
+        """Watch a descriptor.
+
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
+        events : int
+            Sum of IN and OUT.
+        """
 
     def modify(self, descriptor: int, events: int, /) -> None:
-        """0 events: at most that it has gone."""
+        """Change the events of a descriptor.
+
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
+        events : int
+            Sum of IN and OUT. With 0, at most a closed connection is reported.
+        """
 
     def unregister(self, descriptor: int, /) -> None:
-        """OSError or KeyError for one that is not registered."""
+        """Stop watching a descriptor.
 
-    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]: ...
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
 
-    def close(self) -> None: ...
+        Raises
+        ------
+        OSError, KeyError
+            If it is not registered.
+        """
+
+    def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
+        """Wait for events.
+
+        Parameters
+        ----------
+        timeout_s : float | None, optional
+            Longest wait, s. None waits for ever.
+        most : int, default -1
+            Most events; -1 for no limit.
+
+        Returns
+        -------
+        list[tuple[int, int]]
+            Descriptors and their events.
+        """
+
+    def close(self) -> None:
+        """Close the poller."""
 
 
 class Selecting:
-    """kqueue where there is one, else select: whose waits, unlike epoll's, end to the microsecond."""
+    """Poller by kqueue if available, else by select.
+
+    Unlike epoll's, their waits end to the microsecond.
+    """
 
     def __init__(self) -> None:
         self._selector: selectors.BaseSelector = getattr(selectors, "KqueueSelector", selectors.SelectSelector)()
 
     def register(self, descriptor: int, events: int, /) -> None:
+        """Watch a descriptor.
+
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
+        events : int
+            Sum of IN and OUT.
+        """
         self._selector.register(descriptor, _named(events))
 
     def modify(self, descriptor: int, events: int, /) -> None:
+        """Change the events of a descriptor.
+
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
+        events : int
+            Sum of IN and OUT.
+        """
         self.unregister(descriptor)
         if events:
             self.register(descriptor, events)
 
     def unregister(self, descriptor: int, /) -> None:
+        """Stop watching a descriptor.
+
+        Parameters
+        ----------
+        descriptor : int
+            File descriptor.
+        """
         with contextlib.suppress(KeyError):  # there is no entry without events
             self._selector.unregister(descriptor)
 
     def poll(self, timeout_s: float | None = None, most: int = -1, /) -> list[tuple[int, int]]:
-        """`most` is not kept to: the first would always be the same."""
+        """Wait for events.
+
+        Parameters
+        ----------
+        timeout_s : float | None, optional
+            Longest wait, s. None waits for ever.
+        most : int, default -1
+            Ignored, because the first descriptors would always be the same.
+
+        Returns
+        -------
+        list[tuple[int, int]]
+            Descriptors and their events.
+        """
         found = self._selector.select(timeout_s)
         return [(key.fd, IN * bool(events & 1) | OUT * bool(events & 2)) for key, events in found]
 
     def close(self) -> None:
+        """Close the selector."""
         self._selector.close()
 
 
@@ -75,7 +160,13 @@ def _named(events: int) -> int:
 
 
 def poller() -> Poller:
-    """The best there is."""
+    """Return the best available poller.
+
+    Returns
+    -------
+    Poller
+        epoll, or `Selecting` where there is none.
+    """
     return select.epoll() if hasattr(select, "epoll") else Selecting()
 
 
@@ -86,20 +177,43 @@ def poller() -> Poller:
 
 _CHUNK = 65536
 LITTLE = 4096
-"""What is read of a stranger at a time: as much room as we make, the kernel fills again at once, in our time."""
+"""Bytes that are read of a stranger at a time.
+
+The kernel refills the freed room at once, and this takes time of the loop.
+"""
 NOW = getattr(socket, "MSG_DONTWAIT", 0)
-"""Its owner may have made the socket one that waits: nothing here does."""
+"""Flag of calls that must not wait, because the owner may have made the socket a waiting one."""
 _LAST_CHUNKS = 16
 
 
 class Connection:
-    """
-    key      by what its owner knows it
-    frame    a message that came in one piece with nothing beside it: the reader knows nothing of it
-    unsent   bytes that the kernel did not take yet
-    poller   that of its owner which watches it;  queued  something came that its owner has not looked at
-    held     nothing of it is to be read at present
-    open     its owner has not given it up
+    """Stream socket that never blocks, with data that came and data that wait to leave.
+
+    Parameters
+    ----------
+    plain : socket.socket
+        The connected socket.
+    reader : Reader
+        Reader of its messages.
+    key : bytes, default b''
+        Name by which its owner knows it.
+    unsent : bytes, default b''
+        Data to send first.
+
+    Attributes
+    ----------
+    frame : bytes or None
+        A message that came in one piece with nothing beside it; the reader does not see it.
+    unsent : bytes
+        Data that the kernel has not accepted yet.
+    poller : Poller or None
+        The owner's poller that watches it.
+    queued : bool
+        Whether its owner has not looked at received data yet.
+    held : bool
+        Whether it is not read at present.
+    open : bool
+        Whether its owner still uses it.
     """
 
     __slots__ = (
@@ -119,8 +233,20 @@ class Connection:
         self.born_ns = monotonic_ns()
 
     def read(self, most: int = _CHUNK) -> bool | None:
-        """Take in what is there: it is in `frame`, or for the reader. None for nothing, False when the other end has
-        gone. Not before the last frame was taken away."""
+        """Read available data into `frame` or the reader.
+
+        The last frame must have been taken before.
+
+        Parameters
+        ----------
+        most : int, default _CHUNK
+            Most bytes.
+
+        Returns
+        -------
+        bool | None
+            None if there are no data, False if the other end has closed.
+        """
         try:
             data = self._recv(most, NOW)
         except BlockingIOError:
@@ -133,13 +259,25 @@ class Connection:
         return True
 
     def take(self, data: bytes) -> None:
-        """What has been read."""
+        """Accept data that have been read.
+
+        Parameters
+        ----------
+        data : bytes
+            The data.
+        """
         frame = self.frame = self.reader.at_once(data)
         if frame is None:
             self.reader.feed(data)
 
     def discard(self) -> bool:
-        """What is there is nobody's business; False when the other end has gone."""
+        """Read available data, and discard them.
+
+        Returns
+        -------
+        bool
+            False if the other end has closed.
+        """
         try:
             return bool(self.socket.recv(LITTLE, NOW))
         except BlockingIOError:
@@ -148,7 +286,20 @@ class Connection:
             return False
 
     def send(self, data: bytes, backlog: int = 0) -> int:
-        """SENT, FULL where more than `backlog` bytes wait before it, or GONE."""
+        """Send data.
+
+        Parameters
+        ----------
+        data : bytes
+            The data.
+        backlog : int, default 0
+            Most unsent bytes that may wait before them.
+
+        Returns
+        -------
+        int
+            SENT, FULL if more bytes wait, or GONE.
+        """
         if self.unsent:
             self.flush()
             if len(self.unsent) > backlog:
@@ -167,7 +318,13 @@ class Connection:
         return SENT
 
     def flush(self) -> bool:
-        """Send on what was not sent; False when it has gone."""
+        """Send unsent data.
+
+        Returns
+        -------
+        bool
+            False if the connection has closed.
+        """
         try:
             sent = self.socket.send(self.unsent, NOW)
         except BlockingIOError:
@@ -178,7 +335,10 @@ class Connection:
         return True
 
     def end(self) -> None:
-        """What was sent still leaves; what has come is read first, or the kernel would break the connection off."""
+        """Close the connection after sending the unsent data.
+
+        Received data are read first, because otherwise the kernel would reset the connection.
+        """
         self.open = False
         if self.unsent:
             self.flush()
@@ -201,20 +361,35 @@ _TAKES_NS = 500_000
 
 
 class Leaving:
-    """At most _MOST of them: for one more the oldest is closed at once."""
+    """Sockets that wait to be closed, _MOST at most.
+
+    For one more the oldest is closed at once.
+    """
 
     def __init__(self) -> None:
         self._sockets: deque[socket.socket] = deque()
         self._closed_ns = 0
 
     def add(self, one: socket.socket) -> None:
-        """Nobody else uses this one any more."""
+        """Add a socket that nobody else uses any more.
+
+        Parameters
+        ----------
+        one : socket.socket
+            The socket.
+        """
         if len(self._sockets) >= _MOST:
             self.close_one()
         self._sockets.append(one)
 
     def serve(self, until_ns: int) -> None:
-        """Close one of them, if there is time for it; where there never is, now and then all the same."""
+        """Close a socket if there is time for it; without such time one is closed now and then.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         if not self._sockets:
             return
         now_ns = monotonic_ns()
@@ -223,7 +398,13 @@ class Leaving:
             self.close_one()
 
     def close_one(self) -> bool:
-        """The one that waits longest; False where there is none."""
+        """Close the socket that waits longest.
+
+        Returns
+        -------
+        bool
+            False if there is none.
+        """
         if not self._sockets:
             return False
         self._sockets.popleft().close()
@@ -231,7 +412,7 @@ class Leaving:
         return True
 
     def close(self) -> None:
-        """All of them."""
+        """Close all sockets."""
         while self.close_one():
             pass
 
@@ -242,29 +423,51 @@ _ACCEPTS, _LOOKS = 2, 8
 _LOOKED_AT = 8
 _HANDSHAKE_NS, _SORT_NS = 5_000_000_000, 100_000_000
 _ROOM_IN = 65536
-"""Bytes that the kernel keeps of what one sends that is not read yet (SO_RCVBUF; Linux takes it twice): else megabytes
-of each, and to throw them away takes as long as a step."""
+"""Bytes that the kernel stores of a peer's unread data (SO_RCVBUF; Linux doubles it).
+
+By default it stores megabytes for each, and discarding them takes as long as a step.
+"""
 _BACKLOG = 512
 _NONE_LEFT = (errno.EMFILE, errno.ENFILE)
-"""The process, or the machine, has no descriptor for one more."""
+"""Errors when the process, or the machine, has no descriptor left."""
 
 
 class Listener:
-    """Messages of those that connect, each known by a number.
+    """Bound sockets and their connections, each known by a number.
 
-    bound    sockets to listen on
-    kind     what we are (ROUTER, PUB);  talkers  the kinds that may talk to us
-    cap      bytes of a message from one that is not known. One up to four times that is passed over and reported as
-             oversize, who sends more is cut off
-    most     connections at a time: the oldest that is not known gives way to a newcomer
-    backlog  bytes that may lie unsent before a message
-    room     bytes that the kernel keeps for one that does not read (SO_SNDBUF); 0: as many as it likes
-    beside   other listeners of the process, whose strangers give way too where no descriptor is left
+    Connections are accepted, read and written in the slack, a bounded piece at a time.
+
+    Parameters
+    ----------
+    bound : Sequence[socket.socket]
+        Sockets to listen on.
+    cap : int
+        Most bytes of a message from an unknown peer. A message up to four times as long is skipped and reported as
+        oversize; for a longer one the peer is disconnected.
+    kind : bytes, default b'ROUTER'
+        Our socket type (ROUTER, PUB).
+    talkers : frozenset[bytes], default DEALERS
+        Socket types that may connect.
+    most : int, default MOST_CONNECTIONS
+        Most connections; the oldest unknown one is closed for a newcomer.
+    backlog : int, default 0
+        Most unsent bytes that may wait before a message.
+    room : int, default 0
+        Bytes that the kernel stores for a peer that does not read (SO_SNDBUF); 0 for the default.
+
+    Attributes
+    ----------
+    threaded : bool
+        False, because no thread is between the caller and the peers.
+    connections : dict
+        Connections by the peer's name.
+    beside : sequence of Listener
+        Other listeners of the process, whose strangers are closed too if no descriptor is left.
     """
 
     threaded = False
     _most_events = _LOOKED_AT
-    """What is looked at in one round."""
+    """Most events that one round looks at."""
 
     def __init__(
         self, bound: Sequence[socket.socket], cap: int, *, kind: bytes = b"ROUTER", talkers: frozenset[bytes] = DEALERS,
@@ -290,11 +493,27 @@ class Listener:
         self._closed = False
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """See Hosting."""
+        """Set the callbacks and the limit of the connections.
+
+        Parameters
+        ----------
+        guests : Guests
+            Callbacks of the socket's owner.
+        cap : int
+            Most bytes of a message from a known peer.
+        """
         self._guests, self._cap = guests, cap
 
     def next(self) -> Received | None:
-        """Each connection in its turn, and a few of them at a time: `None` may come before all were looked at."""
+        """Return the next message, of each connection in turn.
+
+        It looks at a few connections a call, so that None may come before it looked at all.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
         queue = self._queue
         for _ in range(_LOOKS):
             if not queue:
@@ -310,7 +529,10 @@ class Listener:
         return None
 
     def _found(self, connection: Connection) -> tuple[str, bytes] | None:
-        """What came in pieces or with others. The last of one that breaks the rules is reported as its kind."""
+        """Return a message that came in pieces or with others.
+
+        The last one of a connection that breaks the rules is reported as its kind.
+        """
         try:
             found = connection.reader.next()
         except ZmtpError as fault:
@@ -321,7 +543,20 @@ class Listener:
         return found
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """If there is room behind what waits to leave."""
+        """Send a message if there is room behind the unsent data.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the connection.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         connection = self.connections.get(who)
         if connection is None:
             return GONE
@@ -331,25 +566,72 @@ class Listener:
         return became
 
     def post(self, connection: Connection, data: bytes) -> int:
-        """The same of bytes that are framed already."""
+        """Send data that are framed already.
+
+        Parameters
+        ----------
+        connection : Connection
+            The connection.
+        data : bytes
+            The data.
+
+        Returns
+        -------
+        int
+            SENT, FULL or GONE.
+        """
         became = connection.send(data, self._backlog)
         if connection.unsent:
             self._watch(connection)
         return became
 
     def arm(self, instant_ns: int) -> None:
-        """See Answering."""
+        """Do nothing, because each wait sets its own timer.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC at which the next wait will end, ns.
+        """
 
     def connected(self, who: bytes) -> bool | None:
-        """See Answering."""
+        """Return whether a peer is connected.
+
+        Parameters
+        ----------
+        who : bytes
+            Name of the connection.
+
+        Returns
+        -------
+        bool | None
+            True if it is.
+        """
         return who in self.connections
 
     def wait(self, until_ns: int) -> bool:
-        """To a millisecond."""
+        """Wait for a message, with a resolution of a millisecond.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         return bool(self._queue or self._far.poll(max(0.0, (until_ns - monotonic_ns()) * 1e-9)))
 
     def serve(self, until_ns: int) -> None:
-        """Accept, read, send on what was not sent: each a little, and nothing after until_ns."""
+        """Accept, read, and send unsent data, each a little, until the given instant.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         self._leaving.serve(until_ns)
         for descriptor, flags in self._far.poll(0, self._most_events):
             if monotonic_ns() >= until_ns:
@@ -369,17 +651,29 @@ class Listener:
                 self._sort(connection, now_ns)
 
     def hang_up(self) -> None:
-        """On all connections."""
+        """Close all connections."""
         for connection in list(self.connections.values()):
             self.drop(connection)
 
     def drop(self, connection: Connection) -> None:
-        """Close it and forget it. Twice does nothing."""
+        """Close a connection at once; a second call does nothing.
+
+        Parameters
+        ----------
+        connection : Connection
+            The connection.
+        """
         if self._forget(connection):
             connection.socket.close()
 
     def cut(self, connection: Connection) -> None:
-        """Forget one that breaks the rules, and close it when there is time. Twice does nothing."""
+        """Remove a connection that breaks the rules, and close it when there is time; a second call does nothing.
+
+        Parameters
+        ----------
+        connection : Connection
+            The connection.
+        """
         if self._forget(connection):
             self._leaving.add(connection.socket)
 
@@ -394,7 +688,13 @@ class Listener:
         return True
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close all connections and sockets.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Unused: the kernel sends what has been written.
+        """
         if self._closed:
             return
         self._closed = True
@@ -438,8 +738,11 @@ class Listener:
         return found is not None
 
     def _give_way(self) -> bool:
-        """One that is to be closed anyhow; the oldest that has not ended its handshake, at any endpoint; else the
-        oldest stranger here, else beside."""
+        """Free a descriptor, and return whether one could be freed.
+
+        A socket that waits to be closed is closed first, then the oldest connection in its handshake at any endpoint.
+        Next is the oldest stranger here, then one beside.
+        """
         all_here = (self, *self.beside)
         if any(at._leaving.close_one() for at in all_here):
             return True
@@ -453,7 +756,18 @@ class Listener:
         return True
 
     def stranger(self, *, shaking: bool = False) -> Connection | None:
-        """The oldest that may be hung up on; with `shaking`, of those that have not ended their handshake."""
+        """Return the oldest connection that may be closed.
+
+        Parameters
+        ----------
+        shaking : bool, default False
+            Whether only connections in their handshake count.
+
+        Returns
+        -------
+        Connection | None
+            None if there is none.
+        """
         for connection in self.connections.values():
             if self._strange(connection) and not (shaking and connection.reader.ready):
                 return connection
@@ -472,7 +786,7 @@ class Listener:
             self._enqueue(connection)
 
     def _shake(self, connection: Connection) -> bool:
-        """Greeting and READY. False while more must come, or when it goes."""
+        """Read greeting and READY; False while more must come, or if the connection is closed."""
         try:
             found = connection.reader.next()
         except ZmtpError:
@@ -481,7 +795,10 @@ class Listener:
         return found is not None and found[0] == READY and self._enter(connection) and connection.reader.held > 0
 
     def _enter(self, connection: Connection) -> bool:
-        """It has sent who it is: send who we are. False when it has gone meanwhile; what it sent goes with it."""
+        """Send READY to a connection that has sent its own.
+
+        The result is False if it has closed meanwhile; its messages are lost then.
+        """
         connection.unsent += ready(self._kind)
         self._flush(connection)
         return connection.open
@@ -498,18 +815,18 @@ class Listener:
             self._watch(connection)
 
     def _watch(self, connection: Connection) -> None:
-        """The rest leaves as the other side reads."""
+        """Watch a connection for writing, so that the rest leaves as the other side reads."""
         assert connection.poller is not None
         connection.poller.modify(connection.descriptor, _wanted(connection))
 
     def _sort(self, connection: Connection, now_ns: int) -> None:
-        """Ten times a second."""
+        """Close a connection with an overdue handshake; this is called ten times a second."""
         if not connection.reader.ready and now_ns - connection.born_ns > _HANDSHAKE_NS:
             self.drop(connection)
 
 
 def _wanted(connection: Connection) -> int:
-    """What its poller is to report of it."""
+    """Return the events that a connection's poller is to report."""
     return (0 if connection.held else IN) | (OUT if connection.unsent else 0)
 
 
@@ -521,13 +838,23 @@ _NONBLOCK, _CLOEXEC = os.O_NONBLOCK if hasattr(os, "O_NONBLOCK") else 0, getattr
 
 
 class Alarm:
-    """A descriptor that is readable from an instant on.
+    """Timer of the kernel: a descriptor that becomes readable at an instant.
 
-    at_ns   the instant, on CLOCK_MONOTONIC; 0: none
+    Attributes
+    ----------
+    at_ns : int
+        The instant, CLOCK_MONOTONIC, ns; 0 for none.
+    descriptor : int
+        File descriptor of the timer.
+
+    Raises
+    ------
+    OSError
+        If the platform has no timerfd.
     """
 
     def __init__(self) -> None:
-        """OSError where there is no timerfd."""
+        """Create the timer."""
         if sys.platform != "linux":
             raise OSError("timerfd: Linux only")
         libc = ctypes.CDLL(None, use_errno=True)
@@ -541,10 +868,17 @@ class Alarm:
         self.at_ns = 0
 
     def set(self, instant_ns: int) -> None:
-        """At this instant, in place of any earlier one; 0 for never. What has rung is quiet again."""
+        """Set the timer in place of any earlier instant, and clear an earlier expiry.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC, ns; 0 for never.
+        """
         self._when[2], self._when[3] = divmod(instant_ns, 1_000_000_000)
         self._settime(self.descriptor, _ABSOLUTE, self._address, None)
         self.at_ns = instant_ns
 
     def close(self) -> None:
+        """Close the descriptor."""
         os.close(self.descriptor)

@@ -1,7 +1,7 @@
-"""Telemetry on a listener of our own: to a few subscribers a slack, and of what one does not read, the newest alone.
+"""Telemetry on a listener of our own: to a few subscribers a slack, and only the newest message to a slow one.
 
-What waits in the kernel for one that does not read grows old there, so that the room is small; who reads again gets
-that, then the newest, and sees the gap by the steps.
+Messages in the kernel grow old for a subscriber that does not read, so that its buffer is small. A subscriber that
+reads again receives those, then the newest, and sees the gap by the steps.
 """
 
 from __future__ import annotations
@@ -17,13 +17,21 @@ from rtmms.wire.stream.zmtp import encoded
 _SUBSCRIPTION_BYTES = 256
 _MOST_SUBSCRIPTIONS = 16
 _ROOM = 16 * 1024
-"""Bytes that the kernel keeps for a subscriber (Linux takes it twice): some ten states, a tenth of a second."""
+"""Bytes that the kernel stores for a subscriber (Linux doubles it): some ten states, a tenth of a second."""
 
 
 class Publisher:
-    """Messages as a PUB sends them; whoever is subscribed to a topic that the message's begins with gets it.
+    """Socket that sends each message to the subscribers of its topic, like a PUB socket.
 
-    listener  of its connections
+    Parameters
+    ----------
+    bound : socket.socket
+        The bound socket.
+
+    Attributes
+    ----------
+    listener : Listener
+        Listener of its connections.
     """
 
     def __init__(self, bound: socket.socket) -> None:
@@ -37,21 +45,48 @@ class Publisher:
         self._guests = Guests()
 
     def attend(self, guests: Guests, cap: int) -> None:
-        """See Hosting. Nobody here is known, and they send only subscriptions."""
+        """Set the callbacks of the connections; all peers are unknown here, and send only subscriptions.
+
+        Parameters
+        ----------
+        guests : Guests
+            Callbacks of the socket's owner.
+        cap : int
+            Most bytes of a message from a known peer.
+        """
         self._guests = guests
         self.listener.attend(guests, min(cap, _SUBSCRIPTION_BYTES))
 
     @property
     def wanted(self) -> bool:
-        """See Publishing."""
+        """Whether anybody is connected."""
         return bool(self.listener.connections)
 
     def next(self) -> Received | None:
-        """Nothing that is anybody else's business."""
+        """Return None, because subscriptions are read by `serve`.
+
+        Returns
+        -------
+        Received | None
+            Always None.
+        """
         return None
 
     def send(self, who: bytes, frame: bytes) -> int:
-        """To all that want it, when they are served; in place of the one before where that could not leave yet."""
+        """Store a message for all its subscribers, in place of an earlier one that has not left yet.
+
+        Parameters
+        ----------
+        who : bytes
+            The topic.
+        frame : bytes
+            The packed message.
+
+        Returns
+        -------
+        int
+            Always SENT.
+        """
         self._data = encoded((who, frame))
         if who != self._topic:
             self._topic = who
@@ -60,7 +95,13 @@ class Publisher:
         return SENT
 
     def serve(self, until_ns: int) -> None:
-        """See Messages."""
+        """Send the stored message to a few subscribers, and read subscriptions.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         waiting = []
         while self._due and monotonic_ns() < until_ns:
             connection = self._due.pop()
@@ -79,7 +120,10 @@ class Publisher:
             self._guests.refused(received[1])
 
     def _subscribe(self, who: bytes, frame: bytes) -> None:
-        """0x01 and a topic subscribes, 0x00 and a topic takes that back. One that wants too many is hung up on."""
+        """Read a subscription: 0x01 and a topic adds it, 0x00 and a topic removes it.
+
+        A peer with too many is disconnected.
+        """
         if len(self._topics) > 2 * MOST_CONNECTIONS:
             self._topics = {key: topics for key, topics in self._topics.items() if key in self.listener.connections}
             self._takers &= self._topics.keys()
@@ -99,13 +143,30 @@ class Publisher:
         return any(self._topic.startswith(topic) for topic in topics)
 
     def wait(self, until_ns: int) -> bool:
-        """See Listener."""
+        """Wait for a message.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         return self.listener.wait(until_ns)
 
     def hang_up(self) -> None:
-        """See Hosting."""
+        """Close all connections."""
         self.listener.hang_up()
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close all connections and the socket.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Unused: the kernel sends what has been written.
+        """
         self.listener.close(linger_ms)

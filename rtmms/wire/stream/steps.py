@@ -1,8 +1,8 @@
-"""The step socket on a listener of our own, without a thread between it and the peer.
+"""Step socket on a listener of our own, without a thread between it and the peer.
 
-ZeroMQ's hands each message to an I/O thread: two more switches and a dozen more system calls each way, and with them
-a fifth of an exchange. Here the loop's own thread sends and receives, and zmtp.py speaks. Peers notice no difference.
-Who is not one of them is accepted and read in the slack alone.
+ZeroMQ's socket passes each message to an I/O thread. This costs two more switches and a dozen more system calls each
+way, a fifth of an exchange. Here the loop's own thread sends and receives, and zmtp.py encodes. Peers see no
+difference. Strangers are accepted and read in the slack alone.
 """
 
 from __future__ import annotations
@@ -21,11 +21,18 @@ from rtmms.wire.stream.zmtp import ready
 
 
 class Steps(Listener):
-    """Messages of peers, each known by the identity in its handshake, as a ROUTER does (mandatory, no
-    handover). Who sends one that is not known, or is here already, is cut off and counted.
+    """Step socket whose peers are known by the identity in their handshake, like a ROUTER (mandatory, no handover).
 
-    cap       bytes of a message
-    selected  wait with select (or kqueue), as where there is neither epoll nor an alarm of the kernel
+    A connection with an unknown identity, or one in use, is closed and counted.
+
+    Parameters
+    ----------
+    bound : Sequence[socket.socket]
+        Sockets to listen on.
+    cap : int
+        Most bytes of a message.
+    selected : bool, default False
+        Whether to wait by select (or kqueue), as without epoll or timerfd.
     """
 
     _most_events = 5
@@ -47,7 +54,13 @@ class Steps(Listener):
     # --- within the step --------------------------------------------------------------------------------------------
 
     def next(self) -> Received | None:
-        """Each peer in its turn."""
+        """Return the next message, of each peer in turn.
+
+        Returns
+        -------
+        Received | None
+            Sender, kind, frame and key of the message, or None if there is none.
+        """
         queue = self._queue
         if not queue:
             events = self._events
@@ -80,12 +93,29 @@ class Steps(Listener):
         return super().next()
 
     def arm(self, instant_ns: int) -> None:
-        """See Answering."""
+        """Set the alarm for the next wait.
+
+        Parameters
+        ----------
+        instant_ns : int
+            Instant of CLOCK_MONOTONIC, ns.
+        """
         if self._alarm is not None:
             self._alarm.set(instant_ns)
 
     def wait(self, until_ns: int) -> bool:
-        """See Messages."""
+        """Wait for a message.
+
+        Parameters
+        ----------
+        until_ns : int
+            Instant of CLOCK_MONOTONIC at which the wait ends, ns.
+
+        Returns
+        -------
+        bool
+            Whether a message may have come.
+        """
         if self._queue:
             return True
         alarm = self._alarm
@@ -101,17 +131,34 @@ class Steps(Listener):
 
     @property
     def descriptors(self) -> tuple[int, int] | None:
-        """See Bypassed."""
+        """Descriptors of the epoll and of the alarm; None without an alarm."""
         return None if self._alarm is None else (self._near.fileno(), self._alarm.descriptor)  # type: ignore[attr-defined]
 
     def arm_by(self, earliest_ns: int, instant_ns: int) -> None:
-        """See Bypassed."""
+        """Set the alarm unless it is already set suitably; see `Bypassed`.
+
+        Parameters
+        ----------
+        earliest_ns, instant_ns : int
+            Instants of CLOCK_MONOTONIC, ns.
+        """
         alarm = self._alarm
         if alarm is not None and alarm.at_ns != instant_ns and not earliest_ns <= alarm.at_ns <= instant_ns:
             alarm.set(instant_ns)
 
     def line(self, who: bytes) -> int:
-        """See Bypassed."""
+        """Return the descriptor of an idle connection.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+
+        Returns
+        -------
+        int
+            -1 if data are under way, or if there is no connection.
+        """
         connection = self.connections.get(who)
         if (
             connection is None
@@ -126,12 +173,35 @@ class Steps(Listener):
         return connection.descriptor
 
     def at_rest(self) -> bool:
-        """See Bypassed. The next wait returns what the last one returned."""
+        """Return whether nothing is left to read.
+
+        The next wait returns the events of the last one again.
+
+        Returns
+        -------
+        bool
+            True if nothing is left.
+        """
         self._events = ()
         return not self._queue
 
     def went(self, who: bytes, frame: bytes, sent: int) -> int:
-        """See Bypassed."""
+        """Continue a frame that compiled code has sent in part.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+        frame : bytes
+            The frame with its head.
+        sent : int
+            Bytes that left, or -errno.
+
+        Returns
+        -------
+        int
+            SENT or GONE.
+        """
         connection = self.connections.get(who)
         if connection is None or (sent < 0 and sent != -errno.EAGAIN):
             return GONE
@@ -141,7 +211,15 @@ class Steps(Listener):
         return SENT
 
     def came(self, who: bytes, data: bytes) -> None:
-        """See Bypassed."""
+        """Accept bytes that compiled code has read.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+        data : bytes
+            The bytes; b"" if the other end has closed.
+        """
         connection = self.connections.get(who)
         if connection is None:
             return
@@ -154,7 +232,13 @@ class Steps(Listener):
     # --- those that send too much, see Holding -----------------------------------------------------------------------
 
     def hold(self, who: bytes) -> None:
-        """See Holding."""
+        """Stop reading a peer.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+        """
         connection = self.connections.get(who)
         if connection is not None and not connection.held and connection.poller is self._near:
             connection.held = True
@@ -164,7 +248,13 @@ class Steps(Listener):
                 self._queue.remove(connection)
 
     def let_go(self, who: bytes) -> None:
-        """See Holding."""
+        """Read a peer again.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+        """
         connection = self.connections.get(who)
         if connection is not None and connection.held:
             connection.held = False
@@ -173,7 +263,13 @@ class Steps(Listener):
                 self._enqueue(connection)
 
     def cut_off(self, who: bytes) -> None:
-        """See Holding."""
+        """Close a peer's connection soon.
+
+        Parameters
+        ----------
+        who : bytes
+            Identity of the peer.
+        """
         connection = self.connections.get(who)
         if connection is not None:
             self.cut(connection)
@@ -181,7 +277,7 @@ class Steps(Listener):
     # --- in the slack -----------------------------------------------------------------------------------------------
 
     def _read(self, connection: Connection) -> None:
-        """Greeting and READY; what one sends that was a peer once is dropped."""
+        """Read greeting and READY; messages of a former peer are discarded."""
         if not connection.reader.ready:
             super()._read(connection)
         elif not connection.discard():
@@ -206,7 +302,7 @@ class Steps(Listener):
         return connection.open
 
     def _move(self, connection: Connection, to: Poller) -> None:
-        """Read it within the step from now on, or in the slack."""
+        """Read a connection within the step from now on, or in the slack."""
         if connection.open and connection.poller is not None:
             connection.poller.unregister(connection.descriptor)
             connection.held = False
@@ -229,7 +325,13 @@ class Steps(Listener):
             super()._sort(connection, now_ns)
 
     def close(self, linger_ms: int = 0) -> None:
-        """See Messages."""
+        """Close all connections, the alarm and the sockets.
+
+        Parameters
+        ----------
+        linger_ms : int, default 0
+            Unused: the kernel sends what has been written.
+        """
         if not self._closed:
             super().close(linger_ms)
             self._near.close()

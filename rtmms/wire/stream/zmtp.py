@@ -1,8 +1,8 @@
-"""ZeroMQ's protocol on a stream (ZMTP 3.0, mechanism NULL; RFC 23): bytes in, messages out. No socket here.
+"""ZeroMQ's protocol on a stream (ZMTP 3.0, mechanism NULL; RFC 23): bytes in, messages out, without a socket.
 
-The plant speaks it itself where strangers can connect. libzmq keeps the frames of a message that never ends, and up to
-4.3.5 a connection that breaks while it is full, heartbeats among its messages, ends the process. Here a peer holds no
-more memory than one message of the size that is allowed, and there is nothing else for it to break.
+The plant implements it itself where strangers can connect. libzmq stores the frames of a message that never ends. Up to
+4.3.5 it ends the process if a connection breaks while it is full, with heartbeats among its messages. Here a peer
+occupies at most one message of the permitted size, and no other resource.
 """
 
 from __future__ import annotations
@@ -20,14 +20,25 @@ _SKIPPED = 4  # what is longer than so many times the allowed size is not even s
 _IDLE = 32  # frames in a row that end no message: who sends more of them at a time keeps us busy with nothing
 
 READY = "ready"
-"""Beside the kinds of messages: the other side has sent who it is."""
+"""Kind of the other side's READY, in addition to the kinds of messages."""
 
 GREETING = bytes([_SIGNATURE]) + bytes(8) + bytes([_LAST, 3, 0]) + _NULL + bytes(32)
-"""Version 3.0 and NULL, all that is sent before READY. 3.0 has no heartbeats, and subscriptions are messages."""
+"""Greeting of version 3.0 with NULL, which precedes READY.
+
+Version 3.0 has no heartbeats, and subscriptions are messages.
+"""
 
 
 class ZmtpError(Exception):
-    """The other side speaks something else; the connection is to be closed. `kind`: MALFORMED, or far too long."""
+    """Violation of the protocol; the connection is to be closed.
+
+    Parameters
+    ----------
+    text : str
+        The error message.
+    kind : str, default MALFORMED
+        MALFORMED, or OVERSIZE for a frame that is far too long.
+    """
 
     def __init__(self, text: str, kind: str = MALFORMED) -> None:
         super().__init__(text)
@@ -35,7 +46,20 @@ class ZmtpError(Exception):
 
 
 def ready(kind: bytes, identity: bytes = b"") -> bytes:
-    """The command READY of a socket of this kind (ROUTER, PUB, DEALER), which may state who it is."""
+    """Return the command READY.
+
+    Parameters
+    ----------
+    kind : bytes
+        Our socket type (ROUTER, PUB, DEALER).
+    identity : bytes, default b''
+        Our identity; empty for none.
+
+    Returns
+    -------
+    bytes
+        The framed command.
+    """
     body = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
     if identity:
         body += b"\x08Identity" + len(identity).to_bytes(4, "big") + identity
@@ -43,17 +67,55 @@ def ready(kind: bytes, identity: bytes = b"") -> bytes:
 
 
 def framed(frame: bytes) -> bytes:
-    """A message of one frame: what is sent in each step, so it is made in one piece."""
+    """Return a message of one frame.
+
+    Parameters
+    ----------
+    frame : bytes
+        The packed message.
+
+    Returns
+    -------
+    bytes
+        The frame with its head.
+    """
     return frame_head(len(frame)) + frame
 
 
 def frame_head(size: int) -> bytes:
-    """What goes before the bytes of a message of one frame."""
+    r"""Return the head of a message of one frame.
+
+    Parameters
+    ----------
+    size : int
+        Bytes of the message.
+
+    Returns
+    -------
+    bytes
+        The head.
+
+    Examples
+    --------
+    >>> frame_head(5)
+    b'\x00\x05'
+    """
     return bytes((0, size)) if size < 256 else b"\x02" + size.to_bytes(8, "big")
 
 
 def encoded(frames: Sequence[bytes]) -> bytes:
-    """A message of these frames."""
+    """Return a message of several frames.
+
+    Parameters
+    ----------
+    frames : Sequence[bytes]
+        The frames.
+
+    Returns
+    -------
+    bytes
+        The frames with their heads.
+    """
     parts = []
     for number, frame in enumerate(frames, 1):
         more = _MORE if number < len(frames) else 0
@@ -67,9 +129,19 @@ def encoded(frames: Sequence[bytes]) -> bytes:
 class Reader:
     """Messages from the bytes of one connection.
 
-    welcome  kinds of sockets that may talk to us
-    cap      bytes a message may have; what is longer, or has more than one frame, is passed over as it comes
-    ready    the handshake is done
+    Parameters
+    ----------
+    welcome : frozenset[bytes]
+        Socket types that may connect.
+    cap : int
+        Most bytes of a message. A longer one, or one of several frames, is skipped as it comes.
+
+    Attributes
+    ----------
+    ready : bool
+        Whether the handshake is done.
+    identity : bytes
+        Identity of the other side.
     """
 
     def __init__(self, welcome: frozenset[bytes], cap: int) -> None:
@@ -83,6 +155,13 @@ class Reader:
         self._idle = 0  # frames since the last message, or since something came
 
     def feed(self, data: bytes) -> None:
+        """Accept received bytes.
+
+        Parameters
+        ----------
+        data : bytes
+            The bytes.
+        """
         self._idle = 0
         if self._skip:
             passed = min(self._skip, len(data))
@@ -91,7 +170,18 @@ class Reader:
         self._bytes += data
 
     def at_once(self, data: bytes) -> bytes | None:
-        """The frame, where `data` is one message of one frame and nothing else is under way; None: `feed` it."""
+        """Return the frame if the data are one message of one frame, and nothing else is under way.
+
+        Parameters
+        ----------
+        data : bytes
+            The received bytes.
+
+        Returns
+        -------
+        bytes | None
+            None if the data are for `feed`.
+        """
         if self._bytes or self._skip or self._within or not self.ready:
             return None
         size = len(data)
@@ -103,19 +193,28 @@ class Reader:
 
     @property
     def idle(self) -> bool:
-        """The handshake is done and nothing is under way: the next byte begins a frame."""
+        """Whether the handshake is done and nothing is under way, so that the next byte begins a frame."""
         return self.ready and not (self._bytes or self._skip or self._within)
 
     @property
     def held(self) -> int:
-        """Bytes kept."""
+        """Number of stored bytes."""
         return len(self._bytes)
 
     def next(self) -> tuple[str, bytes] | None:
-        """(READY, b''), (MESSAGE, frame), (MALFORMED, b'') or (OVERSIZE, b''); None when more bytes are needed.
+        """Return the next message.
 
-        Looks at _IDLE frames and one more at most. ZmtpError for what is no ZMTP 3 with NULL, is far too long, or goes
-        on and on without a message.
+        It looks at most at _IDLE + 1 frames.
+
+        Returns
+        -------
+        tuple[str, bytes] | None
+            (READY, b''), (MESSAGE, frame), (MALFORMED, b'') or (OVERSIZE, b''); None if more bytes are needed.
+
+        Raises
+        ------
+        ZmtpError
+            If the data are no ZMTP 3 with NULL, if a frame is far too long, or if too many frames end no message.
         """
         if not self._greeted and not self._greet():
             return None
@@ -142,7 +241,7 @@ class Reader:
         return None
 
     def _pass_by(self) -> None:
-        """One frame more that ended no message."""
+        """Count a frame that ended no message."""
         self._idle += 1
         if self._idle > _IDLE:
             raise ZmtpError("frame after frame, and no message")
@@ -162,7 +261,7 @@ class Reader:
         return True
 
     def _frame(self) -> tuple[int, bytes] | None:
-        """The next frame, whole; its body is empty where it is passed over."""
+        """Return flags and body of the next whole frame; the body is empty if it is skipped."""
         got = self._bytes
         if len(got) < 2:
             return None
@@ -185,7 +284,7 @@ class Reader:
         return flags, body
 
     def _pass_over(self, flags: int, head: int, size: int) -> tuple[int, bytes]:
-        """A frame of which nothing is kept, neither here nor when the rest of it comes."""
+        """Skip a frame, now and when the rest of it comes."""
         if size > _SKIPPED * self.cap:
             raise ZmtpError("a frame that is far too long", OVERSIZE)
         if size > self.cap:
