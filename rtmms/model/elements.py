@@ -405,11 +405,11 @@ class Tether(Element):
     damping : tuple[float, float, float], default (0.0, 0.0, 0.0)
         N s/m along the world's axes.
     point : tuple[float, float, float], default (0.0, 0.0, 0.0)
-        m, body frame.
+        m, in the frame of `placement`.
     anchor : tuple[float, float, float], default (0.0, 0.0, 0.0)
         m, world.
     placement : Placement, optional
-        Unused by the force; frame of the element in the body's frame.
+        Frame of `point` in the body's frame.
 
     Examples
     --------

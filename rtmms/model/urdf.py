@@ -24,9 +24,8 @@ from rtmms.base.spatial import Array, skew
 from rtmms.model.description import MAX_DRAWN_POINTS, Body, Drawing, Indices, Joint, Mechanism, mesh
 from rtmms.model.solids import Placement
 
-# Meshes of files that a URDF names: an explicit list of kinds, each looked through before a library loads it.
-#
-# `rtmms.model.urdf` uses it. A mesh is drawn only: one that is refused leaves its link to be drawn by its inertia.
+# Meshes of files that a URDF names: an explicit list of kinds, each checked before a library loads it. A mesh is only
+# drawn: where it is refused, viewers draw the link by its inertia.
 
 
 KINDS = (".stl", ".obj", ".ply", ".off", ".dae")
@@ -122,7 +121,7 @@ def _check_dae(data: bytes) -> None:
     copied = {"instance_geometry": "url", "instance_controller": "url"}
     counts = check_xml(data, "COLLADA", XmlLimits(MAX_MESH_BYTES, max_words=most), copied)
     _refuse_more("primitives", sum(counts.elements.get(name, 0) for name in _PRIMITIVES), MAX_PARTS)
-    # nodes may stand in nodes of a library, and each of these in others again: so many copies of one at most
+    # a library's nodes may contain nodes, and these others again: this bounds the copies of one
     copies = max(counts.values.values(), default=1) * 3.0 ** min(60.0, counts.elements.get("instance_node", 0) / 3.0)
     if max(counts.words, 1000) * copies > 3 * most:
         raise ModelError("expected a mesh without so many copies of its parts")

@@ -30,7 +30,7 @@ ROUND = 32
 """Number of points around a round mesh."""
 
 
-# Frames of moving parts. A drawing lists them parent first; one without a name serves others and is not shown.
+# Frames of moving parts, in a drawing parent first. A frame without a name only carries others and is not shown.
 
 
 class Turn(NamedTuple):
@@ -598,7 +598,7 @@ def rounded(x: float, y: float, z: float, power: float = 5.0) -> Mesh:
     x, y, z : float
         Full sides, m.
     power : float, default 5.0
-        Exponent of the superellipsoid-like shape.
+        p of the superellipsoid |x|^p + |y|^p + |z|^p = 1.
 
     Returns
     -------

@@ -352,7 +352,7 @@ def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None
     ModelError
         A parameter is wrong; the message names the file if the parameter came from it.
     """
-    # a third party's plant need not know of steps and presets that nobody asks it for
+    # a third party's plant may have no steps and presets: only those that were given are passed
     asked = {name: value for name, value in (("dt", dt), ("preset", preset)) if value is not None}
     if preset is None or not preset.endswith(".toml"):
         plant: Plant = make(**asked, **parameters)
@@ -371,7 +371,7 @@ def build_by(make: Callable[..., Plant], *, dt: float | None, preset: str | None
     return plant
 
 
-# What a plant may have beside that: a description of what does not change, and behaviour asked for by isinstance.
+# Optional parts of a plant: a description of what does not change, and behaviour that callers find by isinstance.
 
 
 class Surroundings(NamedTuple):
