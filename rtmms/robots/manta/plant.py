@@ -393,7 +393,7 @@ class Manta(KernelPlant):
         p = self.parameters
         return abs(p.fin_root_m[1]) + max(p.chain_length_back_m, p.chain_length_front_m)
 
-    # --- the interface of a plant --------------------------------------------------------------------------------------
+    # --- the interface of a plant -------------------------------------------------------------------------------------
 
     def gait_period(self, **gait: float) -> float:
         """Return the period of the default gait.
