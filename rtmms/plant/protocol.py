@@ -417,7 +417,7 @@ def water_density(medium: str, stated: float | None) -> float:
     Returns
     -------
     float
-        kg/m3; 0 where there is no water, None where an immersed plant's fluid is unknown.
+        kg/m3; 0 where there is no water.
 
     Examples
     --------
