@@ -38,17 +38,17 @@ class AskedFunction:
     function : Callable[..., Any]
         The function, plain or compiled by numba.
 
-    Raises
-    ------
-    ModelError
-        It is no function, or numba does not compile it.
-
     Attributes
     ----------
     address : int
         Address for the kernels.
     contents : bytes
         Code and constants of the function, for keys of snapshots.
+
+    Raises
+    ------
+    ModelError
+        It is no function, or numba does not compile it.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:

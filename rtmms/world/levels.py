@@ -49,11 +49,6 @@ class Levels(Stage):
     plant : Plant
         The full model, level 0, which offers variants.
 
-    Raises
-    ------
-    ModelError
-        The plant offers no variants, or a variant has other channels or another step.
-
     Attributes
     ----------
     full : Plant
@@ -64,6 +59,11 @@ class Levels(Stage):
         Level of the variant that steps: an output of every state, and settable like a parameter.
     costs : tuple of float
         Duration of a step of each variant, s; empty before `measure`.
+
+    Raises
+    ------
+    ModelError
+        The plant offers no variants, or a variant has other channels or another step.
     """
 
     _name = LEVEL

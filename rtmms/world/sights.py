@@ -43,15 +43,15 @@ class Sights:
     dt : float
         Step, s.
 
-    Raises
-    ------
-    ModelError
-        A robot of a pair has no position or no quaternion.
-
     Attributes
     ----------
     outputs : tuple of Channel
         Channels of all pairs.
+
+    Raises
+    ------
+    ModelError
+        A robot of a pair has no position or no quaternion.
     """
 
     def __init__(self, wanted: Mapping[str, Mapping[str, Sight]], robots: Mapping[str, Plant], dt: float) -> None:

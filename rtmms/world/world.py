@@ -82,13 +82,6 @@ class World(Stage):
         Parameters of all robots, such as the water's motion; a robot's own override them. current_m_s (3,) reaches
         robots that have it as one and robots that have its components.
 
-    Raises
-    ------
-    ModelError
-        A robot is wrong; the message has its name.
-    UnknownNameError
-        A robot, a key or a parameter does not exist.
-
     Attributes
     ----------
     robots : Mapping[str, Plant]
@@ -97,6 +90,13 @@ class World(Stage):
         Kinds of the robots, by name.
     members : tuple of Member
         The robots as `read` made them.
+
+    Raises
+    ------
+    ModelError
+        A robot is wrong; the message has its name.
+    UnknownNameError
+        A robot, a key or a parameter does not exist.
 
     Examples
     --------
