@@ -1,7 +1,7 @@
 """Provide sections of a continuous body along its length, and the grid of points on which kernels integrate.
 
-The grid has cells with Gauss-Lobatto points, where integrals from a cell's start to each point are exact for the
-polynomial through all of the cell's points.
+The grid has cells with Gauss-Lobatto points. Integrals from a cell's start to each point are exact for the polynomial
+through the cell's points.
 """
 
 from __future__ import annotations

@@ -64,9 +64,9 @@ def blades(rows: Any, first: int, blade: Any, gauss: Any, moving: bool, ambient:
 
     Notes
     -----
-    With V the pressure point's velocity, t the unit vector to the leading edge and w normal to the blade, drag is D =
-    1/2 rho c C_D |V| V, lift is L = 1/2 rho c C_L |V|^2 u, with u along v x (t x v), and the force is -(L + D) a metre.
-    C_L = 1.8 sin 2b, C_D = 1.92 - 1.55 cos 2b, b = atan2(|w.v|, -t.v).
+    V is the pressure point's velocity, t the unit vector to the leading edge and w is normal to the blade. Drag is D =
+    1/2 rho c C_D |V| V, lift is L = 1/2 rho c C_L |V|^2 u, with u along v x (t x v). The force is -(L + D) a metre. C_L
+    = 1.8 sin 2b, C_D = 1.92 - 1.55 cos 2b, b = atan2(|w.v|, -t.v).
     """
     for i in range(blade.shape[0]):
         e = first + i

@@ -1,8 +1,8 @@
 """Provide the elements of a model as flat arrays, and the fluid's wrenches and energies on all of them.
 
 Added inertia is in the model's own matrices, so that the recursion solves with it; in still fluid that is all of
-Kirchhoff's law. This module adds to each body's outside wrench drag and lift, the difference due to a moving fluid,
-and, for the law 'khalil2007', the terms that this law omits.
+Kirchhoff's law. This module adds drag, lift and the difference due to a moving fluid to each body's outside wrench. For
+the law 'khalil2007' it also adds the terms that this law omits.
 
 The energy balance follows Candelier 2013, with the transposed gradient. With V_r = V - R^T u, p = M_f eta_r, m the
 displaced mass and gamma = u_t + (grad u) u,

@@ -2,9 +2,8 @@
 
 Notes
 -----
-A gait is a Fourier series. The goal is the ratio of a component of the net motion to the cost of a cycle, which no
-change of pace alters. Sequential quadratic programming starts from circles of several sizes and goes on with more
-waves.
+A gait is a Fourier series. The goal is the ratio of a component of the net motion to the cost of a cycle. No change of
+pace alters it. Sequential quadratic programming starts from circles of several sizes and goes on with more waves.
 """
 
 from __future__ import annotations

@@ -275,7 +275,8 @@ def reconstruct(
 ) -> Motion:  # fmt: skip
     """Compute the motion in time along some cycles of a path.
 
-    Work and cost are exact to sixth order in the step, the work of inertial kinds to second order where its sign turns.
+    Work and cost are exact to sixth order in the step. The work of inertial kinds is exact to second order where its
+    sign turns.
 
     Parameters
     ----------

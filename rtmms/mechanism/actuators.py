@@ -749,7 +749,7 @@ class JointLimit:
     rtmms.mechanism.joint_laws describes how they act. A stop pushes only inwards. Servos and motions of the joint do
     not become faster than `fastest`. On a joint whose motion is imposed without a limit of torque, only `fastest` is
     possible; there `lower` and `upper` belong to its command. A method whose steps are longer than T / 2 brakes over
-    two of its steps, and the verdict of the run reports the resulting change.
+    two of its steps. The verdict of the run reports the resulting change.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Provide the entry points of a tree's step, called with the address of one record, so that a call allocates nothing.
 
-Trees with contacts, trees with modal bodies, and trees with tendons, a floor, polars, resistances or spinning rotors
-(`further`) have their own kernels, compiled for their records. The others' kernels are compiled without these parts.
+Trees with contacts, with modal bodies, and with `further` records have their own kernels, compiled for these records.
+`further` has tendons, a floor, polars, resistances and spinning rotors. The others' kernels are compiled without these
+parts.
 """
 
 from __future__ import annotations

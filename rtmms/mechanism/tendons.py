@@ -11,7 +11,7 @@ at the first point, and the tendon is fixed to the last one.
 
 A rod that pushes as well (PUSHES) has T_0 = k s + c s' of either sign, or the command of either sign, without friction.
 
-Friction at a point between segments, wrapped by theta (capstan), is T_k+1 = T_k exp(-mu theta sigma), with sigma = v /
+Friction at a point between segments, wrapped by theta (capstan), is T_k+1 = T_k exp(-mu theta sigma). In it sigma = v /
 sqrt(v^2 + v_0^2) and v = -sum_{j > k} l_j', the rate of the tendon over the point towards the winch. It is smooth, and
 0 at v = 0: there is no sticking, so that a tendon under load creeps at a part of v_0. The power lost to friction, sum_k
 (T_k - T_0) l_k' = sum (T_k - T_k+1) v >= 0, is reported with that of the damper, (T_0 - k s) s' >= 0.

@@ -189,9 +189,9 @@ class _Builder:
         self.viscous: list[Array] = []
         self.making = ModesInTheMaking()
         self.sections: list[tuple[int, Placement, list[int], Array, Array]] = []
-        """Of each section: its carrier's row, placement, mode rows, their shape, its numbers; its row is -1, -2, ..."""
+        """For each section: its carrier's row, placement, mode rows, their shape, numbers; its row is -1, -2, ..."""
         self.rows: dict[str, tuple[Joint, list[int]]] = {}
-        """Of each joint: the joint, and the rows of its coordinates."""
+        """For each joint: the joint, and the rows of its coordinates."""
 
     def base(self, name: str) -> None:
         """Add the row of the base."""

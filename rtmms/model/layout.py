@@ -1,8 +1,8 @@
 """Define the columns of the compiled model's flat arrays, which kernels read and write.
 
 A model has n joints of one degree of freedom each; row 0 is the base, row j the body that joint j moves. Each body's
-compiled frame has its origin on the joint and its z axis along the joint's axis, so that S = (0, 0, 0, 0, 0, 1) for a
-revolute joint and (0, 0, 1, 0, 0, 0) for a prismatic one.
+compiled frame has its origin on the joint and its z axis along the joint's axis. S is therefore (0, 0, 0, 0, 0, 1) for
+a revolute joint and (0, 0, 1, 0, 0, 0) for a prismatic one.
 
 With modal bodies (rtmms.model.modal_rows) a coordinate's row may be a mode. Rows without a coordinate, sections, are
 behind row n.

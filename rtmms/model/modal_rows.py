@@ -61,7 +61,7 @@ class ModesInTheMaking:
     def __init__(self) -> None:
         self.of_row: dict[int, list[int]] = {}
         self.flexible: dict[int, tuple[int, Array, list[int], Array]] = {}
-        """Of a row: its parent, the place, the mode rows and their shape (modes, 6)."""
+        """For each row: its parent, the place, the mode rows and their shape (modes, 6)."""
 
     def finish(self, rows: int) -> Modes:
         """Return the flat arrays.

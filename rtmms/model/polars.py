@@ -32,7 +32,7 @@ class Polar:
 
     Notes
     -----
-    Between the points they are cubics with the slopes of the periodic cubic spline, so once (at the points twice)
+    Between the points they are cubics with the slopes of the periodic cubic spline. They are once (at the points twice)
     continuously differentiable. Where drag would become negative, its slopes are limited to those of a monotone
     interpolation (Fritsch and Carlson 1980).
 

@@ -1,7 +1,7 @@
 """Provide soft rods in a tree: rigid links with elastic joints between them, the links at both ends of half length.
 
-A rod of n elements of length h = l / n has joints at (j - 1/2) h. Each turns about two lateral axes and the rod's own,
-with springs EI / h, GJ / h and dampers beside them (Kelvin and Voigt). Half links at both ends make it of second order
+A rod of n elements of length h = l / n has joints at (j - 1/2) h. Each turns about two lateral axes and the rod's own.
+Springs EI / h, GJ / h have dampers beside them (Kelvin and Voigt). Half links at both ends make it of second order
 (equal links: first). The order of a joint's axes reverses from joint to joint; otherwise serial turns would drift in
 roll at first order.
 """

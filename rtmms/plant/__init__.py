@@ -1,7 +1,7 @@
 """Provide the protocol of simulated robots, their construction by name, and their description.
 
-The loop, the wire, the bridges and users' scripts use these names. The modules of this package contain the checks of
-arguments, the base classes of compiled plants, and the measurement of step errors.
+The loop, the wire, the bridges and users' scripts use these names. The modules of this package check arguments, measure
+step errors, and have the base classes of compiled plants.
 """
 
 from __future__ import annotations

@@ -988,7 +988,7 @@ class Bands:
 class Loft:
     """A smooth body through the rings of a skin, closed at both ends.
 
-    The coordinates of its zones are the share of the length (along) and the sine of the angle from the side over the
+    Its zones have two coordinates: the share of the length (along), and the sine of the angle from the side over the
     back (across).
 
     Parameters
@@ -1027,7 +1027,7 @@ along z. CARRIED: perpendicular to the spine and turned with a frame.
 class Sweep:
     """A smooth body of elliptic sections along a spine.
 
-    The coordinates of its zones are `fine` (along) and the sine, for CARRIED the cosine, of the angle in the section
+    Its zones have two coordinates: `fine` (along), and the sine, for CARRIED the cosine, of the angle in the section
     (across).
 
     Parameters

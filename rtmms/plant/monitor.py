@@ -124,8 +124,8 @@ class Errors:
     def add(self, begin: SavedState, end: SavedState, halves: SavedState, sound: bool, weight: float) -> StepError:
         """Add one doubled step.
 
-        Motion of prescribed joints that no stage of the step evaluated counts as an error of the joints, although they
-        are right at the end. Bodies and work have missed that motion, and half steps may have missed it too.
+        Prescribed joints are right at the end of a step. Their motion counts as an error all the same where no stage of
+        the step evaluated it. Bodies and work have missed that motion, and half steps may have missed it too.
 
         Parameters
         ----------
@@ -343,9 +343,10 @@ class Monitor:
     where the errors lead; the caller that steps the plant writes the commands into `tape`.
 
     The verdict is 'doubtful' where the path is off by more than 1 % of itself or the work by more than 5 %. It is
-    'doubtful' as well where prescribed joints move by a tenth of their motion unseen. It is 'diverged' where many steps
-    are off by a quarter of the change within them, by a method that is stable only up to a bound. Before the run has
-    ended, or beyond the part that there was time to repeat, steps that are off by more than a tenth are doubtful.
+    'doubtful' as well where prescribed joints move by a tenth of their motion unseen. It is 'diverged' for a method
+    that is stable only up to a bound, where many steps are off by a quarter of the change within them. Steps that are
+    off by more than a tenth are doubtful before the end of the run. They are also doubtful beyond the part that there
+    was time to repeat.
 
     Parameters
     ----------

@@ -281,10 +281,12 @@ def build_plant(robot: str, *, dt: float | None = None, preset: str | None = Non
 
     Parameters
     ----------
-    robot, preset : str
+    robot : str
         As in `load`.
     dt : float, optional
         Step, s; None for the robot's own.
+    preset : str, optional
+        As in `load`.
     **parameters : Any
         Any parameter of the robot.
 

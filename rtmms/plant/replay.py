@@ -1,10 +1,9 @@
 """Provide the repetition of a run, as it was and in shorter steps, which measures its errors of path and work.
 
-Between a run of error e and the same run in steps of 1 / m the distance is e (1 - m^-p), where p is the order at which
-it converges. Where p is at least 1, the error is at most 1 / (1 - 1 / m) of that distance. This holds as well where p
-is less than the method's own order (stiff parts, a multistep method's first steps). A step is divided into two parts,
-or into four or eight where time allows. Long steps, which may be beyond the range where errors shrink evenly, cost
-little.
+A run with the error e and the same run in steps of 1 / m differ by e (1 - m^-p). Here p is the order at which it
+converges. Where p is at least 1, the error is at most 1 / (1 - 1 / m) of that distance. This holds as well where p is
+less than the method's own order (stiff parts, a multistep method's first steps). A step is divided into two parts, or
+into four or eight where time allows. Long steps, which may be beyond the range where errors shrink evenly, cost little.
 
 A third run, in steps of 2 / m, shows whether the run converges, where time allows. By first order its distance from the
 run in 1 / m is e / m. A larger distance (impacts, steps beyond the method's range) is an error of the shortest steps
@@ -224,7 +223,7 @@ def replay(
     most : int, default PARTS[0]
         Largest number of parts of a step.
     bounds : tuple[float, float], default (math.inf, math.inf)
-        Errors of path and work beyond which the run is repeated in fewer parts too, to find the sufficient step.
+        Errors of path and work. Beyond them the run is repeated in fewer parts too, to find the sufficient step.
 
     Returns
     -------

@@ -86,7 +86,7 @@ def draw(p: Mapping[str, Any]) -> d.Drawing:
         frames.append(d.Frame(f"link{k + 1}", k + 1, (x - before, 0.0, 0.0), turns=(d.Turn(2, k),)))
 
     def ring(frame: int, x: float, start: float) -> list[d.Point]:
-        """Of the section at x from the nose, in a frame that stands at `start`."""
+        """Return points of the section at x from the nose, in a frame whose origin is at `start`, m."""
         a, b = half_axes(x, length, width, height)
         angles = [2.0 * pi * k / ROUND for k in range(ROUND + 1)]
         return [d.Point(frame, (x - start, a * cos(angle), b * sin(angle))) for angle in angles]

@@ -72,8 +72,8 @@ class Options:
 def load(path: str, /, *, dt: float | None = None, preset: str | None = None, **given: Any) -> Plant:
     """Build the plant of a URDF file, for `rtmms.load('FILE.urdf')`.
 
-    A joint's limits hold, whatever is commanded. Lower and upper clamp the commands of servos and motions and are
-    stops, effort limits the torque that drives the joint, velocity its rate. A joint whose zero is out of its range
+    A joint's limits hold, whatever is commanded. Lower and upper clamp the commands of servos and motions, and are
+    stops. Effort limits the torque that drives the joint, velocity its rate. A joint whose zero is out of its range
     begins at the limit next to it. Damping and friction are those of the file. Commands are the joint's own, whatever a
     transmission's reduction. Rotors and thrusters are in an element <rtmms> of the file, see docs/urdf.md.
 

@@ -401,7 +401,7 @@ def iterated_acceleration(finned: Any, work: Array, out: Array) -> tuple[int, fl
     Body and fins exchange acceleration and wrench until they agree. Each pass evaluates the fins' wrench at the body's
     present acceleration a, computes the residual r = F - M_b a - (M_A a + p), and changes the acceleration by (M_b +
     M~)^-1 r. M~ is the constant locked inertia of the fins at rest. The articulated inertia M_A is below it (except for
-    the fins' change of shape), so that the passes contract where the plain exchange (M~ = 0) would diverge.
+    the fins' change of shape). The passes therefore contract where the plain exchange (M~ = 0) would diverge.
     """
     passes = 0
     residual = np.inf
@@ -458,7 +458,7 @@ def sequential_acceleration(finned: Any, work: Array, out: Array) -> None:
     Notes
     -----
     The fins move with the body's last known acceleration, then the body under their wrenches. The error is the change
-    of the body's acceleration over a step, so of first order in the step whatever the chains' own method. The coupling
+    of the body's acceleration over a step. It is of first order in the step for any method of the chains. The coupling
     is stable only while the fins' inertia through locked joints is below the body's (`spectral_radius`).
     """
     for k in range(6):

@@ -7,8 +7,8 @@ acceleration is that of its origin (classical, A0) and W0'. For each joint the g
 shrinks to its planar part (y, z, alpha). The rest (x, beta, gamma) cannot move relative to the support and is summed as
 a rigid body.
 
-Arrays have the layout of rtmms.robots.manta.fin_layout. The compiler makes vector instructions of the loops over lanes
-only because each uses few arrays, and every offset but the lane is constant: preserve this.
+Arrays have the layout of rtmms.robots.manta.fin_layout. The compiler makes vector instructions of the loops over lanes.
+It can do so only because each uses few arrays, and every offset but the lane is constant: preserve this.
 
 The implicit terms: with step t and gamma of a Rosenbrock method, g = gamma t. Joint damping c and stiffness K enter as
 the joint inertia g c + g^2 K, drag as the normal mass g |dF/dv|. They act against `recall` times the accelerations of

@@ -35,8 +35,8 @@ __all__ = ["MantaJacobian", "covered"]
 def covered(model: MantaModel, varying: bool) -> bool:
     """Return whether the structured derivatives apply to such a manta.
 
-    They need the sequential or the monolithic coupling, chains whose derivatives are generated, a body that moves, the
-    linearly implicit method, drag along each link's own normal, and no current that varies.
+    They need the sequential or the monolithic coupling, chains whose derivatives are generated, and a body that moves.
+    They also need the linearly implicit method, drag along each link's own normal, and no current that varies.
 
     Parameters
     ----------

@@ -93,7 +93,7 @@ def with_chains(p: MantaParameters, chains: int) -> MantaParameters:
 def carry_over(own: Mantas, other: Mantas) -> None:
     """Copy the state of another manta of the same robot.
 
-    Body, rods and supports are copied unchanged, so that the momentum and the energy of the body persist to the bit.
+    Body, rods and supports are copied unchanged. The momentum and the energy of the body therefore persist to the bit.
     Each fin keeps its shape: angles and rates of the joints are interpolated along the support, linearly between the
     chains' stations and beyond the outermost.
 

@@ -81,8 +81,8 @@ def _lost(c: float, s: float, v: Floats, moving: Floats, stream: Floats | None, 
 def account_block(m: int, f: int, b: int, chains: Chains, base: int, velocity: int) -> None:
     """Add the energies and powers of one block, lane by lane.
 
-    The sums (ENERGY_FIELDS LANES,) are kinetic and elastic energy, J, power lost to drag (the rate at which the chain
-    works on the water) and power lost to damping, W.
+    The sums (ENERGY_FIELDS LANES,) are kinetic and elastic energy, J, and power lost to drag and to damping, W. Power
+    lost to drag is the rate at which the chain works on the water.
 
     Parameters
     ----------

@@ -6,13 +6,13 @@ SERVO is a position servo with an inner rate loop:
     acceleration = clip(2 zeta omega (wanted rate - rate), +-acceleration limit)
 
 Between its limits the servo is linear, angle'' = omega^2 (reference - angle) - 2 zeta omega angle'. Over a step the
-reference moves in a straight line from the last command to the present one, so that the acceleration is continuous
+reference moves in a straight line from the last command to the present one. The acceleration is therefore continuous
 although commands are held. With r = r0 + slope t the motion is
 
     angle = a0 + (r0 - a0) G + v0 g + slope K,   g the impulse response, G = int omega^2 g, K = int G
 
-The solution is exact, whatever the damping and the step. Each term is computed without the cancellation that the
-textbook forms have near critical damping (where the poles meet), at small steps and far beyond critical damping. At a
+The solution is exact, whatever the damping and the step. Each term is computed without the cancellation of the textbook
+forms. They cancel near critical damping (where the poles meet), at small steps and far beyond critical damping. At a
 limit the rate decays to the limit, or the acceleration is held; the end of each regime is found within the step.
 
 With IDEAL the motors follow exactly: the commands are the control points of a uniform cubic B-spline. The angle at the

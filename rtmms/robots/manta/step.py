@@ -6,7 +6,7 @@ Joint angles and rates through the stages of a step, on all lanes of both fins, 
 - linearly implicit: q_i = q + h a (v_{i-1} + g k_{i-1}) with g = gamma h, and so in q+: two stages of equal weight
 
 The linearly implicit method is ROS2 of Verwer, with accelerations a_1 = k_1, a_2 = k_2 + 2 k_1 in place of its
-increments, M the mass matrix, G = g C + g^2 K, g = gamma dt, K and C the slopes of elasticity, damping and drag:
+increments. M is the mass matrix, G = g C + g^2 K, g = gamma dt, K and C are the slopes of elasticity, damping and drag:
 
     (M + G) a_1 = Q(q, v) - g K v
     q_2 = q + dt (v + g a_1), v_2 = v + dt a_1
